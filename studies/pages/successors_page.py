@@ -41,30 +41,35 @@ def make_page(_runs: Path) -> str:
     return fill(
         Path(__file__).parent,
         "successors.md.j2",
-        results={name: table([row for task, row in rows if task == name]) for name in TASKS},
+        results={
+            name: table(chosen)
+            for name in TASKS
+            if (chosen := [row for task, row in rows if task == name])
+        },
         sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
         operations=table(list_operations(models)),
-        steps=table(list_steps(shares)),
         predictions=table(decide(models, shares)),
         min_share=MIN_SHARE,
         n_models=len(models),
         rank=correlate(models, shares),
+        seeds_by_task={task: seeds for task in TASKS if (seeds := count_seeds(models, task))},
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
     )
 
 
-def last_shares(shares: pd.DataFrame) -> pd.DataFrame:
-    """The bindings' shares in the first site of every model, after the last filler."""
-    bound = shares[(shares["part"] == "bindings") & ~is_second_site(shares)]
-    return bound[bound["step"] == bound.groupby("task")["step"].transform("max")]
+def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
+    """The shares of bindings."""
+    return shares[shares["part"] == "bindings"]
 
 
-def is_second_site(shares: pd.DataFrame) -> pd.Series:
-    """The recurrent states of models that have a memory."""
-    has_memory = ~shares["model"].isin(["lstm", "transformer"])
-    return has_memory & shares["site"].str.endswith(".hidden")
+def count_seeds(models: pd.DataFrame, task: str) -> str:
+    """The number of seeds of a task's models, or of every model where they differ."""
+    counts = models[models["task"] == task].groupby("model", sort=False)["seed"].count()
+    if counts.nunique() == 1:
+        return f"{counts.iloc[0]} {'seed' if counts.iloc[0] == 1 else 'seeds'} of every model"
+    return ", ".join(f"{TITLES[str(model)]} {n}" for model, n in counts.items())
 
 
 def list_sizes(models: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -87,7 +92,7 @@ def summarize_models(
     models: pd.DataFrame, shares: pd.DataFrame
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """For every task and model a row: the mean of its seeds, the least and the most."""
-    final_shares = last_shares(shares)
+    final_shares = bound_shares(shares)
     for (task, model), rows in models.groupby(["task", "model"], sort=False):
         model_shares = final_shares[
             (final_shares["task"] == task) & (final_shares["model"] == model)
@@ -186,16 +191,6 @@ def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
         }
 
 
-def list_steps(shares: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row for every task, model and site: the bindings' share after every filler, the mean of all seeds."""
-    bound = shares[(shares["part"] == "bindings") & (shares["weights"] == "trained")]
-    keys = ["task", "model", "site"]
-    for (task, model, site), site_rows in bound.groupby(keys, sort=False):
-        steps = site_rows.groupby("step")["share"].mean()
-        row = {"task": str(task), "model": TITLES[str(model)], "site": f"`{site}`"}
-        yield row | {f"after {n}": f"{steps[n]:.3f}" if n in steps else "–" for n in range(2, 7)}
-
-
 Case = dict[str, float]  # a number by model
 
 
@@ -219,20 +214,24 @@ def decide(models: pd.DataFrame, shares: pd.DataFrame) -> Iterator[dict[str, str
 
 
 def _lowest_share(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    final_shares = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    final_shares = bound_shares(shares).query(
+        "weights == 'trained' and task == @prediction['task']"
+    )
     lowest = final_shares.groupby("model", sort=False)["low"].min()
     return {m: lowest[m] for m in prediction["models"] if m in lowest}
 
 
 def _learned(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    final_shares = last_shares(shares).query("task == @prediction['task']")
+    final_shares = bound_shares(shares).query("task == @prediction['task']")
     groups = dict(list(final_shares.groupby("model")))
     measured = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
     return {model: learned_share - half for model, (learned_share, half) in measured.items()}
 
 
 def _share_above_lstm(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    final_shares = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    final_shares = bound_shares(shares).query(
+        "weights == 'trained' and task == @prediction['task']"
+    )
     means = final_shares.groupby("model")["share"].mean()
     return {m: means[m] - means["lstm"] for m in prediction["models"] if m != "lstm"}
 
@@ -307,7 +306,7 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {
 def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
     """Rank correlations with the systematic test, over all trained memories: of swaps, and of the bindings' share."""
     memories = models[(models["task"] == "recall") & models["algebra"].notna()]
-    trained = last_shares(shares).query("weights == 'trained' and task == 'recall'")
+    trained = bound_shares(shares).query("weights == 'trained' and task == 'recall'")
     joined = memories.merge(trained[["model", "seed", "share"]], on=["model", "seed"])
     rank = {name: stats.spearmanr(joined[name], joined["test"])[0] for name in ("algebra", "share")}
     return {name: f"{value:+.2f}" for name, value in rank.items()} | {"n": str(len(joined))}
@@ -316,7 +315,7 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 def draw_figures() -> dict[str, Drawing]:
     """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
     models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
-    final_shares = last_shares(shares)
+    final_shares = bound_shares(shares)
     names = [*dict.fromkeys(zip(models["task"], models["model"], strict=True))]
     heights = {
         name: i + TASKS.index(name[0]) for i, name in enumerate(names)

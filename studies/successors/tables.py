@@ -11,6 +11,7 @@ import pandas as pd
 
 import tprprobe as tp
 from studies.successors.measures import (
+    N_ANSWERED,
     RoleSwap,
     Sample,
     measure_accuracy,
@@ -35,13 +36,13 @@ CONTROLS = ("lstm", "transformer")  # without roles, fillers and bindings by des
 UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
 
-def find_sites(model: str) -> list[str]:
-    """The sites whose states are decomposed, the memory first."""
-    if model == "transformer":
-        return [f"encoder.{PLAN['models'][model]['n_layers'][0] - 1}.hidden"]
-    if model == "tree-machine":
-        return ["machine.2.tpr"]
-    return ["encoder.0.hidden"] if model == "lstm" else [MEMORY, "encoder.0.hidden"]
+def find_site(model: str) -> str:
+    """The site whose states are decomposed: the memory, where there is one."""
+    n_layers = PLAN["models"][model].get("n_layers", [1])[0]
+    own = {"tree-machine": "machine.2.tpr"} | dict.fromkeys(
+        CONTROLS, f"encoder.{n_layers - 1}.hidden"
+    )
+    return own.get(model, MEMORY)
 
 
 def measure_all(runs: Path) -> None:
@@ -74,22 +75,22 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
     for split in PLAN["tasks"][training.task]["tests"]:
         row[split] = measure_accuracy(model, training.data, split)
     shares = list(_share_rows(training, model, sample, "trained", training.seed))
-    row |= measure_shuffled(training, model, sample)
     if training.seed == PLAN["seeds"][0]:
+        row |= measure_shuffled(training, model, sample)
         for seed in PLAN["untrained"]:
             untrained = training.build_untrained(runs, seed)
             shares += _share_rows(training, untrained, sample, "untrained", seed)
     row |= _search(training, model)
     if training.model not in CONTROLS:
-        row |= _measure_swaps(model, sample)
-    if MEMORY in find_sites(training.model) and not has_fixed_roles(model):
+        row |= _measure_swaps(model, sample.first(N_ANSWERED))
+    if find_site(training.model) == MEMORY and not has_fixed_roles(model):
         row |= measure_role_sources(model, sample)
     return {"model": row, "shares": shares}
 
 
 def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[str, float]:
     """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
-    site = find_sites(training.model)[0]
+    site = find_site(training.model)
     *_, final = measure_shares(model, sample, site, is_shuffled=True)
     return {
         f"shuffled{end}": final[name]
@@ -101,12 +102,9 @@ def _share_rows(
     training: Training, model: Model, sample: Sample, weights: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     head = {"task": training.task, "model": training.model, "weights": weights, "seed": seed}
-    site_all_steps, *other_sites = find_sites(training.model)
-    is_trained = weights == "trained"
-    for site in [site_all_steps, *(other_sites if is_trained else ())]:
-        every_step = is_trained and site == site_all_steps
-        for row in measure_shares(model, sample, site, every_step):
-            yield head | {"site": site} | row
+    site = find_site(training.model)
+    for row in measure_shares(model, sample, site):
+        yield head | {"site": site} | row
 
 
 def has_fixed_roles(model: Model) -> bool:
@@ -132,7 +130,7 @@ def _search(training: Training, model: Model) -> dict[str, Any]:
     asks_operation = name in OPERATIONS or (is_first and training.task != "recall")
     if not (searches or asks_operation):
         return {}
-    site = find_sites(training.model)[0].replace("machine.2", "encoder.0")
+    site = find_site(training.model).replace("machine.2", "encoder.0")
     unit, row = UNITS.get(training.task, "last"), dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
