@@ -1,6 +1,7 @@
 """The page on networks that are built to bind, from the tables in ``studies/successors``."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from scipy import stats
 
 import tprpapers.successors
 from studies.successors.tables import MODELS, SHARES
-from studies.successors.trainings import PLAN
+from studies.successors.trainings import PLAN, list_trainings
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
@@ -21,6 +22,7 @@ from tprprobe.models.architectures import find_architecture
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
 TASKS = ("recall", "reverse", "copy", "trees")
+ASKED = ("test", "algebra", "elsewhere", "roles", "is_designed", "operation", "best")
 OF_TASKS = {"systematic test": ("recall", "trees"), "other swaps change nothing": ("recall",)}
 TITLES = {
     "fast-weight-memory": "Fast Weight Memory",
@@ -36,7 +38,7 @@ TITLES = {
 
 def make_page(_runs: Path) -> str:
     """The page, from both tables."""
-    models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
+    models, shares = read_models(), pd.read_csv(SHARES)
     rows = list(summarize_models(models, shares))
     return fill(
         Path(__file__).parent,
@@ -48,7 +50,8 @@ def make_page(_runs: Path) -> str:
         },
         sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
-        operations=table(list_operations(models)),
+        operations=table(operations) if (operations := [*list_operations(models)]) else "",
+        unmeasured=name_unmeasured(models),
         predictions=table(decide(models, shares)),
         min_share=MIN_SHARE,
         n_models=len(models),
@@ -59,9 +62,27 @@ def make_page(_runs: Path) -> str:
     )
 
 
+def read_models() -> pd.DataFrame:
+    """The table of models; what no training was asked for is missing in all rows."""
+    models = pd.read_csv(MODELS)
+    return models.reindex(columns=[*dict.fromkeys([*models, *ASKED])])
+
+
 def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
     """The shares of bindings."""
     return shares[shares["part"] == "bindings"]
+
+
+def name_unmeasured(models: pd.DataFrame) -> str:
+    """The trainings of the plan that have no row, in a sentence."""
+    rows = {*zip(models["task"], models["model"], models["seed"], strict=True)}
+    missing = Counter(
+        (t.task, t.model) for t in list_trainings() if (t.task, t.model, t.seed) not in rows
+    )
+    texts = [f"{TITLES[model]} on {task} ({n})" for (task, model), n in missing.items()]
+    return (
+        f"Planned but not measured, with the number of seeds: {', '.join(texts)}." if texts else ""
+    )
 
 
 def count_seeds(models: pd.DataFrame, task: str) -> str:
@@ -244,7 +265,7 @@ def _mean_of(column: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
             .groupby("model")[column]
             .mean()
         )
-        return {m: means[m] for m in prediction["models"] if m in means}
+        return {m: means[m] for m in prediction["models"] if means.notna().get(m, False)}
 
     return measure
 
@@ -314,7 +335,7 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 
 def draw_figures() -> dict[str, Drawing]:
     """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
-    models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
+    models, shares = read_models(), pd.read_csv(SHARES)
     final_shares = bound_shares(shares)
     names = [*dict.fromkeys(zip(models["task"], models["model"], strict=True))]
     heights = {
