@@ -6,7 +6,7 @@ BIN := .venv/bin
 UV = $(BIN)/uv pip install --quiet --find-links .venv/wheels
 SUITE = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 README = tests/instrument/test_installed.py tests/instrument/test_readme.py
-BESIDE = $(MAKE) --no-print-directory --keep-going installed types docs
+BESIDE = $(MAKE) --no-print-directory --keep-going style installed types docs
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 # If this were set, every command would compile all that it imports: ten seconds.
@@ -20,8 +20,8 @@ demo: .venv/.demo
 app: .venv/.demo
 	$(BIN)/tprprobe app $(RUNS)
 
-# What takes one core (the README's environment and examples, types, the book) runs beside the tests, and is shown if it fails.
-test: style
+# What takes one core (style, the README's environment and examples, types, the book) runs beside the tests, and is shown if it fails.
+test: .venv/.dev
 	@$(BESIDE) > .venv/beside.log 2>&1 & beside=$$!; \
 	  $(SUITE) $(foreach test,$(README),--ignore $(test)); tests=$$?; \
 	  wait $$beside || { cat .venv/beside.log; exit 1; }; exit $$tests

@@ -22,7 +22,7 @@ from tprprobe.statistics import interval_text, read_interval
 
 RESULTS = Path(__file__).parent / "results" / "state-shares.csv"
 OWN = Path("models")
-N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 1000, 2000, 1000
+N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 800, 2000, 1000
 ROLES = "left"
 Row = Mapping[str, Any]
 
@@ -64,7 +64,7 @@ def list_subjects() -> list[Subject]:
     return [
         Subject("MiniLM", "mean over the tokens, last layer", "encoder.5.hidden", "mean", "token", "sentences", minilm),
         Subject("SmolLM2", "last token, layer 15 of 30", "layers.15.hidden", "last", "token", "sentences", smollm),
-        Subject("g2p", "the encoder's last state", "state", "sample", "letter", "words", _spelling),
+        Subject("g2p", "the encoder's last state", "encoding", "sample", "letter", "words", _spelling),
         Subject("TP-Transformer", "mean over the symbols, last layer", "encoder.2.hidden", "mean", "symbol", "questions", arithmetic),
         Subject("TPGN", "the caption's tensor", "sentence.tpr", "sample", "word", "captions", captions),
     ]  # fmt: skip

@@ -20,14 +20,15 @@ from tprprobe.models.architectures import find_architecture
 
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
-TASKS = ("recall", "reverse", "copy")
-RECALLED = ("systematic test", "other swaps change nothing")  # columns of recall alone
+TASKS = ("recall", "reverse", "copy", "trees")
+OF_TASKS = {"systematic test": ("recall", "trees"), "other swaps change nothing": ("recall",)}
 TITLES = {
     "fast-weight-memory": "Fast Weight Memory",
     "tpr-rnn": "TPR-RNN",
     "aid": "AID",
     "d3": "D3",
     "soft-tpr": "Soft TPR Autoencoder",
+    "tree-machine": "Differentiable Tree Machine",
     "lstm": "LSTM",
     "transformer": "Transformer",
 }
@@ -40,29 +41,35 @@ def make_page(_runs: Path) -> str:
     return fill(
         Path(__file__).parent,
         "successors.md.j2",
-        results={name: table([row for task, row in rows if task == name]) for name in TASKS},
+        results={
+            name: table(chosen)
+            for name in TASKS
+            if (chosen := [row for task, row in rows if task == name])
+        },
         sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
         operations=table(list_operations(models)),
-        steps=table(list_steps(shares)),
         predictions=table(decide(models, shares)),
+        min_share=MIN_SHARE,
         n_models=len(models),
         rank=correlate(models, shares),
+        seeds_by_task={task: seeds for task in TASKS if (seeds := count_seeds(models, task))},
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
     )
 
 
-def last_shares(shares: pd.DataFrame) -> pd.DataFrame:
-    """The bindings' shares in the first site of every model, after the last filler."""
-    bound = shares[(shares["part"] == "bindings") & ~is_second_site(shares)]
-    return bound[bound["step"] == bound.groupby("task")["step"].transform("max")]
+def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
+    """The shares of bindings."""
+    return shares[shares["part"] == "bindings"]
 
 
-def is_second_site(shares: pd.DataFrame) -> pd.Series:
-    """The recurrent states of models that have a memory."""
-    has_memory = ~shares["model"].isin(["lstm", "transformer"])
-    return has_memory & shares["site"].str.endswith(".hidden")
+def count_seeds(models: pd.DataFrame, task: str) -> str:
+    """The number of seeds of a task's models, or of every model where they differ."""
+    counts = models[models["task"] == task].groupby("model", sort=False)["seed"].count()
+    if counts.nunique() == 1:
+        return f"{counts.iloc[0]} {'seed' if counts.iloc[0] == 1 else 'seeds'} of every model"
+    return ", ".join(f"{TITLES[str(model)]} {n}" for model, n in counts.items())
 
 
 def list_sizes(models: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -85,7 +92,7 @@ def summarize_models(
     models: pd.DataFrame, shares: pd.DataFrame
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """For every task and model a row: the mean of its seeds, the least and the most."""
-    last = last_shares(shares)
+    last = bound_shares(shares)
     for (task, model), rows in models.groupby(["task", "model"], sort=False):
         chosen = last[(last["task"] == task) & (last["model"] == model)]
         trained = chosen[chosen["weights"] == "trained"]
@@ -98,13 +105,13 @@ def summarize_models(
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
             "learned": f"{learned:+.3f} [{learned - half:+.3f}, {learned + half:+.3f}]",
             "operation": name_operations(rows),
-            "designed role is found": f"{rows['is_designed'].astype(bool).sum()} of {len(rows)}",
+            "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
             "other swaps change nothing": spread(rows["elsewhere"]),
         }
         yield (
             str(task),
-            {name: text for name, text in row.items() if task == "recall" or name not in RECALLED},
+            {name: text for name, text in row.items() if task in OF_TASKS.get(name, TASKS)},
         )
 
 
@@ -114,10 +121,17 @@ def name_operations(rows: pd.DataFrame) -> str:
     >>> name_operations(pd.DataFrame({"operation": ["outer product", ""], "best": ["outer product", "rotation"]}))
     'outer product 1, (rotation 1)'
     """
+    rows = rows[rows["best"].notna()]
     is_named = rows["operation"].fillna("") != ""
     named, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
     texts = [f"{name} {n}" for name, n in named.items()]
-    return ", ".join(texts + [f"({name} {n})" for name, n in best.items()])
+    return ", ".join(texts + [f"({name} {n})" for name, n in best.items()]) or "–"
+
+
+def count_designed(rows: pd.DataFrame) -> str:
+    """In how many of the trainings that were searched a designed role was found."""
+    searched = rows["is_designed"].dropna()
+    return f"{searched.astype(bool).sum()} of {len(searched)}" if len(searched) else "–"
 
 
 def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
@@ -163,7 +177,7 @@ def number(value: float) -> str:
 
 def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every trained model: the operation that is named, and how well operations predict unseen pairs."""
-    for row in models.to_dict("records"):
+    for row in models[models["best"].notna()].to_dict("records"):
         named = row["operation"] if isinstance(row["operation"], str) else ""
         yield {
             "task": row["task"],
@@ -173,21 +187,6 @@ def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
             "largest R²": f"{row['best']}, {row['best_r2']:.3f}",
             "R² of the outer product": f"{row['outer_r2']:.3f}",
         }
-
-
-def list_steps(shares: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row for every task, model and site: the bindings' share after every filler, the mean of all seeds."""
-    bound = shares[shares["part"] == "bindings"]
-    keys = ["task", "model", "site", "weights"]
-    for (task, model, site, weights), of in bound.groupby(keys, sort=False):
-        steps = of.groupby("step")["share"].mean()
-        row = {
-            "task": str(task),
-            "model": TITLES[str(model)],
-            "site": f"`{site}`",
-            "weights": weights,
-        }
-        yield row | {f"after {n}": f"{steps[n]:.3f}" if n in steps else "–" for n in range(2, 7)}
 
 
 Case = dict[str, float]  # a number by model
@@ -213,20 +212,20 @@ def decide(models: pd.DataFrame, shares: pd.DataFrame) -> Iterator[dict[str, str
 
 
 def _lowest_share(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    last = bound_shares(shares).query("weights == 'trained' and task == @prediction['task']")
     lowest = last.groupby("model", sort=False)["low"].min()
     return {m: lowest[m] for m in prediction["models"] if m in lowest}
 
 
 def _learned(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = last_shares(shares).query("task == @prediction['task']")
+    last = bound_shares(shares).query("task == @prediction['task']")
     groups = dict(list(last.groupby("model")))
     chosen = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
     return {model: learned - half for model, (learned, half) in chosen.items()}
 
 
 def _share_above_lstm(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    last = bound_shares(shares).query("weights == 'trained' and task == @prediction['task']")
     means = last.groupby("model")["share"].mean()
     return {m: means[m] - means["lstm"] for m in prediction["models"] if m != "lstm"}
 
@@ -248,9 +247,21 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     return measure
 
 
+def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
+    means = _mean_of("test")(models, shares, prediction)
+    first, *rivals = prediction["models"]
+    return (
+        {first: means[first] - sum(means[m] for m in rivals)}
+        if {*prediction["models"]} <= {*means}
+        else {}
+    )
+
+
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
     chosen = models[
-        models["model"].isin(prediction["models"]) & (models["task"] == prediction["task"])
+        models["model"].isin(prediction["models"])
+        & (models["task"] == prediction["task"])
+        & models["best"].notna()
     ]
     is_outer = (chosen["best"] == "outer product") | (chosen["operation"] == "outer product")
     means = is_outer.groupby(chosen["model"]).mean()
@@ -276,13 +287,16 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {
     "soft-tpr-outer": _outer,
     "soft-tpr-swaps": _mean_of("algebra"),
     "soft-tpr-binds-more": _share_above_lstm,
+    "tree-machine-generalizes": _beyond_both,
+    "tree-machine-learns": _learned,
+    "tree-machine-swaps": _mean_of("algebra"),
 }
 
 
 def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
     """Rank correlations with the systematic test, over all trained memories: of swaps, and of the bindings' share."""
     memories = models[(models["task"] == "recall") & models["algebra"].notna()]
-    trained = last_shares(shares).query("weights == 'trained' and task == 'recall'")
+    trained = bound_shares(shares).query("weights == 'trained' and task == 'recall'")
     joined = memories.merge(trained[["model", "seed", "share"]], on=["model", "seed"])
     rank = {name: stats.spearmanr(joined[name], joined["test"])[0] for name in ("algebra", "share")}
     return {name: f"{value:+.2f}" for name, value in rank.items()} | {"n": str(len(joined))}
@@ -291,7 +305,7 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 def draw_figures() -> dict[str, Drawing]:
     """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
     models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
-    last = last_shares(shares)
+    last = bound_shares(shares)
     names = [*dict.fromkeys(zip(models["task"], models["model"], strict=True))]
     heights = {
         name: i + TASKS.index(name[0]) for i, name in enumerate(names)

@@ -1,4 +1,4 @@
-"""``python -m studies.successors.cards [RUNS]``: the first seed of every network that is built to bind, as a shipped checkpoint.
+"""``python -m studies.successors.cards [RUNS]``: every network that is built to bind as a shipped checkpoint.
 
 The card says what was trained and how many fresh examples are answered; a test recomputes a part.
 """
@@ -14,6 +14,7 @@ import pandas as pd
 import typer
 
 import tprprobe as tp
+from studies.successors.tables import CONTROLS
 from studies.successors.trainings import PLAN, RUNS, Training, list_trainings
 from studies.templates import table
 from tprprobe.data.pairs import encode_pairs
@@ -26,8 +27,7 @@ from tprprobe.statistics import wilson
 from tprprobe.training.loop import MODEL
 
 MODELS = Path("models")
-N_SCORED, N_RECOMPUTED = 1500, 200
-CONTROLS = ("lstm", "transformer")
+N_SCORED, N_RECOMPUTED = 500, 100
 SPLITS = {"dev": "held out", "test": "systematic test"}
 BEGINNING = """---
 license: apache-2.0
@@ -57,10 +57,13 @@ Answers that are right in every symbol, with Wilson's 95 % interval, beside the 
 
 
 def list_shipped() -> Iterator[tuple[str, Training]]:
-    """The names of the shipped checkpoints and their trainings."""
+    """The names of the shipped checkpoints and their trainings: the first task and seed of every model."""
+    first: dict[str, Training] = {}
     for training in list_trainings():
-        if training.model not in CONTROLS and training.seed == PLAN["seeds"][0]:
-            yield f"{training.model}-{training.task}", training
+        first.setdefault(training.model, training)
+    for model, training in first.items():
+        if model not in CONTROLS:
+            yield f"{model}-{training.task}", training
 
 
 def ship(name: str, training: Training, runs: Path) -> None:

@@ -12,12 +12,11 @@ from torch import Tensor
 import tprprobe as tp
 from tprpapers.successors.trees import FUNCTIONS, list_nodes
 from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
-from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BindingComponents
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.protocol import Model, require_vocabulary
 
-N_SAMPLES = 1500
+N_SAMPLES, N_ANSWERED = 1500, 500  # sequences whose states are read, and those that are answered
 SHARE_SEED = 0
 Binding = tuple[str, str]  # a filler and its designed role
 
@@ -53,12 +52,10 @@ class Sample:
             return n_bound
         return 2 * n_bound - 1 if self.task == "recall" else n_bound - 1
 
-    def list_steps(self) -> Iterator[tuple[int, int]]:
-        """How many fillers are bound, from the second on, and at which position; all of an answer at the end."""
-        if self.task == "trees":
-            yield self.n_bound, len(self.sources[0]) - 1
-        else:
-            yield from ((n, self.step_of(n)) for n in range(2, self.n_bound + 1))
+    @property
+    def last_step(self) -> int:
+        """The position after which all fillers are bound."""
+        return len(self.sources[0]) - 1 if self.task == "trees" else self.step_of(self.n_bound)
 
     def list_distinct(self, step: int) -> list[int]:
         """The rows of sequences that reach a step, one for every different beginning."""
@@ -69,6 +66,9 @@ class Sample:
         }
         return list(prefixes.values())
 
+    def first(self, n: int) -> "Sample":
+        return Sample(self.task, self.sources[:n], self.targets[:n])
+
     def encode(self, model: Model) -> Pairs:
         texts = [" ".join(symbols) for symbols in self.sources]
         answers = [" ".join(symbols) for symbols in self.targets]
@@ -77,15 +77,15 @@ class Sample:
 
 def measure_accuracy(model: Model, data: str, split: str) -> float:
     """The share of held-out answers that are right in every symbol."""
-    pairs = encode_pairs(tp.load_data(data, split=split, n=N_SAMPLES), require_vocabulary(model))
+    pairs = encode_pairs(tp.load_data(data, split=split, n=N_ANSWERED), require_vocabulary(model))
     return float(exact_matches(model, pairs)[0].mean())
 
 
 @torch.no_grad()
 def measure_shares(
-    model: Model, sample: Sample, site: str, every_step: bool = False, is_shuffled: bool = False
+    model: Model, sample: Sample, site: str, is_shuffled: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """The shares of fillers, roles and bindings in a site's states, after the last filler or after every one from the second on.
+    """The shares of fillers, roles and bindings in a site's states, after the last filler.
 
     As a control, roles are shuffled within sequences.
     """
@@ -93,21 +93,16 @@ def measure_shares(
     with tp.capture(model, [site]) as captured:
         model.encode(source)
     states, rng = captured[site].double().numpy(), np.random.default_rng(SHARE_SEED)
-    for n_bound, step in [*sample.list_steps()][0 if every_step else -1 :]:
-        rows = sample.list_distinct(step)
-        bindings = [sample.bindings(row)[:n_bound] for row in rows]
-        if is_shuffled:
-            bindings = [shuffle_roles(pairs, rng) for pairs in bindings]
-        try:
-            vectors = states[rows, step] if states.ndim == 3 else states[rows]
-            shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, vectors)
-        except InputError:  # too few sequences
-            continue
-        for component, share, low, high in shares.shares_[
-            ["step", "share", "low", "high"]
-        ].to_numpy():
-            values = {"share": float(share), "low": float(low), "high": float(high)}
-            yield {"step": n_bound, "part": component, "n": len(rows), **values}
+    step, n_bound = sample.last_step, sample.n_bound
+    rows = sample.list_distinct(step)
+    bindings = [sample.bindings(row) for row in rows]
+    if is_shuffled:
+        bindings = [shuffle_roles(pairs, rng) for pairs in bindings]
+    vectors = states[rows, step] if states.ndim == 3 else states[rows]
+    shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, vectors)
+    for component, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
+        values = {"share": float(share), "low": float(low), "high": float(high)}
+        yield {"step": n_bound, "part": component, "n": len(rows), **values}
 
 
 def shuffle_roles(bindings: Sequence[Binding], rng: np.random.Generator) -> list[Binding]:

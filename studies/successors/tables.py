@@ -11,6 +11,7 @@ import pandas as pd
 
 import tprprobe as tp
 from studies.successors.measures import (
+    N_ANSWERED,
     RoleSwap,
     Sample,
     measure_accuracy,
@@ -21,6 +22,7 @@ from studies.successors.measures import (
 from studies.successors.trainings import PLAN, Training, list_trainings
 from tprprobe.files.writing import write_file
 from tprprobe.models.protocol import Model
+from tprprobe.store import Store
 from tprprobe.training.loop import MODEL
 
 FOLDER = Path(__file__).parent
@@ -28,22 +30,19 @@ SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measur
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
 DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES, "trees": PLACES}
-ROLES = {
-    "recall": "before",
-    "reverse": "left",
-    "copy": "left",
-    "trees": "left",
-}  # by which operations bind
+OPERATIONS = {("reverse", "fast-weight-memory"), ("copy", "soft-tpr")}  # asked of all seeds
+SEARCHED = {("reverse", model) for model in ("fast-weight-memory", "aid", "d3")} | OPERATIONS
+CONTROLS = ("lstm", "transformer")  # without roles, fillers and bindings by design
 UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
 
-def find_sites(model: str) -> list[str]:
-    """The sites whose states are decomposed, the memory first."""
-    if model == "transformer":
-        return [f"encoder.{PLAN['models'][model]['n_layers'][0] - 1}.hidden"]
-    if model == "tree-machine":
-        return ["machine.2.tpr"]
-    return ["encoder.0.hidden"] if model == "lstm" else [MEMORY, "encoder.0.hidden"]
+def find_site(model: str) -> str:
+    """The site whose states are decomposed: the memory, where there is one."""
+    n_layers = PLAN["models"][model].get("n_layers", [1])[0]
+    own = {"tree-machine": "machine.2.tpr"} | dict.fromkeys(
+        CONTROLS, f"encoder.{n_layers - 1}.hidden"
+    )
+    return own.get(model, MEMORY)
 
 
 def measure_all(runs: Path) -> None:
@@ -76,22 +75,22 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
     for split in PLAN["tasks"][training.task]["tests"]:
         row[split] = measure_accuracy(model, training.data, split)
     shares = list(_share_rows(training, model, sample, "trained", training.seed))
-    row |= measure_shuffled(training, model, sample)
     if training.seed == PLAN["seeds"][0]:
+        row |= measure_shuffled(training, model, sample)
         for seed in PLAN["untrained"]:
             untrained = training.build_untrained(runs, seed)
             shares += _share_rows(training, untrained, sample, "untrained", seed)
     row |= _search(training, model)
-    if training.model not in ("lstm", "transformer"):
-        row |= _measure_swaps(model, sample)
-    if MEMORY in find_sites(training.model) and not has_fixed_roles(model):
+    if training.model not in CONTROLS:
+        row |= _measure_swaps(model, sample.first(N_ANSWERED))
+    if find_site(training.model) == MEMORY and not has_fixed_roles(model):
         row |= measure_role_sources(model, sample)
     return {"model": row, "shares": shares}
 
 
 def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[str, float]:
     """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
-    site = find_sites(training.model)[0]
+    site = find_site(training.model)
     *_, last = measure_shares(model, sample, site, is_shuffled=True)
     return {
         f"shuffled{end}": last[name]
@@ -103,12 +102,9 @@ def _share_rows(
     training: Training, model: Model, sample: Sample, weights: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     head = {"task": training.task, "model": training.model, "weights": weights, "seed": seed}
-    first, *others = find_sites(training.model)
-    is_trained = weights == "trained"
-    for site in [first, *(others if is_trained else ())]:
-        every_step = is_trained and site == first
-        for row in measure_shares(model, sample, site, every_step):
-            yield head | {"site": site} | row
+    site = find_site(training.model)
+    for row in measure_shares(model, sample, site):
+        yield head | {"site": site} | row
 
 
 def has_fixed_roles(model: Model) -> bool:
@@ -126,22 +122,32 @@ def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
 
 
 def _search(training: Training, model: Model) -> dict[str, Any]:
-    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation that binds
-    designed roles.
+    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation; of all seeds where
+    a prediction needs them, else of the first.
     """
-    unit, site = UNITS.get(training.task, "last"), find_sites(training.model)[0]
-    site = site.replace("machine.2", "encoder.0")
+    name, is_first = (training.task, training.model), training.seed == PLAN["seeds"][0]
+    searches = name in SEARCHED or (is_first and training.model not in CONTROLS)
+    asks_operation = name in OPERATIONS or (is_first and training.task != "recall")
+    if not (searches or asks_operation):
+        return {}
+    site = find_site(training.model).replace("machine.2", "encoder.0")
+    unit, row = UNITS.get(training.task, "last"), dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
         store = tp.extract(model, data, [site], out=Path(folder) / "store", control=False)
-        scheme = tp.search_roles(store, site, unit=unit).found
-        table = tp.compare_operations(store, site, ROLES[training.task], unit=unit)
+        if searches:
+            scheme = tp.search_roles(store, site, unit=unit).found
+            row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        return row | (find_operation(store, site) if asks_operation else {})
+
+
+def find_operation(store: Store, site: str) -> dict[str, Any]:
+    """The operation that binds symbols to places: that which is named, and that with the largest R²."""
+    table = tp.compare_operations(store, site, "left", unit="last")
     best = table.iloc[int(table["r2"].argmax())]
     operations = table.loc[table["is_named"], "operation"]
     outer = table.set_index("operation").loc["outer product"]
     return {
-        "roles": scheme,
-        "is_designed": names_role(training.task, scheme),
         "operation": operations.iloc[0] if len(operations) else "",
         "best": best["operation"],
         "best_r2": best["r2"],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from benchmarks.binding.effects import plant
 from benchmarks.binding.nulls import draw_null, draw_sequences
@@ -9,6 +10,7 @@ from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
 from tprprobe.estimators.bindings.order_residuals import subtract_expected
+from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur
 
 SHARE, DRAWS = 0.02, 8
 
@@ -66,3 +68,17 @@ def test_too_few_groups_are_refused():
     sequences = [np.arange(3)] * 60
     with pytest.raises(InputError, match="independent groups"):
         BindingComponents().fit(counts_of(sequences), np.ones((60, 4)), np.arange(60) // 20)
+
+
+def test_a_share_does_not_depend_on_the_scale_of_counts():
+    rng = np.random.default_rng(4)
+    sequences = [rng.integers(30, size=4) for _ in range(300)]
+    states, counts = plant(rng, sequences, 30, True, 0.2), counts_of(sequences)
+    quarters = PairCounts(csr_array(counts.pairs / 4), counts.filler_of, counts.role_of, counts.lengths)  # fmt: skip
+    of_counts, of_quarters = (BindingComponents(steps=[BINDINGS]).fit(of, states).bindings_ for of in (counts, quarters))  # fmt: skip
+    assert of_quarters == pytest.approx(of_counts, abs=0.01)
+
+
+def test_pairs_of_fillers_that_occur_together():
+    bag = csr_array(np.array([[1, 1, 0], [2, 1, 1], [0, 1, 1], [1, 0, 0]]))
+    np.testing.assert_array_equal(cooccur(bag).toarray(), [[1, 0], [1, 1], [0, 1], [0, 0]])

@@ -5,12 +5,16 @@ import pickle
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
+from planted.sentences import plant
 from typer.testing import CliRunner
 
 from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.clustering.kmeans import Source, run_all
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
+from tprprobe.analyses.probing import probe
+from tprprobe.analyses.probing import run as run_module
 from tprprobe.cli import app, main
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
@@ -101,6 +105,45 @@ def test_others_go_on_where_a_worker_is_killed(address):
             if number == 3:
                 os.kill(process, signal.SIGKILL)
     assert starts == list(range(0, 60, 2))
+
+
+def test_the_last_worker_that_is_killed_ends_a_pass_with_a_line(monkeypatch):
+    monkeypatch.setattr(dask_workers, "PATIENCE", "300ms")
+    monkeypatch.setattr(dask_workers, "LOST", 2)
+    start = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+    with start as cluster, scheduled(cluster.scheduler_address):
+        found = each_part(lambda p: p.start, parts_of(60, 2))
+        assert next(found) == 0
+        cluster.scale(0)
+        with pytest.raises(InputError, match="Dask's workers were lost"):
+            list(found)
+
+
+def test_probes_are_the_same_files_though_a_worker_is_killed(address, tmp_path, monkeypatch):
+    labelled = plant(tmp_path / "labelled", 60)
+    settings = {"estimator": "linear", "controls": ["shuffled"], "sites": "encoder.*"}
+    alone = probe(labelled, "pos", out=tmp_path / "alone", **settings)
+    take, killed = run_module._take_round, []
+
+    def kill(*arguments):
+        counts = take(*arguments)
+        if not killed:
+            killed.extend(distributed.Client.current().run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+        return counts
+
+    monkeypatch.setattr(run_module, "_take_round", kill)
+    with scheduled(address):
+        shared = probe(labelled, "pos", out=tmp_path / "shared", **settings)
+    assert killed
+    pd.testing.assert_frame_equal(shared, alone)
+    files = [file for file in (tmp_path / "alone").rglob("*.*") if file.is_file()]
+    assert sum(file.suffix == ".safetensors" for file in files) > 1
+    for file in files:
+        other = tmp_path / "shared" / file.relative_to(tmp_path / "alone")
+        assert other.read_bytes() == file.read_bytes()
 
 
 def test_bad_input_that_a_worker_finds_is_told_as_here(address):

@@ -62,7 +62,7 @@ def r2(fit):
 def test_exact_sums_with_relative_roles_are_explained(scope, weight, sequences, tmp_path):
     tokens = table(sequences)
     store = keep(tmp_path / "store", {ENCODER: relative_sums(sequences, weight)}, tokens)
-    fit = tp.decompose(store, ENCODER, "offset", scope=scope, family="saturated")
+    fit = tp.decompose(store, ENCODER, "offset", scope=scope, family="saturated", rank="2x2")
     assert r2(fit) > 0.99
     encoded = fit.encode(sequences[:3])
     n = sum(map(len, sequences[:3]))
@@ -91,7 +91,7 @@ def tokens_store(sequences, tmp_path_factory):
 
 
 def test_a_mean_is_made_of_shares(tokens_store, sequences, tmp_path):
-    fit = tp.decompose(tokens_store, ENCODER, "left", unit="mean", family="saturated")
+    fit = tp.decompose(tokens_store, ENCODER, "left", unit="mean", family="saturated", rank="2x2")
     assert r2(fit) > 0.99
     assert "shares" in "\n".join(summarize(fit.scores))
     means = np.stack(
@@ -102,7 +102,7 @@ def test_a_mean_is_made_of_shares(tokens_store, sequences, tmp_path):
     )
     assert np.allclose(fit.encode(sequences[:5]), means[:5], atol=0.05)
     pooled = keep(tmp_path / "pooled", {ENCODER: means}, table(sequences), pool="mean")
-    pooled_fit = tp.decompose(pooled, ENCODER, "left", family="saturated")
+    pooled_fit = tp.decompose(pooled, ENCODER, "left", family="saturated", rank="2x2")
     assert pooled_fit.plan.kind.unit == "mean"
     assert r2(pooled_fit) == pytest.approx(r2(fit), abs=1e-3)
     with pytest.raises(tp.InputError, match="give the unit mean, not last"):
@@ -242,7 +242,9 @@ def test_nothing_is_explained_where_every_token_has_a_vector_of_its_own(tmp_path
     tokens = table(sequences)
     noise = np.random.default_rng(7).normal(size=(len(tokens), WIDTH))
     store = keep(tmp_path / "store", {ENCODER: noise}, tokens)
-    scores = tp.decompose(store, ENCODER, "left", family="saturated", withheld=0.2).scores
+    scores = tp.decompose(
+        store, ENCODER, "left", family="saturated", rank="2x2", withheld=0.2
+    ).scores
     real = scores[scores["control"] == ""]
     assert real["r2"].max() < 0.03
     assert real["r2_withheld"].max() < 0.03
@@ -255,7 +257,9 @@ def test_withheld_pairs_are_not_fitted_to(sequences, tmp_path):
     fillers = [FILLERS.index(token) for token in tokens["token"]]
     vectors = v[fillers, tokens["position"].to_numpy()]
     store = keep(tmp_path / "store", {ENCODER: vectors}, tokens)
-    scores = tp.decompose(store, ENCODER, "left", family="saturated", withheld=0.2).scores
+    scores = tp.decompose(
+        store, ENCODER, "left", family="saturated", rank="2x2", withheld=0.2
+    ).scores
     saturated = scores[(scores["control"] == "") & (scores["family"] == "saturated")].iloc[0]
     assert saturated["r2"] > 0.9
     assert saturated["r2_withheld"] < 0.5

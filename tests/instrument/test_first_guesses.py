@@ -34,9 +34,9 @@ def run(monkeypatch, *words):
 @pytest.mark.parametrize("kind", [str, lambda path: path, tp.open_store])
 def test_a_path_opens_the_store(store, kind):
     assert tp.cluster(kind(store), "layers.0.hidden", k=2, n_seeds=2).site == "layers.0.hidden"
-    assert {*tp.decompose(kind(store), "layers.0.hidden", "left").scores["site"]} == {
-        "layers.0.hidden"
-    }
+    assert {
+        *tp.decompose(kind(store), "layers.0.hidden", "left", family="additive").scores["site"]
+    } == {"layers.0.hidden"}
 
 
 def test_a_path_that_is_no_store_is_said():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from beartype.roar import BeartypeCallHintParamViolation
-from jaxtyped import has_axes
+from jaxtyped import MOST_CHECKED, check, has_axes, typed
 from jaxtyping import Float, TypeCheckError
 
 from tprprobe.algebra import duals
@@ -36,3 +36,16 @@ def test_annotations_with_axes(kind):
 @pytest.mark.parametrize("kind", [int, None, dict[str, int], Literal["a"], Callable[..., int]])
 def test_annotations_without(kind):
     assert not has_axes(kind)
+
+
+def test_a_function_inside_another_is_checked_where_it_is_first_defined():
+    def define() -> Callable[[int], int]:
+        def double(x: int) -> int:
+            return 2 * x
+
+        return check(double, typechecker=typed)
+
+    early, *_, late = (define() for _ in range(MOST_CHECKED + 2))
+    with pytest.raises(BeartypeCallHintParamViolation):
+        early("a")  # pyright: ignore
+    assert late("a") == "aa"  # pyright: ignore

@@ -35,10 +35,10 @@ def test_a_second_writer_of_a_run_is_refused_and_a_dead_ones_lock_is_not(tmp_pat
     store = tp.import_store(tmp_path / "v.txt", tmp_path / "store", "tpdn")
     out = tmp_path / "out"
     with alone(out), pytest.raises(InputError, match="out is being written by another process"):
-        decompose_all(store, "encoding", out=out)
+        decompose_all(store, "encoding", out=out, family="additive")
     assert not out.exists()
     (tmp_path / ".out.lock").touch()  # as a killed process leaves it
-    decompose_all(store, "encoding", out=out)
+    decompose_all(store, "encoding", out=out, family="additive")
     assert {path.name for path in tmp_path.iterdir()} == {"v.txt", "store", "out"}
 
 

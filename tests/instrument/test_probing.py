@@ -132,7 +132,7 @@ def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(sto
 def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     settings = {"sites": "encoder.*.self.*er", "schedule": QUICK, "budget": 10**7}
     expected = probe(store, "pos", out=tmp_path / "whole", **settings)
-    train, rounds = run._run_round, []
+    train, rounds = run._run_rounds, []
 
     def fail(*args):
         if len(rounds) == 2:
@@ -141,7 +141,7 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
         return train(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "_run_round", fail)
+        patch.setattr(run, "_run_rounds", fail)
         with pytest.raises(KeyboardInterrupt):
             probe(store, "pos", out=tmp_path / "cut", **settings)
     assert not (tmp_path / "cut" / "rows.parquet").exists()

@@ -16,7 +16,7 @@ AXES = Place(("batch", "seq", "d_model"))
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory):
     store = plant_bindings(tmp_path_factory.mktemp("surgery") / "store", left, n=300, noise=0.01)
-    return tp.decompose(store, STATE, "left", family="saturated")
+    return tp.decompose(store, STATE, "left", family="saturated", rank="2x2")
 
 
 def state(sequence):
@@ -100,7 +100,7 @@ def rows_of(table):
 
 def test_states_are_replaced_by_their_decompositions(answered):
     model, data, store = answered
-    exact = tp.decompose(store, HIDDEN, "question*left", family="saturated")
+    exact = tp.decompose(store, HIDDEN, "question*left", family="saturated", rank="2x2")
     rows = rows_of(tp.substitute(model, data, exact))
     assert list(rows) == [
         "unedited",
@@ -123,7 +123,7 @@ def test_states_are_replaced_by_their_decompositions(answered):
 
 def test_only_vectors_that_a_model_has_are_replaced(answered):
     model, data, store = answered
-    pooled = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated")
+    pooled = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated", rank="2x2")
     with pytest.raises(tp.InputError, match="can replace vectors of tokens"):
         tp.substitute(model, data, pooled)
 
@@ -134,7 +134,7 @@ def test_states_of_a_decoder_are_replaced_while_it_reads_its_own_answer(
     model, data, _ = answered
     out = tmp_path_factory.mktemp("written") / "store"
     store = tp.extract(model, data, ["decoder.0.hidden"], out, target="generated", control=False)
-    exact = tp.decompose(store, "decoder.0.hidden", "question*left", family="saturated")
+    exact = tp.decompose(store, "decoder.0.hidden", "question*left", family="saturated", rank="2x2")
     rows = rows_of(tp.substitute(model, data, exact))
     assert rows["unedited"]["agreement"] > 0.9
     assert rows["decomposition"]["probability"] > rows["mean"]["probability"]

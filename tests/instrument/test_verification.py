@@ -21,7 +21,7 @@ def test_a_changed_table_of_a_run_is_named(tmp_path, monkeypatch, capsys):
     lines = [f"{i % 10} {i // 10}\t{i}.5 {i % 7} 1\n" for i in range(60)]
     (tmp_path / "v.txt").write_text("".join(lines))
     store = tp.import_store(tmp_path / "v.txt", tmp_path / "store", "tpdn")
-    decompose_all(store, "encoding", out=tmp_path / "out")
+    decompose_all(store, "encoding", out=tmp_path / "out", family="additive")
     code, message = _inspected(tmp_path / "out", monkeypatch, capsys)
     assert code == 0
     assert message.endswith(". (decompositions) can be read, 1 tables are undamaged")

@@ -234,7 +234,7 @@ def accuracies(table: Any) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def left_fit(exact):
-    return tp.decompose(exact[2], "encoding", "left", family="saturated")
+    return tp.decompose(exact[2], "encoding", "left", family="saturated", rank="2x2")
 
 
 def test_encodings_are_decomposed_and_replaced(exact, left_fit):

@@ -194,9 +194,10 @@ def test_an_edit_at_a_step_goes_on_to_later_steps_alone(name, site):
     assert not torch.equal(edited[:, 0], logits[:, 0])
 
 
-@pytest.mark.parametrize("name", [*MODELS, "soft-tpr"])
+@pytest.mark.parametrize("name", [*MODELS, "soft-tpr", "tree-machine"])
 def test_pads_change_nothing_and_a_cache_gives_the_same(name):
-    model = soft_tpr() if name == "soft-tpr" else model_of(name)
+    others = {"soft-tpr": soft_tpr, "tree-machine": tree_machine}
+    model = others[name]() if name in others else model_of(name)
     together = model(SOURCE, TARGET)
     alone = model(SOURCE[1:, :4], TARGET[1:])
     assert torch.allclose(together[1:], alone, atol=1e-6)
@@ -273,12 +274,60 @@ def test_a_soft_tpr_has_a_role_for_every_symbol(options, message):
         soft_tpr(**options).encode(SOURCE)
 
 
+def tree_machine() -> Any:
+    sizes = {"vocab_size": VOCAB, "d_filler": 5, "n_levels": 4, "d_model": 8, "d_ff": 8}
+    return build({"architecture": "tree-machine"} | sizes, seed=3).eval()
+
+
+def test_car_cdr_and_cons_are_maps_of_the_roles_of_a_tree():
+    model, letters = (
+        tree_machine(),
+        torch.tensor([[4, 5, 6, 7, 8, 9, 10, 11]]),
+    )  # a function and 7 nodes
+    _, acts = read(model, letters)
+    fillers, roles = model.embedding.weight.detach(), model.roles
+    whole = acts["encoder.0.tpr"][0, -1].view(5, 15)
+    nodes = [0, 1, 3, 4, 7, 8, 9, 10]  # of the left child, level by level
+    expected = sum(
+        torch.outer(fillers[f], roles[n]) for f, n in zip(letters[0], nodes, strict=True)
+    )
+    assert torch.allclose(whole, expected, atol=1e-6)
+    root = fillers[4][None]
+
+    def operate(first: torch.Tensor, second: torch.Tensor, operation: int) -> torch.Tensor:
+        weights = torch.eye(3)[operation][None]
+        return model.operate(torch.stack([first, second, first, second])[None], root, weights)
+
+    car, cdr = (operate(whole, whole, i).view(5, 15) for i in (0, 1))
+    assert torch.allclose((car @ roles.T).mT[:3], fillers[[5, 6, 7]], atol=1e-5)
+    assert torch.allclose(cdr, torch.zeros(5, 15), atol=1e-5)  # there is no right child
+    assert torch.allclose(operate(car, cdr, 2).view(5, 15), whole, atol=1e-5)
+
+
+def test_a_tree_machine_mixes_operations_and_reads_the_last_tree():
+    model, letters = tree_machine(), torch.tensor([[4, 5, 6, 7, 8, 9, 10, 11]])
+    car = torch.tensor([[1.0, 0.0, 0.0]])
+    logits, acts = read(model, letters, {f"machine.{i}.operation": lambda _: car for i in range(3)})
+    last = acts["machine.2.tpr"].view(5, 15)
+    weight = model.embedding.weight.detach()
+    expected = model.scale.detach() * (weight @ last @ model.roles[:2].T).T + model.bias.detach()
+    assert torch.allclose(logits[0], expected, atol=1e-5)
+    model(letters, TARGET[:1]).log_softmax(-1).mean().backward()
+    still = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert still == []
+
+
+def test_a_tree_machine_reads_no_more_nodes_than_it_has_roles():
+    with pytest.raises(InputError, match="reads a function and 7 nodes"):
+        tree_machine().encode(torch.full((1, 9), 4))
+
+
 def test_a_tpr_rnn_reads_whole_sentences():
     with pytest.raises(InputError, match=r"a source of 3 symbols: this model reads sentences of 2"):
         model_of("tpr-rnn").encode(SOURCE[:, :3])
 
 
-@pytest.mark.parametrize("world", ["recall:pairs=3,size=6", "stories"])
+@pytest.mark.parametrize("world", ["recall:pairs=3,size=6", "stories", "trees"])
 def test_splits_share_no_source(world):
     splits = [
         {example.source for example in tp.load_data(world, split=split)}
@@ -315,6 +364,29 @@ def follow(story: list[str]) -> str:
             who for who, verb, what in sentences[::-1] if (verb, what) == ("takes", wanted)
         )
     return next(what for who, verb, what in sentences[::-1] if (who, verb) == (wanted, "goes"))
+
+
+def cut(tree: list[str], path: str) -> list[str]:
+    """A subtree, by another reading of the nodes: level by level, from its place in every level."""
+    levels = [tree[2**level - 1 : 2 ** (level + 1) - 1] for level in range(4)]
+    for step in path:
+        levels = [row[len(row) // 2 * int(step) :][: len(row) // 2] for row in levels[1:]]
+    return [letter for row in levels for letter in row]
+
+
+def test_trees_yield_subtrees_and_the_test_has_letters_that_training_lacks():
+    letters: dict[str, set[str]] = {}
+    for split in ("train", "dev", "test"):
+        for example in tp.load_data("trees", split=split, n=1500):
+            function, *tree = example.source.split()
+            path = function[1:-1][::-1].replace("a", "0").replace("d", "1")
+            assert example.target.split() == cut(tree, path)
+            if len(path) == 2:
+                letters.setdefault(split, set()).update(example.target.split())
+    assert letters["train"] == letters["dev"]
+    assert not letters["train"] & letters["test"]
+    with pytest.raises(InputError, match="trees has no settings"):
+        tp.load_data("trees:4")
 
 
 @pytest.mark.parametrize("split", ["train", "test"])

@@ -24,7 +24,7 @@ def test_surgery_on_states_gives_the_answer_of_the_exchanged_question(make_model
     texts = Texts.of([*swaps["text"], *swaps["counterfactual"]], ["a"] * 48)
     with TemporaryDirectory() as folder:
         store = tp.extract(model, texts, [HIDDEN], Path(folder) / "store", control=False)
-        fit = tp.decompose(store, HIDDEN, "question*left", family="saturated")
+        fit = tp.decompose(store, HIDDEN, "question*left", family="saturated", rank="2x2")
     rows = pd.concat([measure_swaps(model, swaps, []), measure_surgeries(model, swaps, [fit])])
     asked_rows = rows[rows["vectors"] == "question"].set_index("question")
     moved = rows[rows["at"] == SURGERY].set_index("question")

@@ -45,7 +45,7 @@ def evidence_run(tmp_path_factory, make_model):
         patch.setattr(analyses, "MAPS", 24)
         patch.setattr(analyses, "PAIRS", 30)
         patch.setattr(analyses, "K", 5)
-        patch.setattr(analyses, "PROJECTIONS", 1)
+        patch.setattr(analyses, "PROJECTIONS", 3)
         mixes = [mix.model_copy(update={"n": 20}) for mix in analyses.read_training()]
         patch.setattr(analyses, "read_training", lambda: mixes)
         yield analyse(tmp_path_factory.mktemp("results"), 24)

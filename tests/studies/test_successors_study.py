@@ -63,6 +63,28 @@ def test_a_swap_of_digits_expects_them_reversed_and_needs_two_that_differ():
     assert swap.expected(0) == digits[::-1]
 
 
+def test_a_swap_of_nodes_expects_the_answer_of_the_tree_with_both_letters_exchanged():
+    sample = Sample("trees", [["cadr", *"abcdefghijklmno"]], [list("flm")])
+    assert sample.bindings(0) == [("f", "0"), ("l", "1"), ("m", "2")]
+    swap = RoleSwap(sample, is_asked=True)
+    (inside, outside), expected = swap.exchanged[0], swap.expected(0)
+    answer, outer = "abcdefghijklmno"[inside], "abcdefghijklmno"[outside]
+    assert answer in "flm"
+    assert expected == list("flm".replace(answer, outer))
+    order = swap.edit(torch.arange(16.0)[None, :, None])[0, :, 0].tolist()
+    assert (order[inside + 1], order[outside + 1]) == (outside + 1, inside + 1)
+
+
+def test_a_swap_of_places_exchanges_the_roles_that_every_step_has():
+    sample = Sample("copy", [list("314")], [list("314")])
+    swap = RoleSwap(sample, is_asked=True, n_roles=6)
+    i, j = swap.exchanged[0]
+    roles = torch.arange(12.0).expand(1, 3, 12)
+    edited = swap.edit(roles)[0, -1].view(6, 2)
+    assert edited[[i, j]].tolist() == roles[0, -1].view(6, 2)[[j, i]].tolist()
+    assert swap.expected(0) == [list("314")[{i: j, j: i}.get(n, n)] for n in range(3)]
+
+
 def test_variance_between_labels_is_that_of_their_means_without_noise():
     rng = np.random.default_rng(0)
     labels = rng.integers(5, size=4000)

@@ -88,7 +88,7 @@ def test_two_trainings_are_compared_where_both_were_learned(published):
 def test_scores_are_collected_beside_published_numbers(tmp_path, published):
     store = plant_bindings(tmp_path / "store", left, n=60)
     decoder = lambda vectors, _: vectors[:, 0] > 0  # noqa: E731
-    fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, decoder=decoder)
+    fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, rank="2x2", decoder=decoder)
     identity = {"encoder": "uni", "decoder": "bi", "task": "sort", "seed": 0, "accuracy": 0.9}
     write_file(
         tmp_path / "runs" / "one" / SCORES, fit.scores.assign(**identity).to_csv(index=False)

@@ -1,1 +1,1 @@
-"""Networks that are built to bind: Fast Weight Memory, TPR-RNN, AID and D3, and the tasks that they are meant for."""
+"""Networks that are built to bind, each in a module with its paper's equations, and the tasks that they are meant for."""

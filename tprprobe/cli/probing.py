@@ -63,6 +63,7 @@ def probe(
     ] = 2.0,
     test: Annotated[Path | None, typer.Option(help="Another store to test the probes on.")] = None,
     device: common.Device = "cpu",
+    scheduler: common.Scheduler = None,
     out: common.Out = None,
     resume: common.Resume = False,
     as_json: common.Json = False,
@@ -71,6 +72,7 @@ def probe(
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
     from tprprobe.store import open_store
+    from tprprobe.store.dask_workers import scheduled
 
     if refine and estimator == SPAN_CONV:
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
@@ -90,7 +92,8 @@ def probe(
             raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
         opened = open_store(store)
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
-    rows, text = _probe(opened, task, out, refine, settings | {"estimator": estimator})
+    with scheduled(scheduler):
+        rows, text = _probe(opened, task, out, refine, settings | {"estimator": estimator})
     common.show(as_json, rows, lambda: text)
 
 

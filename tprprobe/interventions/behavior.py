@@ -129,9 +129,7 @@ class PairMeasurement:
     @cached_property
     def states(self) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
         """By site: the states of both texts at the words (x, y), and at the tokens beside them."""
-        texts, other_texts = (
-            self._read(ids) for ids in (self.trials.source, self.trials.other_source)
-        )
+        (texts, _), (other_texts, _) = self._read_both
         return {
             name: (text[:, :2], other_texts[name][:, :2], text[:, 2:], other_texts[name][:, 2:])
             for name, text in texts.items()
@@ -140,7 +138,8 @@ class PairMeasurement:
     @cached_property
     def log_probabilities(self) -> tuple[Float[Tensor, "item vocab"], Float[Tensor, "item vocab"]]:
         """The log-distributions of the next token of the texts, and of the other texts."""
-        return self._predict(self.trials.source), self._predict(self.trials.other_source)
+        (_, logs), (_, other_logs) = self._read_both
+        return logs, other_logs
 
     @cached_property
     def answers(self) -> Int[Tensor, "item answer"]:
@@ -201,21 +200,25 @@ class PairMeasurement:
     def _logs(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
         return self.model.predict(source.to(self.model.device)).clamp_min(1e-38).log().cpu()
 
-    def _predict(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
-        return torch.cat([self._logs(ids) for ids in source.split(self._batch)])
+    @cached_property
+    def _read_both(self) -> list[tuple[dict[str, Tensor], Float[Tensor, "item vocab"]]]:
+        return [self._read(ids) for ids in (self.trials.source, self.trials.other_source)]
 
-    def _read(self, source: Int[Tensor, "item seq"]) -> dict[str, Tensor]:
-        """The states of all sites at the words and beside them, [item, 4, *shape]."""
+    def _read(
+        self, source: Int[Tensor, "item seq"]
+    ) -> tuple[dict[str, Tensor], Float[Tensor, "item vocab"]]:
+        """The states of all sites at the words and beside them, [item, 4, *shape], and the log-distributions."""
         positions = torch.cat([self.trials.places, self.trials.aside.clamp_min(0)], 1)
         blocks: dict[str, list[Tensor]] = {name: [] for name in self.names}
+        logs: list[Tensor] = []
         for rows in torch.arange(len(source)).split(self._batch):
             with capture(self.model, self.names) as acts:
-                self._logs(source[rows])
+                logs.append(self._logs(source[rows]))
             for name in self.names:
                 blocks[name].append(
                     acts[name].float().cpu()[torch.arange(len(rows))[:, None], positions[rows]]
                 )
-        return {name: torch.cat(tensors) for name, tensors in blocks.items()}
+        return {name: torch.cat(tensors) for name, tensors in blocks.items()}, torch.cat(logs)
 
     def _rows(
         self,

@@ -58,7 +58,7 @@ def compare_texts(
 
     Examples:
         >>> texts = tp.interventions.compare_texts(model, "Calculate 1+1.", "Calculate 1+2.")
-        >>> texts.states["distance"].min() >= 0
+        >>> bool(texts.states["distance"].min() >= 0)
         True
     """
     first, second = query_text(model, text), query_text(model, against)

@@ -25,9 +25,7 @@ class Permutation:
         self.names, self.sizes, self.seed = list(sizes), list(sizes.values()), seed
         self.tied_names = tied_names  # name → that of the same weights
         self.is_small = sum(self.sizes) <= SMALL
-        self.originals: dict[
-            str, Tensor
-        ] = {}  # of a small model, which are quicker copied than put in order
+        self.originals: dict[str, Tensor] = {}  # of a small model: quicker than putting in order
         self.states = [torch.Generator().manual_seed(seed).get_state()]  # before each weight
 
     def _draw(self, index: int) -> Tensor:

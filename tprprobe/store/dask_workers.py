@@ -19,6 +19,7 @@ from tprprobe.errors import InputError, check_extra
 ROWS_PER_PART = 2**16  # rows
 AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
+LOST = 6  # times that as long after one another there is no worker
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -51,9 +52,20 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
         for rows in parts:
             pending.append(client.submit(operator.call, sent, rows, pure=False))
             if len(pending) > ahead:
-                yield pending.popleft().result()
+                yield _wait(client, pending.popleft())
         while pending:
-            yield pending.popleft().result()
+            yield _wait(client, pending.popleft())
+
+
+def _wait(client: Any, task: Any) -> Any:
+    """The result of a task; killed workers may be replaced for a while."""
+    n_lost = 0
+    while n_lost < LOST:
+        try:
+            return task.result(timeout=PATIENCE)
+        except TimeoutError:
+            n_lost = 0 if client.nthreads() else n_lost + 1
+    raise TimeoutError("none is left")
 
 
 def _find_client() -> Any:

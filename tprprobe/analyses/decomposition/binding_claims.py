@@ -11,9 +11,9 @@ from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
 from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
-# The least share that is called binding. In the order of real text the estimator is biased by up to +.006 for maxima and weighted
-# means of words (``benchmarks.binding.shares``): intervals that begin below this share do not tell these from bindings.
-MIN_SHARE = 0.004
+# The least share that is called binding. In the order of real text the estimator is biased by some thousandths for maxima and bags
+# times a function of length (``benchmarks.binding.shares``): intervals that begin below this share do not tell these from bindings.
+MIN_SHARE = 0.002
 ROUGH = 30  # documents below which intervals are wide
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 Row = Mapping[Any, Any]

@@ -11,6 +11,7 @@ OUT/probes/NAME/           the probes of real labels, in the layout of checkpoin
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -31,9 +32,10 @@ from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.results import FILE, Results, load_results
 from tprprobe.files.kinds import SETTINGS
-from tprprobe.files.runs import KeptRun, Part, Tables, kept
+from tprprobe.files.runs import KeptRun, Tables, kept
 from tprprobe.files.tables import read_table
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
@@ -133,11 +135,14 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
     with progress() as bars:
         total = sum(len(trials) for stacks in run.rounds for trials in stacks)
         bar = bars.add_task("probing", total=total, note="")
-        for i, stacks in enumerate(run.rounds):
-            make = partial(_run_round, stacks, run, device, begun.folder / SAVED)
-            saved = begun.part(f"{i:04}", make)
+        parts = [begun.part(f"{i:04}", dict) for i in range(len(run.rounds))]
+        rounds = [slice(i, i + 1) for i, part in enumerate(parts) if not part.is_done]
+        made = each_part(partial(_run_rounds, run, device), rounds)
+        for i, (part, stacks) in enumerate(zip(parts, run.rounds, strict=True)):
+            make = partial(_take_round, made, stacks, begun.folder / SAVED)
+            saved = replace(part, make=make)
             saved.finish()
-            results += _read_round(saved, stacks)
+            results += _read_round(saved.read(COUNTS), stacks)
             note = f"vector {i + 1} of {len(run.rounds)}"
             bars.update(bar, completed=len(results), note=note)
     limit = getattr(run.settings.estimator, "limit", None)
@@ -150,22 +155,32 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
     return sorted(results, key=lambda result: order.index(result.trial.splits.name))
 
 
-def _run_round(
-    stacks: Sequence[Stack], run: ProbingRun, device: torch.device, folder: Path
-) -> Tables:
-    """The counts of a round; its probes of real labels are saved, if they can be."""
+def _run_rounds(
+    run: ProbingRun, device: torch.device, rounds: slice
+) -> tuple[pd.DataFrame, dict[int, Any]]:
+    """The counts of the trials of a round, and by number the estimators that can be saved."""
+    [stacks] = run.rounds[rounds]
     reader = RowReader(stacks[0][0].source, device, run.settings.budget // 2)
     results = [result for trials in stacks for result in run_trials(trials, reader, run.settings)]
-    for result in results:
-        is_real = result.trial.control == REAL and result.trial.portion is None
-        if is_real and hasattr(result.estimator, "tensors"):
-            save_probe(folder, result)
+    estimators = {
+        number: result.estimator
+        for number, result in enumerate(results)
+        if result.trial.control == REAL and result.trial.portion is None
+    }
     counts = {"sums": [result.counts.flatten() for result in results]}
     counts["curve"] = [result.curve.ravel() for result in results]
-    return {COUNTS: pd.DataFrame(counts)}
+    return pd.DataFrame(counts), estimators
 
 
-def _read_round(saved: Part, stacks: Sequence[Stack]) -> Iterator[TrialResult]:
-    rows = saved.read(COUNTS)
+def _take_round(made: Iterator[Any], stacks: Sequence[Stack], folder: Path) -> Tables:
+    """The counts of the round that comes next; its probes of real labels are saved, if they can be."""
+    counts, estimators = next(made)
+    for number, result in enumerate(_read_round(counts, stacks)):
+        if hasattr(estimators.get(number), "tensors"):
+            save_probe(folder, replace(result, estimator=estimators[number]))
+    return {COUNTS: counts}
+
+
+def _read_round(rows: pd.DataFrame, stacks: Sequence[Stack]) -> Iterator[TrialResult]:
     for trial, flat, curve in zip(chain(*stacks), rows["sums"], rows["curve"], strict=True):
         yield TrialResult(trial, trial.read_counts(flat), curve.reshape(-1, len(CURVE)))

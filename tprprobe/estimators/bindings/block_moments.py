@@ -19,6 +19,8 @@ N_TRACES, TRACED_UNITS = (
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
 SHRINKAGE = 10.0
+MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
+MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
 States = Float64[np.ndarray, "unit d"]
@@ -62,25 +64,25 @@ def _inverse_root(gram: np.ndarray) -> np.ndarray:
 class Component:
     """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own.
 
-    The vectors of columns of one filler, by number in ``fillers``, may be alike in length.
+    The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length.
     """
 
     columns: Columns
     weights: Float64[np.ndarray, " column"]
     is_measured: bool
-    fillers: Int[np.ndarray, " column"] | None = None
+    names: Sequence[Int[np.ndarray, " column"]] = ()
 
     @classmethod
     def random(
         cls,
         columns: csr_array,
         is_measured: bool = False,
-        fillers: Int[np.ndarray, " column"] | None = None,
+        names: Sequence[Int[np.ndarray, " column"]] = (),
     ) -> "Component":
         """A component of many columns: W = 1 / (count + SHRINKAGE), where an entry counts by its square over that of a typical one."""
         squares = columns.power(2)
         counts = np.asarray(squares.sum(0)).ravel() * squares.sum() / max(squares.power(2).sum(), 1e-300)  # fmt: skip
-        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, fillers)
+        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names)
 
     @classmethod
     def fixed(cls, basis: Basis) -> "Component":
@@ -187,6 +189,8 @@ class Moments:
     kernels: Sequence[Kernel]
     drawn: Float64[np.ndarray, "component component block"]  # products of drawn components
     sizes: Float64[np.ndarray, "component block"]  # of drawn components
+    draws: Float64[np.ndarray, "component component draw"]  # the same of every draw, in all blocks
+    draw_sizes: Float64[np.ndarray, "component draw"]
 
     @classmethod
     def draw(cls, basis: Basis, components: Sequence[Component], blocks: Sequence[slice], seed: int) -> "Moments":  # fmt: skip
@@ -196,11 +200,15 @@ class Moments:
         n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
         residuals = projection.apply(np.hstack([of.draw(rng, n_traces) for of in components]))
         ends = np.arange(len(components)) * n_traces
-        sizes = [(residuals.states[units] ** 2).sum(0) for units in blocks]
-        sizes = np.add.reduceat(sizes, ends, axis=1).T / n_traces * n / max(1, n - len(basis))
+        sizes = np.array([(residuals.states[units] ** 2).sum(0) for units in blocks])
+        sizes *= n / max(1, n - len(basis))
         kernels = [Kernel(of, projection) for of in components]
-        drawn = [np.add.reduceat(of.multiply(residuals).sums, ends, axis=1).T for of in kernels]
-        return cls(projection, kernels, np.array(drawn) / n_traces, sizes)
+        sums = [of.multiply(residuals).sums for of in kernels]
+        drawn = [np.add.reduceat(of, ends, axis=1).T / n_traces for of in sums]
+        draws = np.array([of.sum(0).reshape(len(components), -1) for of in sums])
+        draw_sizes = sizes.sum(0).reshape(len(components), -1)
+        sizes = np.add.reduceat(sizes, ends, axis=1).T / n_traces
+        return cls(projection, kernels, np.array(drawn), sizes, draws, draw_sizes)
 
     def measure(self, states: States) -> Interval:
         """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
@@ -224,14 +232,25 @@ class Moments:
         misfit = weights @ (sums - np.einsum("klb,l->kb", self.drawn, variances))
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
         gram = sum(weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True))  # fmt: skip
-        variance = _variance(influence, gram)
-        for kernel, of in zip(self.kernels, products, strict=True):
-            if kernel.component.is_measured and kernel.component.fillers is not None:
-                variance += _Fillers.count(kernel, of).variance()
-        half = stats.t.ppf(0.975, len(blocks) - 1) * np.sqrt(variance) / totals.sum()
-        if not half < 1:
+        of_blocks, of_names = _variance(influence, gram), 0.0
+        for k, (kernel, of) in enumerate(zip(self.kernels, products, strict=True)):
+            if kernel.component.is_measured and kernel.component.names:
+                error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
+                of_names += error * _square(kernel, of)
+                of_names += sum(_Named.count(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
+        square, df = totals.sum() ** 2, len(blocks) - 1
+        if not of_blocks * stats.t.ppf(0.975, df) ** 2 < square:
             return Interval(np.nan, np.nan, np.nan)
-        return Interval(float(share), float(share - half), float(share + half), len(blocks) - 1)
+        low, high = _invert(share, of_blocks / square, of_names / square, df)
+        return Interval(float(share), low, min(high, max(1.0, float(share))), df)
+
+
+def _invert(share: float, of_blocks: float, of_names: float, df: int) -> tuple[float, float]:
+    """The shares s that a test does not refuse: (share − s)² ≤ t² (B + κ s²), as what vectors add to the variance grows with s²."""
+    t = stats.t.ppf(0.975, df)
+    grown = min(MOST_GROWN, t**2 * of_names / share**2) if share > 0 else 0.0
+    root = np.sqrt(share**2 - (1 - grown) * (share**2 - t**2 * of_blocks))
+    return float((share - root) / (1 - grown)), float((share + root) / (1 - grown))
 
 
 def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:
@@ -245,33 +264,47 @@ def _flatten(matrices: Sequence[np.ndarray]) -> Float64[np.ndarray, "block numbe
     return np.array([matrix.ravel() for matrix in matrices])
 
 
-class _Fillers(NamedTuple):
-    """Of every filler: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
+def _square(kernel: Kernel, products: Products) -> float:
+    """tr C² of the covariance C of the vectors of columns, from products of the first blocks and of the others."""
+    x, covariances = kernel.x, []
+    halves = np.array_split(np.arange(len(products.columns)), 2)
+    for half in halves:
+        inner = [products.columns[block] for block in half]
+        sizes = np.array([np.asarray((of * of).sum(0)).ravel() for of in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
+        total, size = sum(inner), sizes.sum(0)
+        scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
+        covariances.append((total.T @ total - sum(of.T @ of for of in inner)) / scale)
+    first, second = covariances
+    return float(np.clip((first * second).sum(), 0, max(0.0, np.trace(first)) * max(0.0, np.trace(second))))  # fmt: skip
+
+
+class _Named(NamedTuple):
+    """Of every name: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
     columns.
     """
 
-    products: Float64[np.ndarray, "filler block block"]
-    measured: Float64[np.ndarray, " filler"]
-    targets: Float64[np.ndarray, " filler"]
+    products: Float64[np.ndarray, "name block block"]
+    measured: Float64[np.ndarray, " name"]
+    targets: Float64[np.ndarray, " name"]
 
     @classmethod
-    def count(cls, kernel: Kernel, made: Products) -> "_Fillers":
-        """The products of a kernel by filler."""
-        x, weights, fillers = kernel.x, kernel.component.weights, kernel.component.fillers
+    def count(cls, kernel: Kernel, made: Products, names: np.ndarray) -> "_Named":
+        """The products of a kernel by names of its columns."""
+        x, weights = kernel.x, kernel.component.weights
         blocks = kernel.projection.blocks
         sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in blocks])
         size = sizes.sum(0)
-        of_filler = csr_array((np.ones(len(size)), (fillers, np.arange(len(size)))))
+        of_name = csr_array((np.ones(len(size)), (names, np.arange(len(size)))))
         inner = np.stack(made.columns, 1)
         products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
         measured = (size**2 - (sizes**2).sum(0)) / weights
         n = len(blocks)
-        return cls((of_filler @ products).reshape(-1, n, n), of_filler @ measured, of_filler @ (size / weights))  # fmt: skip
+        return cls((of_name @ products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
 
     def variance(self) -> float:
         """The variance of Σ t_f s_f, the sum of squares of a component, if it is estimated by T Σ m_f s_f / M.
 
-        The squared lengths s_f of fillers vary by τ²: as much as the products of fillers vary beyond what blocks vary.
+        The squared lengths s_f of names vary by τ²: as much as their products vary beyond what blocks vary.
         """
         others = ~np.eye(self.products.shape[1], dtype=bool)
         sums = (self.products * others).sum(2)
@@ -279,7 +312,8 @@ class _Fillers(NamedTuple):
         share = self.measured / self.measured.sum()
         deviations = sums.sum(1) - share * sums.sum()
         expected = (self.measured**2 * (1 - 2 * share + (share**2).sum())).sum()
-        spread = max(0.0, ((deviations**2).sum() - sum(noise)) / expected)
+        spread = ((deviations**2).sum() - sum(noise)) / expected
+        spread = np.clip(spread, 0, MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2)
         return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
 
 

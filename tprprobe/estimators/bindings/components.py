@@ -6,9 +6,9 @@ owes to *which filler has which role*, beyond every function of which fillers an
 shuffling the roles within a sequence destroys: the share of a sum, a mean, a normalized bag, a maximum or a pooling by weights of
 words is 0 by definition. ``order_residuals`` estimates E[x | b, c].
 
-Limits. The interval of functions of the bag lies above 0 in 2 % of draws in random order; in the order of real text in 0 to 4 %, but of maxima,
-bags times a function of length and weighted means in 8 to 14 % (``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and a share is exact on average over V, not for
-every V.
+Limits. In real text, maxima and weighted means of words depend on which words occur together, and so does their order; a component of
+pairs of fillers that occur together takes most of that up (``benchmarks.binding.shares`` measures what is left). Where pairs are many, a share is exact on average over V, not for every V:
+that enters the interval.
 
 Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ without
 its diagonal (with it, functions of the bag that F does not hold were biased: idf weights by −.005), and blocks of groups be independent. Products of states of *different* blocks hold no noise, so
@@ -16,12 +16,16 @@ its diagonal (with it, functions of the bag that F does not hold were biased: id
 is 0 on average if there are no bindings, whatever the noise of a block is (in the block itself, the residuals that the other
 blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Errors of E[x | b, c] and of F both have to be large to bias it: their product
 counts (Shah & Peters 2020). Random vectors of pairs, put through the same products, say what q is for a
-share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F) are random components of
-the same system, times 1 and 1/L. W = 1 / (count + SHRINKAGE): a pair with many units is measured as it is (its share is exact for
-any V), rare pairs as draws of one distribution.
+share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F), times 1 and 1/L, and pairs of
+fillers that occur together, times 1/L, are random components of the same system. W = 1 / (count + SHRINKAGE): a pair with many units
+is measured as it is, rare pairs as draws of one distribution.
 
 Interval. q is a sum of products g_ab over pairs of blocks: 4 Σ (r_a − r̄)² − 2 Σ (g_ab − ḡ)², r_a = Σ_b g_ab, is the variance of
-such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one.
+such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one. That is how the share varies
+with the units. It is a share of these fillers, of which rare ones are hardly measured: what they weigh too little and others too much
+counts by the variances of fillers' and roles' squared vectors beyond what blocks explain (two-way, as Cameron, Gelbach & Miller 2011), and what vectors of different pairs share by chance by
+tr C² of their covariance C times the variance of the same products of random vectors. Both grow with the share's square, so the interval holds the shares that a test does
+not refuse (as Fieller 1954), and is longer to the right.
 
 Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroudi et al. 2020 (randomized traces); Walther et al. 2016
 (cross-validated distances, crossnobis); Bell & McCaffrey 2002 and Kline, Saggio & Sølvsten 2020 (residuals of left-out groups); Efron & Stein 1981
@@ -180,6 +184,15 @@ def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
     return centred @ np.hstack([axes[:, -PRINCIPAL:], rest @ drawn * np.sqrt(n_rest / OTHERS)])
 
 
+def _number(parts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]:
+    """The fillers, or the roles, of the pairs of all parts; those of different parts differ."""
+    numbers, start = [], 0
+    for part in parts:
+        numbers.append(start + getattr(part, name))
+        start += 1 + getattr(part, name).max()
+    return np.concatenate(numbers)
+
+
 class Steps:
     """The nested steps of a decomposition: what each measures, beyond which fixed columns, beside which random components."""
 
@@ -206,10 +219,7 @@ class Steps:
         self.all_fillers = split_by_count(fillers, FREQUENT, most)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
         self.pairs = beside(*map(subtract_expected, parts))[order]
-        ends = np.cumsum([0, *(1 + part.filler_of.max() for part in parts)])
-        self.filler_of = np.concatenate(
-            [at + part.filler_of for at, part in zip(ends, parts, strict=False)]
-        )
+        self.names = [_number(parts, name) for name in ("filler_of", "role_of")]
         lengths = parts[-1].lengths[order]
         self.rare_by_length = times(self.rare, lengths if parts[-1].has_shares else 1 / lengths)
         self.together = times(cooccur(fillers), 1 / lengths)
@@ -245,7 +255,14 @@ class Steps:
         rare += [Component.random(self.rare_by_length), Component.random(self.together)]
         if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.order) // UNITS_PER_COLUMN):
             return self._draw(base, self.pairs, rare)
-        return self._draw(base, None, [*rare, Component.random(self.pairs, True, self.filler_of)])
+        return self._draw(
+            base,
+            None,
+            [
+                *rare,
+                Component.random(self.pairs, True, self.names),
+            ],
+        )
 
     def _draw(
         self, base: csr_array, columns: csr_array | None, components: list[Component]

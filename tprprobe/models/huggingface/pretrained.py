@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tprprobe.console import note
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface.faults import (
