@@ -68,7 +68,7 @@ def list_subjects() -> list[Subject]:
     captions = partial(_own, "tpgn-scenes", N_CAPTIONS)
     return [
         Subject("MiniLM", "mean over the tokens, last layer", "encoder.5.hidden", "mean", "token", "sentences", minilm),
-        Subject("SmolLM2", "last token, layer 15 of 30", "layers.15.hidden", "last", "token", "sentences", smollm),
+        Subject("SmolLM2", "last token, middle layer", "layers.15.hidden", "last", "token", "sentences", smollm),
         Subject("g2p", "the encoder's last state", "encoding", "sample", "letter", "words", _spelling),
         Subject("TP-Transformer", "mean over the symbols, last layer", "encoder.2.hidden", "mean", "symbol", "questions", arithmetic),
         Subject("TPGN", "the caption's tensor", "sentence.tpr", "sample", "word", "captions", captions),
@@ -96,12 +96,14 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
 
 def say(row: Row, subject: Subject) -> str:
     """The sentence that a row shows."""
-    share, shuffled = (interval_text(read_interval(row, name), ".3f") for name in ("bindings", "shuffled"))  # fmt: skip
-    about = f"{subject.model}, {subject.state} ({row['n']:,} {subject.units})"
+    about = f"**{subject.model}** ({subject.units}, {subject.state})"
     claim = {"share_low": row["bindings_low"], "share_shuffled": row["shuffled"], "share_shuffled_low": row["shuffled_low"]}  # fmt: skip
     if not binds(claim):
-        return f"**{about}**: no binding is shown; the share of the variance that depends on which {subject.filler} is at which place is {share}, and {shuffled} with shuffled places."
-    return f"**{about}**: {share} of the variance depends on which {subject.filler} is at which place, beyond every function of the {subject.filler}s alone and of the places alone; with shuffled places it is {shuffled}."
+        return f"{about}: no binding is shown. The interval of what depends on which {subject.filler} is at which place holds 0."
+    return (
+        f"{about}: {row['bindings']:.3f} of the variance depends on which {subject.filler} is at which place, "
+        f"beyond every function of the {subject.filler}s alone and of the places alone."
+    )
 
 
 def write_table(rows: pd.DataFrame) -> str:
@@ -111,7 +113,7 @@ def write_table(rows: pd.DataFrame) -> str:
         parts = [str(name) for name in rows if f"{name}_low" in rows and name != "shuffled"]
         texts = {name: interval_text(read_interval(row, name), ".3f") for name in (*parts, "shuffled")}  # fmt: skip
         rest = 1 - sum(row[name] for name in parts)
-        shown.append({"state of": row["model"], **{name: texts[name] for name in parts}, "rest": f"{rest:.3f}", "bindings, shuffled places": texts["shuffled"]})  # fmt: skip
+        shown.append({"state of": row["model"], "n": f"{row['n']:,}", **{name: texts[name] for name in parts}, "rest": f"{rest:.3f}", "bindings, shuffled places": texts["shuffled"]})  # fmt: skip
         said.append(f"- {say(row, subject)}")
     return f"{table(shown)}\n\n" + "\n".join(said)
 
