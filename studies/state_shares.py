@@ -26,7 +26,7 @@ OWN = Path("models")
 SHORTEST, LONGEST = 3, 20  # words; a model's first token has a state of its own
 N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 500, 2000, 1000
 ROLES = "left"
-Row = Mapping[str, Any]
+Row = Mapping[Any, Any]
 
 
 class Subject(NamedTuple):
@@ -80,13 +80,14 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
     model, data = subject.read(models, treebank)
     store = tp.extract(model, data, [subject.site], out, control=False, resume=True)
     scores = score_shares(store, [subject.site], [ROLES], subject.unit)
-    real, shuffled = (scores[scores["control"] == name].set_index("family") for name in ("", SHUFFLED_ROLES))  # fmt: skip
+    families: Any = [scores[scores["control"] == name].set_index("family").T for name in ("", SHUFFLED_ROLES)]  # fmt: skip
+    real, shuffled = families
     parts = {
-        "fillers": read_interval(real.loc["bag"], "share"),
-        "places": read_interval(real.loc["additive"], "share"),
-        "fillers × length": read_interval(real.loc["additive"], "share_by_length"),
-        "bindings": read_interval(real.loc["factored"], "share"),
-        "shuffled": read_interval(shuffled.loc["factored"], "share"),
+        "fillers": read_interval(real["bag"], "share"),
+        "places": read_interval(real["additive"], "share"),
+        "fillers × length": read_interval(real["additive"], "share_by_length"),
+        "bindings": read_interval(real["factored"], "share"),
+        "shuffled": read_interval(shuffled["factored"], "share"),
     }
     row = {"model": subject.model, "n": store.tokens["sample"].nunique()}
     for name, share in parts.items():
