@@ -26,7 +26,7 @@ SHIPPED = Path("models")
 SHORTEST, LONGEST = 3, 20  # words; a model's first token has a state of its own
 N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 500, 2000, 1000
 ROLES = "left"
-Row = Mapping[str, Any]
+Row = Mapping[Any, Any]
 
 
 class Subject(NamedTuple):
@@ -68,7 +68,7 @@ def list_subjects() -> list[Subject]:
     captions = partial(_own, "tpgn-scenes", N_CAPTIONS)
     return [
         Subject("MiniLM", "mean over the tokens, last layer", "encoder.5.hidden", "mean", "token", "sentences", minilm),
-        Subject("SmolLM2", "last token, layer 15 of 30", "layers.15.hidden", "last", "token", "sentences", smollm),
+        Subject("SmolLM2", "last token, middle layer", "layers.15.hidden", "last", "token", "sentences", smollm),
         Subject("g2p", "the encoder's last state", "encoding", "sample", "letter", "words", _spelling),
         Subject("TP-Transformer", "mean over the symbols, last layer", "encoder.2.hidden", "mean", "symbol", "questions", arithmetic),
         Subject("TPGN", "the caption's tensor", "sentence.tpr", "sample", "word", "captions", captions),
@@ -80,13 +80,14 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
     model, data = subject.read(models, treebank)
     store = tp.extract(model, data, [subject.site], out, control=False, resume=True)
     scores = score_shares(store, [subject.site], [ROLES], subject.unit)
-    real, shuffled = (scores[scores["control"] == name].set_index("family") for name in ("", SHUFFLED_ROLES))  # fmt: skip
+    families: Any = [scores[scores["control"] == name].set_index("family").T for name in ("", SHUFFLED_ROLES)]  # fmt: skip
+    real, shuffled = families
     shares = {
-        "fillers": read_interval(real.loc["bag"], "share"),
-        "places": read_interval(real.loc["additive"], "share"),
-        "fillers × length": read_interval(real.loc["additive"], "share_by_length"),
-        "bindings": read_interval(real.loc["factored"], "share"),
-        "shuffled": read_interval(shuffled.loc["factored"], "share"),
+        "fillers": read_interval(real["bag"], "share"),
+        "places": read_interval(real["additive"], "share"),
+        "fillers × length": read_interval(real["additive"], "share_by_length"),
+        "bindings": read_interval(real["factored"], "share"),
+        "shuffled": read_interval(shuffled["factored"], "share"),
     }
     row = {"model": subject.model, "n": store.tokens["sample"].nunique()}
     for name, share in shares.items():
@@ -96,12 +97,14 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
 
 def say(row: Row, subject: Subject) -> str:
     """The sentence that a row shows."""
-    share, shuffled = (interval_text(read_interval(row, name), ".3f") for name in ("bindings", "shuffled"))  # fmt: skip
-    subject_text = f"{subject.model}, {subject.state} ({row['n']:,} {subject.units})"
+    title = f"**{subject.model}** ({subject.units}, {subject.state})"
     claim = {"share_low": row["bindings_low"], "share_shuffled": row["shuffled"], "share_shuffled_low": row["shuffled_low"]}  # fmt: skip
     if not binds(claim):
-        return f"**{subject_text}**: no binding is shown; the share of the variance that depends on which {subject.filler} is at which place is {share}, and {shuffled} with shuffled places."
-    return f"**{subject_text}**: {share} of the variance depends on which {subject.filler} is at which place, beyond every function of the {subject.filler}s alone and of the places alone; with shuffled places it is {shuffled}."
+        return f"{title}: no binding is shown. The interval of what depends on which {subject.filler} is at which place holds 0."
+    return (
+        f"{title}: {row['bindings']:.3f} of the variance depends on which {subject.filler} is at which place, "
+        f"beyond every function of the {subject.filler}s alone and of the places alone."
+    )
 
 
 def write_table(rows: pd.DataFrame) -> str:
@@ -111,7 +114,7 @@ def write_table(rows: pd.DataFrame) -> str:
         names = [str(name) for name in rows if f"{name}_low" in rows and name != "shuffled"]
         texts = {name: interval_text(read_interval(row, name), ".3f") for name in (*names, "shuffled")}  # fmt: skip
         residual = 1 - sum(row[name] for name in names)
-        table_rows.append({"state of": row["model"], **{name: texts[name] for name in names}, "rest": f"{residual:.3f}", "bindings, shuffled places": texts["shuffled"]})  # fmt: skip
+        table_rows.append({"state of": row["model"], "n": f"{row['n']:,}", **{name: texts[name] for name in names}, "rest": f"{residual:.3f}", "bindings, shuffled places": texts["shuffled"]})  # fmt: skip
         sentences.append(f"- {say(row, subject)}")
     return f"{table(table_rows)}\n\n" + "\n".join(sentences)
 

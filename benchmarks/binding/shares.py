@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -105,7 +105,8 @@ def list_cells(data: Path | None) -> dict[str, Cell]:
                for n in SIZES for n_words in VOCABULARIES for share in SHARES}  # fmt: skip
     in_mean = {f"{share:.3f} in a mean, {REAL}": partial(_effect_in_mean, share, real[1])
                for share in IN_MEAN if real}  # fmt: skip
-    return nulls | in_mean | effects
+    cells: dict[str, Any] = nulls | in_mean | effects
+    return cells
 
 
 def _repeat(sequences: list[np.ndarray]) -> Sample:

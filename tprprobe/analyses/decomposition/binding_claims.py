@@ -11,7 +11,7 @@ from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
 from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
-MIN_SHARE = 0.0  # above which the interval of a share begins if it is called binding
+MIN_SHARE = 1e-6  # rounding: states that are exact sums of fillers and roles have shares of 1e-15
 ROUGH = 30  # documents below which intervals are wide
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 Row = Mapping[Any, Any]

@@ -231,13 +231,13 @@ class Moments:
         share = target @ variances / totals.sum()
         misfit = weights @ (sums - np.einsum("klb,l->kb", self.drawn, variances))
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
-        gram = sum(weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True))  # fmt: skip
+        gram = np.sum([weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True)], 0)  # fmt: skip
         of_blocks, of_names = _variance(influence, gram), 0.0
         for k, (kernel, of) in enumerate(zip(self.kernels, products, strict=True)):
             if kernel.component.is_measured and kernel.component.names:
                 error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
                 of_names += error * _square(kernel, of)
-                of_names += sum(_Named.count(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
+                of_names += sum(_Named.multiply(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
         square, df = totals.sum() ** 2, len(blocks) - 1
         if not of_blocks * stats.t.ppf(0.975, df) ** 2 < square:
             return Interval(np.nan, np.nan, np.nan)
@@ -276,7 +276,7 @@ def _square(kernel: Kernel, products: Products) -> float:
     for half in halves:
         inner = [products.columns[block] for block in half]
         sizes = np.array([np.asarray((of * of).sum(0)).ravel() for of in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
-        total, size = sum(inner), sizes.sum(0)
+        total, size = np.sum(inner, 0), sizes.sum(0)
         scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
         covariances.append((total.T @ total - sum(of.T @ of for of in inner)) / scale)
     first, second = covariances
@@ -293,7 +293,7 @@ class _Named(NamedTuple):
     targets: Float64[np.ndarray, " name"]
 
     @classmethod
-    def count(cls, kernel: Kernel, made: Products, names: np.ndarray) -> "_Named":
+    def multiply(cls, kernel: Kernel, made: Products, names: np.ndarray) -> "_Named":
         """The products of a kernel by names of its columns."""
         x, weights = kernel.x, kernel.component.weights
         blocks = kernel.projection.blocks
