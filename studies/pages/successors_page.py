@@ -1,6 +1,7 @@
 """The page on networks that are built to bind, from the tables in ``studies/successors``."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from scipy import stats
 
 import tprpapers.successors
 from studies.successors.tables import MODELS, SHARES
-from studies.successors.trainings import PLAN
+from studies.successors.trainings import PLAN, list_trainings
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
@@ -21,6 +22,7 @@ from tprprobe.models.architectures import find_architecture
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
 TASKS = ("recall", "reverse", "copy", "trees")
+ASKED = ("test", "algebra", "elsewhere", "roles", "is_designed", "operation", "best")
 OF_TASKS = {"systematic test": ("recall", "trees"), "other swaps change nothing": ("recall",)}
 TITLES = {
     "fast-weight-memory": "Fast Weight Memory",
@@ -36,7 +38,7 @@ TITLES = {
 
 def make_page(_runs: Path) -> str:
     """The page, from both tables."""
-    models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
+    models, shares = read_models(), pd.read_csv(SHARES)
     rows = list(summarize_models(models, shares))
     return fill(
         Path(__file__).parent,
@@ -48,7 +50,8 @@ def make_page(_runs: Path) -> str:
         },
         sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
-        operations=table(list_operations(models)),
+        operations=table(operations) if (operations := [*list_operations(models)]) else "",
+        unmeasured=name_unmeasured(models),
         predictions=table(decide(models, shares)),
         min_share=MIN_SHARE,
         n_models=len(models),
@@ -59,9 +62,27 @@ def make_page(_runs: Path) -> str:
     )
 
 
+def read_models() -> pd.DataFrame:
+    """The table of models; what no training was asked for is missing in all rows."""
+    models = pd.read_csv(MODELS)
+    return models.reindex(columns=[*dict.fromkeys([*models, *ASKED])])
+
+
 def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
     """The shares of bindings."""
     return shares[shares["part"] == "bindings"]
+
+
+def name_unmeasured(models: pd.DataFrame) -> str:
+    """The trainings of the plan that have no row, in a sentence."""
+    rows = {*zip(models["task"], models["model"], models["seed"], strict=True)}
+    missing = Counter(
+        (t.task, t.model) for t in list_trainings() if (t.task, t.model, t.seed) not in rows
+    )
+    texts = [f"{TITLES[model]} on {task} ({n})" for (task, model), n in missing.items()]
+    return (
+        f"Planned but not measured, with the number of seeds: {', '.join(texts)}." if texts else ""
+    )
 
 
 def count_seeds(models: pd.DataFrame, task: str) -> str:
@@ -92,18 +113,20 @@ def summarize_models(
     models: pd.DataFrame, shares: pd.DataFrame
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """For every task and model a row: the mean of its seeds, the least and the most."""
-    last = bound_shares(shares)
+    final_shares = bound_shares(shares)
     for (task, model), rows in models.groupby(["task", "model"], sort=False):
-        chosen = last[(last["task"] == task) & (last["model"] == model)]
-        trained = chosen[chosen["weights"] == "trained"]
-        learned, half = measure_learned(chosen)
+        model_shares = final_shares[
+            (final_shares["task"] == task) & (final_shares["model"] == model)
+        ]
+        trained = model_shares[model_shares["weights"] == "trained"]
+        learned_share, half = measure_learned(model_shares)
         row = {
             "model": TITLES[str(model)],
             "right answers, held out": spread(rows["dev"]),
             "systematic test": spread(rows["test"]),
             "share of bindings": f"{trained['share'].mean():.3f} [{trained['low'].min():.3f}, {trained['high'].max():.3f}]",
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
-            "learned": f"{learned:+.3f} [{learned - half:+.3f}, {learned + half:+.3f}]",
+            "learned": f"{learned_share:+.3f} [{learned_share - half:+.3f}, {learned_share + half:+.3f}]",
             "operation": name_operations(rows),
             "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
@@ -123,8 +146,8 @@ def name_operations(rows: pd.DataFrame) -> str:
     """
     rows = rows[rows["best"].notna()]
     is_named = rows["operation"].fillna("") != ""
-    named, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
-    texts = [f"{name} {n}" for name, n in named.items()]
+    names, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
+    texts = [f"{name} {n}" for name, n in names.items()]
     return ", ".join(texts + [f"({name} {n})" for name, n in best.items()]) or "–"
 
 
@@ -134,9 +157,9 @@ def count_designed(rows: pd.DataFrame) -> str:
     return f"{searched.astype(bool).sum()} of {len(searched)}" if len(searched) else "–"
 
 
-def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
+def measure_learned(model_shares: pd.DataFrame) -> tuple[float, float]:
     """The mean share of trained models beyond that of models with random weights, and half the interval for one more of these."""
-    groups = dict(list(chosen.groupby("weights")["share"]))
+    groups = dict(list(model_shares.groupby("weights")["share"]))
     untrained = groups["untrained"]
     n = len(untrained)
     half = stats.t.ppf(0.975, n - 1) * untrained.std(ddof=1) * np.sqrt(1 + 1 / n)
@@ -149,10 +172,10 @@ def spread(values: pd.Series) -> str:
     >>> spread(pd.Series([0.5, 0.7]))
     '0.600 (0.500 to 0.700)'
     """
-    known = values.dropna()
-    if known.empty:
+    present = values.dropna()
+    if present.empty:
         return "–"
-    return f"{known.mean():.3f} ({known.min():.3f} to {known.max():.3f})"
+    return f"{present.mean():.3f} ({present.min():.3f} to {present.max():.3f})"
 
 
 def list_seeds(models: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -178,12 +201,12 @@ def number(value: float) -> str:
 def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every trained model: the operation that is named, and how well operations predict unseen pairs."""
     for row in models[models["best"].notna()].to_dict("records"):
-        named = row["operation"] if isinstance(row["operation"], str) else ""
+        operation = row["operation"] if isinstance(row["operation"], str) else ""
         yield {
             "task": row["task"],
             "model": TITLES[row["model"]],
             "seed": str(row["seed"]),
-            "operation that is named": named or "none",
+            "operation that is named": operation or "none",
             "largest R²": f"{row['best']}, {row['best_r2']:.3f}",
             "R² of the outer product": f"{row['outer_r2']:.3f}",
         }
@@ -212,29 +235,37 @@ def decide(models: pd.DataFrame, shares: pd.DataFrame) -> Iterator[dict[str, str
 
 
 def _lowest_share(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = bound_shares(shares).query("weights == 'trained' and task == @prediction['task']")
-    lowest = last.groupby("model", sort=False)["low"].min()
+    final_shares = bound_shares(shares).query(
+        "weights == 'trained' and task == @prediction['task']"
+    )
+    lowest = final_shares.groupby("model", sort=False)["low"].min()
     return {m: lowest[m] for m in prediction["models"] if m in lowest}
 
 
 def _learned(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = bound_shares(shares).query("task == @prediction['task']")
-    groups = dict(list(last.groupby("model")))
-    chosen = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
-    return {model: learned - half for model, (learned, half) in chosen.items()}
+    final_shares = bound_shares(shares).query("task == @prediction['task']")
+    groups = dict(list(final_shares.groupby("model")))
+    measured = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
+    return {model: learned_share - half for model, (learned_share, half) in measured.items()}
 
 
 def _share_above_lstm(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = bound_shares(shares).query("weights == 'trained' and task == @prediction['task']")
-    means = last.groupby("model")["share"].mean()
+    final_shares = bound_shares(shares).query(
+        "weights == 'trained' and task == @prediction['task']"
+    )
+    means = final_shares.groupby("model")["share"].mean()
     return {m: means[m] - means["lstm"] for m in prediction["models"] if m != "lstm"}
 
 
 def _mean_of(column: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     def measure(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
-        of = models[models["task"] == prediction["task"]]
-        means = of.assign(**{column: of[column].astype(float)}).groupby("model")[column].mean()
-        return {m: means[m] for m in prediction["models"] if m in means}
+        task_models = models[models["task"] == prediction["task"]]
+        means = (
+            task_models.assign(**{column: task_models[column].astype(float)})
+            .groupby("model")[column]
+            .mean()
+        )
+        return {m: means[m] for m in prediction["models"] if means.notna().get(m, False)}
 
     return measure
 
@@ -249,22 +280,22 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
 
 def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
     means = _mean_of("test")(models, shares, prediction)
-    first, *rivals = prediction["models"]
+    model, *rivals = prediction["models"]
     return (
-        {first: means[first] - sum(means[m] for m in rivals)}
+        {model: means[model] - sum(means[m] for m in rivals)}
         if {*prediction["models"]} <= {*means}
         else {}
     )
 
 
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
-    chosen = models[
+    memories = models[
         models["model"].isin(prediction["models"])
         & (models["task"] == prediction["task"])
         & models["best"].notna()
     ]
-    is_outer = (chosen["best"] == "outer product") | (chosen["operation"] == "outer product")
-    means = is_outer.groupby(chosen["model"]).mean()
+    is_outer = (memories["best"] == "outer product") | (memories["operation"] == "outer product")
+    means = is_outer.groupby(memories["model"]).mean()
     return {str(model): float(mean) for model, mean in means.items()}
 
 
@@ -304,29 +335,29 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 
 def draw_figures() -> dict[str, Drawing]:
     """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
-    models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
-    last = bound_shares(shares)
+    models, shares = read_models(), pd.read_csv(SHARES)
+    final_shares = bound_shares(shares)
     names = [*dict.fromkeys(zip(models["task"], models["model"], strict=True))]
     heights = {
         name: i + TASKS.index(name[0]) for i, name in enumerate(names)
     }  # a gap between tasks
     figure = drawing(7.2, 4.2)
-    left, right = figure.subplots(1, 2, sharey=True)
+    share_axes, right = figure.subplots(1, 2, sharey=True)
     for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
-        rows = last[last["weights"] == weights]
+        rows = final_shares[final_shares["weights"] == weights]
         label = "random weights" if weights == "untrained" else weights
-        draw_points(left, rows, "share", heights, color=color, face=face, label=label)
+        draw_points(share_axes, rows, "share", heights, color=color, face=face, label=label)
     hard = models.assign(hard=models["test"].fillna(models["dev"]))
     draw_points(right, hard, "hard", heights, MUTED, "none", "right answers")
     draw_points(right, hard, "algebra", heights, HUES[0], HUES[0], "answers of the algebra")
-    left.set_yticks([*heights.values()], [f"{TITLES[m]}, {task}" for task, m in names])
-    left.invert_yaxis()
-    left.axvline(0, color=INK, linewidth=0.5)
-    left.set_xlabel("share of variance due to bindings")
+    share_axes.set_yticks([*heights.values()], [f"{TITLES[m]}, {task}" for task, m in names])
+    share_axes.invert_yaxis()
+    share_axes.axvline(0, color=INK, linewidth=0.5)
+    share_axes.set_xlabel("share of variance due to bindings")
     right.set_xlabel("share of answers")
-    tidy(left, "How much the state binds")
+    tidy(share_axes, "How much the state binds")
     tidy(right, "Exchanged roles, and hardest test")
-    for axes in (left, right):
+    for axes in (share_axes, right):
         axes.legend(frameon=False, fontsize=6.5, loc="lower right")
     return {IMAGE: figure}
 

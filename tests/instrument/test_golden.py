@@ -44,6 +44,7 @@ def test_folders_of_earlier_versions_open():
         assert store.read("encoder.0.hidden")[:, 0].tolist() == [0, 3, 1, 4, 7, 2]
         assert store.attention("encoder.0.self.attention", 1).shape == (2, 3, 3)
         assert store.tokens["token"].tolist() == ["a", "b", "c", "a", "b", "b"]
+    assert {"learned", "learned_low"} <= {*results["decomposition"]}  # then called learnt
     assert results["clusters"][0].k == 3
     assert tp.analyses.naming.load_names(folder / "names").clusters["cluster"].nunique() == 3
     for probe in ("probes/probes/pos.encoder.0.self.filler.seed0", "probes/probes/span-conv"):

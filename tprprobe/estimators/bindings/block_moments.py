@@ -241,16 +241,21 @@ class Moments:
         square, df = totals.sum() ** 2, len(blocks) - 1
         if not of_blocks * stats.t.ppf(0.975, df) ** 2 < square:
             return Interval(np.nan, np.nan, np.nan)
-        low, high = _invert(share, of_blocks / square, of_names / square, df)
+        low, high = _ends(share, of_blocks / square, of_names / square, df)
         return Interval(float(share), low, min(high, max(1.0, float(share))), df)
 
 
-def _invert(share: float, of_blocks: float, of_names: float, df: int) -> tuple[float, float]:
-    """The shares s that a test does not refuse: (share − s)² ≤ t² (B + κ s²), as what vectors add to the variance grows with s²."""
+def _ends(share: float, of_blocks: float, of_names: float, df: int) -> tuple[float, float]:
+    """The ends of the interval: low = share − t √(B + N); high is the largest s that a test does not refuse, (share − s)² ≤ t² (B + κ s²),
+    as what vectors add to the variance, N = κ share², grows with s².
+    """
     t = stats.t.ppf(0.975, df)
-    grown = min(MOST_GROWN, t**2 * of_names / share**2) if share > 0 else 0.0
+    low = share - t * np.sqrt(of_blocks + of_names)
+    if share <= 0:
+        return float(low), float(2 * share - low)
+    grown = min(MOST_GROWN, t**2 * of_names / share**2)
     root = np.sqrt(share**2 - (1 - grown) * (share**2 - t**2 * of_blocks))
-    return float((share - root) / (1 - grown)), float((share + root) / (1 - grown))
+    return float(low), float((share + root) / (1 - grown))
 
 
 def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:
