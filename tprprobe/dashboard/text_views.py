@@ -1,5 +1,7 @@
 """A text that is asked, token by token: which tokens its answer depends on, and what changes beside another text."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -50,15 +52,17 @@ def summarize_texts(texts: TextComparison) -> str:
     sentences = []
     if len(texts.outputs):
         column = str(texts.outputs.columns[0])
-        best = [texts.outputs.loc[texts.outputs[name].idxmax()] for name in ("text", "against")]
+        best: Any = [
+            texts.outputs.iloc[texts.outputs[name].argmax()] for name in ("text", "against")
+        ]
         sentences += [
             f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the other text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
         ]
-    row = texts.states.loc[texts.states["distance"].idxmax()]
+    row: Any = texts.states.iloc[texts.states["distance"].argmax()]
     where = f"at {site_label(row['site'])}, token ‘{sign(row['token'])}’"
     sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]
     if len(texts.heads):
-        row = texts.heads.loc[texts.heads["distance"].idxmax()]
+        row = texts.heads.iloc[texts.heads["distance"].argmax()]
         where = site_label(row["site"], row["head"])
         sentences += [f"Attention differs most in {where}: {row['distance']:.0%} of its weight."]
     return " ".join(sentences)

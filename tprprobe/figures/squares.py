@@ -104,7 +104,7 @@ def frame(panel: Axes) -> None:
     """A frame around squares, whose names are as large as a row or column has room for."""
     panel.tick_params(length=0)
     panel.spines[:].set(visible=True, color=MUTED)
-    width, height = panel.figure.bbox.size / panel.figure.dpi
+    width, height = (side / panel.figure.dpi for side in panel.figure.bbox.size)
     spec = panel.get_subplotspec()
     down, across = spec.get_gridspec().get_geometry() if spec else (1, 1)
     for axis, room in ((panel.xaxis, width / across - 1), (panel.yaxis, height / down - 0.9)):

@@ -149,7 +149,8 @@ def _wrap_labels(figure: Figure) -> None:
         height = axes.get_position().height * figure.get_figheight()
         axes.set_ylabel(wrap_lines(axes.get_ylabel(), height, LABEL_LETTER))
         right = min((x for x in lefts if x > left + 0.05), default=1.0)
-        for text in axes.findobj(Text) if title else ():
+        texts: Any = axes.findobj(Text) if title else ()
+        for text in texts:
             if text.get_text() == title:
                 letter = BOLD_LETTER * text.get_fontsize() / TITLE
                 text.set_text(wrap_lines(title, (right - left) * figure.get_figwidth(), letter))

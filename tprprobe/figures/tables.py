@@ -86,7 +86,8 @@ class Table:
         axes.text(0, 0.3, self.title, va="center", fontsize=9, fontweight="bold", color=INK)
         foot: Any = {"va": "top", "fontsize": 6.5, "color": MUTED, "linespacing": 1.5}
         axes.text(0, len(self.cells) + 2.4, self.caption, **foot)
-        for text in axes.texts:
+        texts: Any = axes.texts
+        for text in texts:
             text.set_fontsize(scale * text.get_fontsize())
         return figure
 
