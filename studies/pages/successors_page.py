@@ -18,6 +18,7 @@ from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.files.settings import read_toml
 from tprprobe.models.architectures import find_architecture
+from tprprobe.statistics import Interval, interval_text
 
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
@@ -44,9 +45,8 @@ def make_page(_runs: Path) -> str:
         Path(__file__).parent,
         "successors.md.j2",
         results={
-            name: table(chosen)
+            name: table(chosen) if (chosen := [r for task, r in rows if task == name]) else ""
             for name in TASKS
-            if (chosen := [row for task, row in rows if task == name])
         },
         sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
@@ -56,7 +56,7 @@ def make_page(_runs: Path) -> str:
         min_share=MIN_SHARE,
         n_models=len(models),
         rank=correlate(models, shares),
-        seeds_by_task={task: seeds for task in TASKS if (seeds := count_seeds(models, task))},
+        seeds_by_task={task: count_seeds(models, task) for task in TASKS},
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
     )
@@ -124,7 +124,7 @@ def summarize_models(
             "systematic test": spread(rows["test"]),
             "share of bindings": f"{trained['share'].mean():.3f} [{trained['low'].min():.3f}, {trained['high'].max():.3f}]",
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
-            "learned": f"{learned:+.3f} [{learned - half:+.3f}, {learned + half:+.3f}]",
+            "learned": interval_text(Interval(learned, learned - half, learned + half), "+.3f"),
             "operation": name_operations(rows),
             "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
@@ -158,6 +158,8 @@ def count_designed(rows: pd.DataFrame) -> str:
 def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
     """The mean share of trained models beyond that of models with random weights, and half the interval for one more of these."""
     groups = dict(list(chosen.groupby("weights")["share"]))
+    if "untrained" not in groups:
+        return np.nan, np.nan
     untrained = groups["untrained"]
     n = len(untrained)
     half = stats.t.ppf(0.975, n - 1) * untrained.std(ddof=1) * np.sqrt(1 + 1 / n)
@@ -242,13 +244,14 @@ def _learned(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Ca
     last = bound_shares(shares).query("task == @prediction['task']")
     groups = dict(list(last.groupby("model")))
     chosen = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
-    return {model: learned - half for model, (learned, half) in chosen.items()}
+    return {m: mean - half for m, (mean, half) in chosen.items() if not np.isnan(mean)}
 
 
 def _share_above_lstm(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
     last = bound_shares(shares).query("weights == 'trained' and task == @prediction['task']")
     means = last.groupby("model")["share"].mean()
-    return {m: means[m] - means["lstm"] for m in prediction["models"] if m != "lstm"}
+    chosen = [m for m in prediction["models"] if m != "lstm" and {m, "lstm"} <= {*means.index}]
+    return {m: means[m] - means["lstm"] for m in chosen}
 
 
 def _mean_of(column: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
@@ -263,7 +266,7 @@ def _mean_of(column: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
 def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     def measure(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
         means = _mean_of("test")(models, shares, prediction)
-        return {m: means[m] - means[rival] for m in means if m != rival}
+        return {m: means[m] - means[rival] for m in means if m != rival and rival in means}
 
     return measure
 
@@ -327,7 +330,8 @@ def draw_figures() -> dict[str, Drawing]:
     """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
     models, shares = read_models(), pd.read_csv(SHARES)
     last = bound_shares(shares)
-    names = [*dict.fromkeys(zip(models["task"], models["model"], strict=True))]
+    known = {*zip(models["task"], models["model"], strict=True)}
+    names = [(task, model) for task in TASKS for model in TITLES if (task, model) in known]
     heights = {
         name: i + TASKS.index(name[0]) for i, name in enumerate(names)
     }  # a gap between tasks
