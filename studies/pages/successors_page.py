@@ -51,7 +51,7 @@ def make_page(_runs: Path) -> str:
         sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
         operations=table(operations) if (operations := [*list_operations(models)]) else "",
-        unmeasured=name_unmeasured(models),
+        unmeasured=table(missing) if (missing := list_unmeasured(models)) else "",
         predictions=table(decide(models, shares)),
         min_share=MIN_SHARE,
         n_models=len(models),
@@ -73,16 +73,16 @@ def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
     return shares[shares["part"] == "bindings"]
 
 
-def name_unmeasured(models: pd.DataFrame) -> str:
-    """The trainings of the plan that have no row, in a sentence."""
+def list_unmeasured(models: pd.DataFrame) -> list[dict[str, str]]:
+    """The trainings of the plan that have no row: how many seeds, by task and model."""
     rows = {*zip(models["task"], models["model"], models["seed"], strict=True)}
     missing = Counter(
         (t.task, t.model) for t in list_trainings() if (t.task, t.model, t.seed) not in rows
     )
-    texts = [f"{TITLES[model]} on {task} ({n})" for (task, model), n in missing.items()]
-    return (
-        f"Planned but not measured, with the number of seeds: {', '.join(texts)}." if texts else ""
-    )
+    return [
+        {"task": task, "model": TITLES[model], "seeds": str(n)}
+        for (task, model), n in missing.items()
+    ]
 
 
 def count_seeds(models: pd.DataFrame, task: str) -> str:
