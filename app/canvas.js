@@ -792,7 +792,7 @@ class Attend {
     this.root.style.setProperty("--row", `${height}px`);
     Object.assign(frame.style, { aspectRatio: `${columns} / ${rows}`, width: step > 1 ? "100%" : `min(100%, ${height * columns}px)` });
     const names = step > 1 ? [] : [data.queries, data.keys].map(({ signs }, end) => {
-      const list = make("div", { className: end ? "names across" : "names down", "aria-hidden": "true" }, ...signs.map((textContent) => make("span", { textContent })));
+      const list = make("div", { className: end ? "names across" : "names down", "aria-hidden": "true" }, ...signs.map((textContent) => make("span", { textContent, className: textContent.length > 2 ? "long" : "" })));
       list.style.fontSize = `min(12px, calc((100cqw - 90px) / ${columns} * 0.8))`;
       return list;
     });

@@ -113,7 +113,8 @@ def show_heads(prompt, heads) -> None:
         canvas.offer_picks("shown-heads", views.pack_heads(heads), keep, **look)
         site, _, head = chosen.rpartition(":")
         if site in heads and int(head) < len(heads[site]):
-            st.markdown(f"**{state.escape(site)}, head {head}**")
+            label = tp.figures.labels.site_label(site.rpartition(".")[0], int(head))
+            st.markdown(f"**{state.escape(label)}**")
             packed = views.pack_prompt(prompt.tokens, heads[site][int(head)], dark)
             canvas.mount("attend", "asked-map", packed)
 

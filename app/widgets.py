@@ -12,9 +12,8 @@ from streamlit.components.v2 import component
 import tprprobe as tp
 
 FOLDER = Path(__file__).parent
-HYPHEN = re.compile(
-    r"(?<=[\s\[])-(?=\d+\.\d)"
-)  # of a measured number; texts that are quoted keep theirs
+# The hyphen of a measured number; texts that are quoted keep theirs.
+HYPHEN = re.compile(r"(?<=[\s\[])-(?=\d+\.\d)")
 Status = Literal["running", "complete", "error"]
 EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
 COMMAND = 640  # pixels

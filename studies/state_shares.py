@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -21,8 +22,9 @@ from tprprobe.errors import InputError
 from tprprobe.statistics import interval_text, read_interval
 
 RESULTS = Path(__file__).parent / "results" / "state-shares.csv"
-OWN = Path("models")
-N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 800, 2000, 1000
+SHIPPED = Path("models")
+SHORTEST, LONGEST = 3, 20  # words; a model's first token has a state of its own
+N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 500, 2000, 1000
 ROLES = "left"
 Row = Mapping[str, Any]
 
@@ -40,7 +42,10 @@ class Subject(NamedTuple):
 
 
 def _sentences(name: str, models: Path, treebank: Path) -> tuple[Any, Any]:
-    return tp.load_model(f"hf:{models / name}"), read_treebank(treebank, "dev", N_SENTENCES)
+    data = read_treebank(treebank, "dev")
+    lengths = [len(sentence.words) for sentence in data.sentences]
+    rows = [row for row, n in enumerate(lengths) if SHORTEST <= n <= LONGEST][:N_SENTENCES]
+    return tp.load_model(f"hf:{models / name}"), replace(data, rows=rows)
 
 
 def _spelling(models: Path, treebank: Path) -> tuple[Any, Any]:
@@ -50,7 +55,7 @@ def _spelling(models: Path, treebank: Path) -> tuple[Any, Any]:
 def _own(name: str, n: int, _models: Path, _treebank: Path) -> tuple[Any, Any]:
     from tprprobe.examination import choose_data
 
-    model = tp.load_model(str(OWN / name))
+    model = tp.load_model(str(SHIPPED / name))
     return model, choose_data(model, n, 0)
 
 
@@ -76,15 +81,15 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
     store = tp.extract(model, data, [subject.site], out, control=False, resume=True)
     scores = score_shares(store, [subject.site], [ROLES], subject.unit)
     real, shuffled = (scores[scores["control"] == name].set_index("family") for name in ("", SHUFFLED_ROLES))  # fmt: skip
-    parts = {
+    shares = {
         "fillers": read_interval(real.loc["bag"], "share"),
         "places": read_interval(real.loc["additive"], "share"),
         "fillers × length": read_interval(real.loc["additive"], "share_by_length"),
         "bindings": read_interval(real.loc["factored"], "share"),
         "shuffled": read_interval(shuffled.loc["factored"], "share"),
     }
-    row = {"model": subject.model, "n": len(store.read(subject.site)) if subject.unit == "sample" else store.tokens["sample"].nunique()}  # fmt: skip
-    for name, share in parts.items():
+    row = {"model": subject.model, "n": store.tokens["sample"].nunique()}
+    for name, share in shares.items():
         row |= share.columns(name)
     return row
 
@@ -92,23 +97,23 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
 def say(row: Row, subject: Subject) -> str:
     """The sentence that a row shows."""
     share, shuffled = (interval_text(read_interval(row, name), ".3f") for name in ("bindings", "shuffled"))  # fmt: skip
-    about = f"{subject.model}, {subject.state} ({row['n']:,} {subject.units})"
+    subject_text = f"{subject.model}, {subject.state} ({row['n']:,} {subject.units})"
     claim = {"share_low": row["bindings_low"], "share_shuffled": row["shuffled"], "share_shuffled_low": row["shuffled_low"]}  # fmt: skip
     if not binds(claim):
-        return f"**{about}**: no binding is shown; the share of the variance that depends on which {subject.filler} is at which place is {share}, and {shuffled} with shuffled places."
-    return f"**{about}**: {share} of the variance depends on which {subject.filler} is at which place, beyond every function of the {subject.filler}s alone and of the places alone; with shuffled places it is {shuffled}."
+        return f"**{subject_text}**: no binding is shown; the share of the variance that depends on which {subject.filler} is at which place is {share}, and {shuffled} with shuffled places."
+    return f"**{subject_text}**: {share} of the variance depends on which {subject.filler} is at which place, beyond every function of the {subject.filler}s alone and of the places alone; with shuffled places it is {shuffled}."
 
 
 def write_table(rows: pd.DataFrame) -> str:
     """The table and its sentences in Markdown."""
-    shown, said = [], []
+    table_rows, sentences = [], []
     for row, subject in zip(rows.to_dict("records"), list_subjects(), strict=True):
-        parts = [str(name) for name in rows if f"{name}_low" in rows and name != "shuffled"]
-        texts = {name: interval_text(read_interval(row, name), ".3f") for name in (*parts, "shuffled")}  # fmt: skip
-        rest = 1 - sum(row[name] for name in parts)
-        shown.append({"state of": row["model"], **{name: texts[name] for name in parts}, "rest": f"{rest:.3f}", "bindings, shuffled places": texts["shuffled"]})  # fmt: skip
-        said.append(f"- {say(row, subject)}")
-    return f"{table(shown)}\n\n" + "\n".join(said)
+        names = [str(name) for name in rows if f"{name}_low" in rows and name != "shuffled"]
+        texts = {name: interval_text(read_interval(row, name), ".3f") for name in (*names, "shuffled")}  # fmt: skip
+        residual = 1 - sum(row[name] for name in names)
+        table_rows.append({"state of": row["model"], **{name: texts[name] for name in names}, "rest": f"{residual:.3f}", "bindings, shuffled places": texts["shuffled"]})  # fmt: skip
+        sentences.append(f"- {say(row, subject)}")
+    return f"{table(table_rows)}\n\n" + "\n".join(sentences)
 
 
 def main(

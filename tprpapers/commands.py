@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tprprobe.cli.options import Device, Json, Out, Resume, Seed, print_json, say
+from tprprobe.files.jsonfiles import read_json
 
 if TYPE_CHECKING:
     pass
@@ -104,6 +105,12 @@ def paper(
     from tprprobe.console import track
 
     page = make_papers(name, ckpt or [], out, resume, lambda all_: track(all_, "making", len(all_)))
+    verdicts: dict[str, list[str]] = {}
+    for path in sorted(page.parent.glob("*.json")):
+        verdicts.setdefault(str(read_json(path).get("verdict", "")), []).append(path.stem)
+    for verdict, names in verdicts.items():
+        if verdict:
+            say(f"{verdict} ({len(names)}): {', '.join(names)}")
     say(f"open {page}")
 
 

@@ -19,7 +19,6 @@ import typer
 from benchmarks.binding.effects import plant, plant_in_mean, split_halves
 from benchmarks.binding.nulls import NULLS, draw_null, draw_sequences, read_sentences
 from benchmarks.binding.structure import Array
-from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, N_BLOCKS, Steps
 from tprprobe.estimators.bindings.pair_counts import PairCounts
@@ -155,13 +154,13 @@ def _row(draw: int, method: str, share: float, measure: Callable[..., Interval],
 
 
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:
-    """Per cell and method: the mean estimate, how many intervals hold the truth, and how many lie above what is called binding."""
+    """Per cell and method: the mean estimate, how many intervals hold the truth, and how many lie above 0."""
     table = []
     for (cell, method), of in rows.groupby(["cell", "method"], sort=False):
         is_known = of["truth"].notna()
         held = (of["low"] <= of["truth"]) & (of["truth"] <= of["high"])
         covered = wilson(int(held.sum()), int(is_known.sum()))
-        claimed = wilson(int((of["low"] > MIN_SHARE).sum()), len(of))
+        claimed = wilson(int((of["low"] > 0).sum()), len(of))
         table.append({"cell": cell, "method": method, "draws": len(of), "truth": of["truth"].iloc[0],
                       "estimate": of["estimate"].mean(), "error": of["estimate"].std() / np.sqrt(len(of)),
                       **claimed.columns("claimed"), **covered.columns("covered"),

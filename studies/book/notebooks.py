@@ -39,8 +39,8 @@ def write_notebook(text: str, links: str = ON_SITE) -> str:
 
 def write_copy(page: Path) -> str:
     """The notebook of a tutorial in ``docs/notebooks``, which says how to install what it needs."""
-    title, _, rest = page.read_text("utf-8").partition("\n\n")
-    text = "\n\n".join([title, INSTALL.format(name=page.stem), rest])
+    title, _, body = page.read_text("utf-8").partition("\n\n")
+    text = "\n\n".join([title, INSTALL.format(name=page.stem), body])
     return write_notebook(text, IN_FOLDER).replace("(../tutorials/../", "(../") + "\n"
 
 

@@ -91,9 +91,9 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
 def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[str, float]:
     """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
     site = find_site(training.model)
-    *_, last = measure_shares(model, sample, site, is_shuffled=True)
+    *_, final = measure_shares(model, sample, site, is_shuffled=True)
     return {
-        f"shuffled{end}": last[name]
+        f"shuffled{end}": final[name]
         for end, name in (("", "share"), ("_low", "low"), ("_high", "high"))
     }
 

@@ -14,7 +14,7 @@ from tprpapers.worlds.english.reportsets import DrawnReports
 from tprprobe.data.annotated.sentencesets import join_labels, set_source
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks, division
+from tprprobe.extraction import blocks, division, passes
 from tprprobe.extraction.alignment import PLAIN, place_written
 from tprprobe.files.locks import alone
 from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
@@ -259,3 +259,9 @@ def test_the_lock_of_a_killed_extraction_is_taken(model, reports, tmp_path):
     lock.touch()
     tp.extract(model, reports, SITES, tmp_path / "store", control=False)
     assert [file.name for file in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_batch_of_a_gpu_is_laid_out_after_the_pass_behind_it_has_begun():
+    begun: list[int] = []
+    batches: Any = (begun.append(n) or n for n in range(3))
+    assert [(n, len(begun)) for n in passes._one_behind(batches)] == [(0, 2), (1, 3), (2, 3)]

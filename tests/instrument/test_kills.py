@@ -22,9 +22,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from parity import publishedfiles
 from planted import sentences, soaked
+from planted.bindings import STATE, left, plant_bindings
 from planted.foreign import save_foreign
 from planted.questions import LAST, plant
+from planted.recipes import arithmetic
+from planted.values import plant_values
+
+from tprprobe.training.loop import train
 
 SERVER = get_context("forkserver")  # which imports everything once
 SERVER.set_forkserver_preload(
@@ -172,6 +178,32 @@ def _foreign(places: Places) -> list[Any]:
     return [f"hf:{folder}", "--data", _written(places, "texts.txt", "\n".join(lines))]
 
 
+def _bound(places: Places) -> Path:
+    path = places.made / "bound"
+    return path if path.exists() else plant_bindings(path, left, n=120, ranks=(4, 2)).path
+
+
+def _valued(places: Places) -> Path:
+    path = places.made / "valued"
+    return path if path.exists() else plant_values(path).path
+
+
+def _published(places: Places) -> list[Any]:
+    """A checkpoint as its authors shared it, and the settings that it lacks."""
+    file, config = places.made / "c.pt", {"n_heads": 4, "dropout": 0.1}
+    if not file.exists():
+        publishedfiles.schlag_file(file)
+    return [file, "OUT", "--config", _written(places, "config.json", json.dumps(config))]
+
+
+def _trained(places: Places) -> Path:
+    """A training with checkpoints of three steps."""
+    out = places.made / "trained"
+    if not out.exists():
+        train(arithmetic(places.questions, keep_spaced=3, evaluate=[]), out)
+    return out
+
+
 class Killed(NamedTuple):
     """A command that is killed: its words, how OUT is given, and by how many processes it is run."""
 
@@ -183,9 +215,12 @@ class Killed(NamedTuple):
     resumes: bool = True  # else a command that was killed is begun anew
 
 
+def _asked(at: Places, split: str = "interpolate") -> list[Any]:
+    return ["--data", f"{at.questions}:arithmetic__mixed", "--split", split]
+
+
 def _extracting(at: Places) -> list[Any]:
-    data = ["--data", f"{at.questions}:arithmetic__mixed", "--split", "train-easy"]
-    return ["extract", "--ckpt", at.checkpoint, *data]
+    return ["extract", "--ckpt", at.checkpoint, *_asked(at, "train-easy")]
 
 
 def _many(at: Places) -> list[Any]:
@@ -218,6 +253,23 @@ COMMANDS = {
     "cluster": Killed(lambda at: ["cluster", _store(at), "--site", LAST, "--k", 3], resumes=False),
     "export": Killed(lambda at: ["export", _store(at), "OUT"], "", ".npz", resumes=False),
     "paper": Killed(lambda at: ["paper", "schlag"]),
+    "roles": Killed(lambda at: ["roles", _bound(at), "--site", STATE]),
+    "reconstruct": Killed(lambda at: ["reconstruct", _valued(at)], resumes=False),
+    "eval": Killed(
+        lambda at: ["eval", "--ckpt", at.checkpoint, *_asked(at), "-n", 20], resumes=False
+    ),
+    "convert": Killed(lambda at: ["convert", *_published(at)], "", resumes=False),
+    "trajectory": Killed(
+        lambda at: [
+            "trajectory",
+            _trained(at),
+            "--ask",
+            "reconstruct --layer 0",
+            *_asked(at),
+            "-n",
+            24,
+        ]
+    ),
     "report": Killed(lambda at: ["report", _store(at)], ending=".html", resumes=False),
     "figure": Killed(
         lambda at: ["figure", "roles", "--store", _store(at)], ending=".png", resumes=False

@@ -116,6 +116,7 @@ def test_names_that_are_written_are_names_on_windows_too(run, checkpoint, questi
         MemoryError("Unable to allocate 8 TiB"),
         RuntimeError("[…] can't allocate memory: x"),
         ImportError("_parquet.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
     ],
 )
 def test_too_little_memory_is_one_line(run, tmp_path, monkeypatch, error):

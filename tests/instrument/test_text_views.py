@@ -57,5 +57,5 @@ def test_tokens_are_aligned(tokens, others, pairs):
 
 
 def test_texts_without_common_tokens_are_one_line(make_model):
-    with pytest.raises(InputError, match=r"cannot be read|aligned|vocabulary"):
+    with pytest.raises(InputError, match="not in the vocabulary"):
         compare_texts(make_model(fluent=True, seed=4), "1+2", "日本")

@@ -22,8 +22,12 @@ def show_salience(table: pd.DataFrame, title: str) -> View:
     values = numbers.to_numpy(float)
     scaled = values / np.maximum(np.abs(values).max(1, keepdims=True), 1e-12)
     told = np.char.replace(np.char.mod("%+.3g", values), "-", "−")
-    brief = np.char.replace(np.char.mod("%.1f", values), "-", "−")
-    texts = brief if len(table) <= WRITTEN else None
+    digits = np.clip(1 - np.floor(np.log10(np.abs(values).max(1) + 1e-12)), 1, 4).astype(int)
+    brief = [
+        [f"{x:z.{n}f}".replace("-", "−") for x in row]
+        for n, row in zip(digits, values, strict=True)
+    ]
+    texts = np.array(brief) if len(table) <= WRITTEN else None
     note = "Red: makes the answer more probable; blue: less. Numbers: natural logarithms of probability (of a model without a head: cosine)."
     columns = _number(table["token"])
     scene = Squares(

@@ -12,8 +12,8 @@ from tprprobe.store import Store
 
 TITLE = "Heads that follow relations between words"
 CAPTION = (
-    "Of the words of a relation, the share from which a head looks most at the other word (percent, with 95 % intervals\n"
-    "over documents). Head and offset were chosen on half of the documents and are scored on the other half;\n"
+    "Of the words of a relation, the share from which a head looks most at the other word (percent; in brackets, of ten documents\n"
+    "or more, 95 % intervals). Head and offset were chosen on half of the documents and are scored on the other half;\n"
     "beyond: the head less the word at the fixed distance that does best."
 )
 MAX_COLORS, OTHER = 6, "another relation"

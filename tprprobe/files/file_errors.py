@@ -13,7 +13,7 @@ from tprprobe.errors import InputError
 LONGEST = 200  # characters of a reason
 PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
 NO_MEMORY = re.compile(
-    "not enough memory|can('t| ?not) allocate|out of memory|bad_alloc|failed to map segment"
+    "not enough memory|can('t| ?not) allocate|out of memory|bad_alloc|failed to map segment|can't start new thread"
 )
 ALLOCATION = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
 SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files

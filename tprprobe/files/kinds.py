@@ -68,14 +68,14 @@ def list_kinds() -> dict[str, Kind]:
     return dict(sorted(kinds.items(), key=lambda item: item[1].is_beside))
 
 
-def finished_in(folder: Source) -> dict[str, str]:
-    """The kind of what is finished in a folder ("." is itself) and in the folders in it, by their names."""
-    path = Path(folder)
+def finished_in(folder: Source, kinds: dict[str, Kind] | None = None) -> dict[str, str]:
+    """The kind, of all or these, of what is finished in a folder ("." is itself) and in the folders in it, by their names."""
+    path, kinds = Path(folder), kinds or list_kinds()
     places = [path, *(child for child in sorted(path.glob("*")) if child.is_dir())]
     return {
         place.relative_to(path).as_posix(): name
         for place in places
-        for name, kind in reversed(list_kinds().items())
+        for name, kind in reversed(kinds.items())
         if kind.is_finished_in(place)
     }
 
@@ -131,9 +131,9 @@ def load_run(folder: Source) -> RunContents:
         'arith'
     """
     path = hub.locate_dataset(folder)
-    kind_of_place = {place: list_kinds()[name] for place, name in finished_in(path).items()}
-    readable = {place: kind for place, kind in kind_of_place.items() if kind.is_read}
-    contents = {place: kind.load(path / place) for place, kind in readable.items()}
+    readable = {name: kind for name, kind in list_kinds().items() if kind.is_read}
+    kind_of_place = finished_in(path, readable)
+    contents = {place: readable[name].load(path / place) for place, name in kind_of_place.items()}
     if not contents:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
     return RunContents(contents)

@@ -19,7 +19,7 @@ from tprprobe.gold.surface import Surface, SurfaceToken, find_surface, is_text_o
 from tprprobe.gold.universal_tags import UNIVERSAL, check_end, count_unknown
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
+EXTRA_COLUMNS = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
 EMPTY_NODE = re.compile(r"\d+\.\d+")
 JOINED = re.compile(r"(\d{1,9})-(\d{1,9})")
 ARGUMENT = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
@@ -41,18 +41,20 @@ def read_conllu(path: Path) -> Reading:
     names: set[str] = set()
     last_text, last_forms = None, []
     for block in read_blocks(path):
-        found = comments(block)
-        if "global.columns" in found:
-            columns = found["global.columns"].split()
+        header = comments(block)
+        if "global.columns" in header:
+            columns = header["global.columns"].split()
             with located(path, block[0][0]):
-                if strange := [each for each in columns if each not in (*PLAIN, *MORE)]:
-                    raise unknown("column", strange[0], (*PLAIN, *MORE))
+                if strange := [
+                    column for column in columns if column not in (*PLAIN, *EXTRA_COLUMNS)
+                ]:
+                    raise unknown("column", strange[0], (*PLAIN, *EXTRA_COLUMNS))
                 if not {"ID", "FORM"} <= {*columns}:
                     raise InputError("the columns lack ID or FORM")
-        documents.read(found)
+        documents.read(header)
         words, tokens, n_empty = _words(path, rows(block), columns)
         if words:
-            name, text = found.get("sent_id", str(len(sentences) + 1)), found.get("text")
+            name, text = header.get("sent_id", str(len(sentences) + 1)), header.get("text")
             with located(path, words[0][0]):
                 surface = find_surface(text, tokens)
             odd["empty_nodes"] += n_empty
@@ -66,7 +68,7 @@ def read_conllu(path: Path) -> Reading:
             last_text, last_forms = text, [token.form for token in tokens]
             odd["shared_words"] += len(words) - len({*surface.places})
             sentences.append(_sentence(path, words, name, documents.name or name, surface))
-    if sentences and all(form == "_" for each in sentences for form in each.words):
+    if sentences and all(form == "_" for sentence in sentences for form in sentence.words):
         raise InputError(
             f"{path}: all words are _: this treebank comes without its text, merge that in as its README says"
         )
@@ -84,7 +86,7 @@ def _words(
     """
     words: list[tuple[int, Word]] = []
     tokens: list[SurfaceToken] = []
-    last, n_empty = 0, 0  # the last word of a multi-word token
+    end, n_empty = 0, 0  # the last word of a multi-word token
     for number, line in lines:
         fields = line.split("\t")
         with located(path, number):
@@ -97,8 +99,8 @@ def _words(
             if EMPTY_NODE.fullmatch(word["ID"]):
                 n_empty += 1
             elif ends := JOINED.fullmatch(word["ID"]):
-                _check_range(int(ends[1]), int(ends[2]), len(words), last)
-                last = int(ends[2])
+                _check_range(int(ends[1]), int(ends[2]), len(words), end)
+                end = int(ends[2])
                 check_word(word["FORM"])
                 tokens.append(SurfaceToken(word["FORM"], [], word.get("MISC", "_")))
             elif word["ID"] != str(len(words) + 1):
@@ -106,22 +108,22 @@ def _words(
             else:
                 check_word(word["FORM"])
                 words.append((number, word))
-                if len(words) > last:
+                if len(words) > end:
                     tokens.append(SurfaceToken(word["FORM"], [], word.get("MISC", "_")))
                 tokens[-1].words.append(word["FORM"])
-    if last > len(words):
+    if end > len(words):
         with located(path, lines[-1][0]):
             raise InputError(
-                f"the multi-word token ends with word {last}, the sentence with {len(words)}"
+                f"the multi-word token ends with word {end}, the sentence with {len(words)}"
             )
     return words, tokens, n_empty
 
 
-def _check_range(first: int, last: int, n_words: int, last_before: int) -> None:
+def _check_range(start: int, end: int, n_words: int, last_before: int) -> None:
     """Checks that a multi-word token begins with the next word, behind the one before."""
-    if not max(n_words, last_before) + 1 == first < last:
+    if not max(n_words, last_before) + 1 == start < end:
         raise InputError(
-            f"multi-word token {first}-{last} after word {n_words}: it stands before its first word, "
+            f"multi-word token {start}-{end} after word {n_words}: it stands before its first word, "
             "and no two have a word in common"
         )
 
@@ -155,24 +157,24 @@ def _sentence(
     if tags:
         targets["nel"] = list(decode_tags(tags))
     forms = tuple(word["FORM"] for _, word in words)
-    known = {task: tuple(each) for task, each in targets.items()}
-    return Labelled(name, document, forms, surface.text, known, surface.places)
+    targets_by_task = {task: tuple(each) for task, each in targets.items()}
+    return Labelled(name, document, forms, surface.text, targets_by_task, surface.places)
 
 
 def _targets(word: Word, i: int, n_words: int) -> list[tuple[str, Target]]:
-    here = (i, i + 1)
-    known = {column: value for column, value in word.items() if value != "_"}
+    span = (i, i + 1)
+    values = {column: value for column, value in word.items() if value != "_"}
     tasks = {"pos": "XPOS", "upos": "UPOS"}.items()
-    found = [(task, Target(known[column], here)) for task, column in tasks if column in known]
-    if "DEPREL" in known:
-        head = _number(known.get("HEAD", "_"), n_words) - 1
-        found.append(
-            ("dep", Target(known["DEPREL"], here, (head, head + 1) if head >= 0 else here))
+    targets = [(task, Target(values[column], span)) for task, column in tasks if column in values]
+    if "DEPREL" in values:
+        head = _number(values.get("HEAD", "_"), n_words) - 1
+        targets.append(
+            ("dep", Target(values["DEPREL"], span, (head, head + 1) if head >= 0 else span))
         )
     predicate = word.get("UP:PRED", word.get("UP:PREDS", "_"))
-    if predicate != "_" and "UP:ARGSPANS" in known:
-        found += [("srl", each) for each in _arguments(known["UP:ARGSPANS"], here)]
-    return found
+    if predicate != "_" and "UP:ARGSPANS" in values:
+        targets += [("srl", argument) for argument in _arguments(values["UP:ARGSPANS"], span)]
+    return targets
 
 
 def _number(text: str, n_words: int) -> int:
@@ -183,10 +185,10 @@ def _number(text: str, n_words: int) -> int:
 
 def _arguments(text: str, predicate: tuple[int, int]) -> list[Target]:
     targets = []
-    for each in text.split("|"):
-        match = ARGUMENT.fullmatch(each)
+    for argument in text.split("|"):
+        match = ARGUMENT.fullmatch(argument)
         if match is None:
-            raise InputError(f"argument {each!r}: arguments are LABEL:FIRST-LAST, joined by |")
+            raise InputError(f"argument {argument!r}: arguments are LABEL:FIRST-LAST, joined by |")
         label = SHORT.sub(r"\1ARG", match[1])
         if label != "V":
             targets.append(Target(label, predicate, (int(match[2]) - 1, int(match[3]))))
@@ -206,9 +208,9 @@ def check_heads(heads: Sequence[int]) -> None:
         while path[-1] not in clear:
             head = heads[path[-1] - 1]
             if head in path:
-                said = "its own head" if head == path[-1] else f"below itself (head {head})"
+                fault = "its own head" if head == path[-1] else f"below itself (head {head})"
                 raise InputError(
-                    f"word {path[-1]} is {said}: heads must lead to a root, which has 0"
+                    f"word {path[-1]} is {fault}: heads must lead to a root, which has 0"
                 )
             path.append(head)
         clear.update(path)

@@ -89,9 +89,9 @@ def main(
     steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
 ) -> None:
     """Train a small tagger, parser and entity recognizer."""
-    learned = read_sentences(train, train_labels or ())
+    train_sentences = read_sentences(train, train_labels or ())
     held_out = read_sentences(dev, dev_labels or ())
-    typer.echo(f"written: {train_pipeline(learned, held_out, out, steps)}")
+    typer.echo(f"written: {train_pipeline(train_sentences, held_out, out, steps)}")
 
 
 if __name__ == "__main__":

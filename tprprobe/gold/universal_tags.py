@@ -86,9 +86,11 @@ def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str
     total, unknown = Counter[str](), Counter[str]()
     for column, counts in values.items():
         accepted = RELATIONS if column == "DEPREL" else TAGS
-        known = {value: n for value, n in counts.items() if value != "_"}
-        total[column] = sum(known.values())
-        unknown[column] = sum(n for v, n in known.items() if v.partition(":")[0] not in accepted)
+        value_counts = {value: n for value, n in counts.items() if value != "_"}
+        total[column] = sum(value_counts.values())
+        unknown[column] = sum(
+            n for v, n in value_counts.items() if v.partition(":")[0] not in accepted
+        )
     if 2 * unknown["UPOS"] > total["UPOS"] and 2 * unknown["XPOS"] < total["XPOS"]:
         tag = values["UPOS"].most_common(1)[0][0]
         raise InputError(
@@ -109,9 +111,9 @@ def check_end(path: Path, text: str | None, forms: Sequence[str]) -> Counter[str
         file.seek(-min(4, path.stat().st_size), os.SEEK_END)
         if file.read().replace(b"\r", b"").endswith(b"\n\n"):
             return Counter()
-    written, known = ("".join("".join(each).split()) for each in (forms, text or ""))
-    if known.startswith(written) and known != written:
+    joined, joined_text = ("".join("".join(words).split()) for words in (forms, text or ""))
+    if joined_text.startswith(joined) and joined_text != joined:
         raise InputError(
             f"{path} is cut: its last sentence ends with {forms[-1]!r}, its `# text` goes on; get it again"
         )
-    return Counter(unended=int(known != written))
+    return Counter(unended=int(joined_text != joined))

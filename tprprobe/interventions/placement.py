@@ -62,6 +62,13 @@ class Edit(PlacedEdit):
     positions: Bool[Tensor, "sample position"] | Sequence[int] | None = None
     strength: float = 1.0
 
+    def __repr__(self) -> str:
+        name = getattr(self.make, "__qualname__", type(self.make).__name__).partition(".")[0]
+        places = {"heads": self.heads, "positions": self.positions}
+        texts = [f"{key}={value}" for key, value in places.items() if value is not None]
+        texts += [f"strength={self.strength:g}"] * (self.strength != 1)
+        return f"{name}({', '.join(texts)})"
+
     def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
         place = Place(axes, start)
         edited = self.make(tensor, place)

@@ -12,11 +12,12 @@ from jaxtyping import Float
 from tprprobe.errors import InputError
 from tprprobe.interventions.prompt_edits import find_heads
 from tprprobe.interventions.prompts import (
+    EDITED,
     UNEDITED,
+    EditedInput,
     Prompt,
     has_head,
     list_states,
-    name_measure,
     query_text,
     read_output,
 )
@@ -85,15 +86,9 @@ def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> list[tuple
 def _compare_outputs(first: Prompt, second: Prompt, store: Store | None) -> pd.DataFrame:
     if store is None and not has_head(first.model):
         return pd.DataFrame()
-    outputs = [
-        read_output(prompt, {UNEDITED: (prompt.source, {})}, store) for prompt in (first, second)
-    ]
-    column, _ = name_measure(outputs[0])
-    tables = [
-        output.table.set_index(column)[UNEDITED].rename(name)
-        for output, name in zip(outputs, ("text", "against"), strict=True)
-    ]
-    return pd.concat(tables, axis=1).reset_index()
+    inputs: dict[str, EditedInput] = {UNEDITED: (first.source, {}), EDITED: (second.source, {})}
+    table = read_output(first, inputs, store).table
+    return table.rename(columns={UNEDITED: "text", EDITED: "against"})
 
 
 def _compare_states(first: Prompt, second: Prompt, pairs: list[tuple[int, int]]) -> pd.DataFrame:

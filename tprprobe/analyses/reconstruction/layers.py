@@ -126,8 +126,11 @@ def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list
         sites = {n: SITES["hidden"].format(n - 1) for n in numbers if n > 0}
     else:
         sites = {n: SITES[target].format(n) for n in numbers}
-    for number, site in sites.items():
-        store.select([site, SITES["input"].format(number)])
+    needs = {number: {site, SITES["input"].format(number)} for number, site in sites.items()}
+    if layer is None and any(names <= {*store.sites} for names in needs.values()):
+        sites = {number: sites[number] for number in needs if needs[number] <= {*store.sites}}
+    for number in sites:
+        store.select(sorted(needs[number]))
     return [Layer(store, number, site, seed) for number, site in sites.items()]
 
 

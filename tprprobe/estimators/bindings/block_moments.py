@@ -19,6 +19,7 @@ N_TRACES, TRACED_UNITS = (
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
 SHRINKAGE = 10.0
+MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
 MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
@@ -231,16 +232,30 @@ class Moments:
         misfit = weights @ (sums - np.einsum("klb,l->kb", self.drawn, variances))
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
         gram = sum(weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True))  # fmt: skip
-        variance = _variance(influence, gram)
+        of_blocks, of_names = _variance(influence, gram), 0.0
         for k, (kernel, of) in enumerate(zip(self.kernels, products, strict=True)):
             if kernel.component.is_measured and kernel.component.names:
                 error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
-                variance += error * _square(kernel, of)
-                variance += sum(_Named.count(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
-        half = stats.t.ppf(0.975, len(blocks) - 1) * np.sqrt(variance) / totals.sum()
-        if not half < 1:
+                of_names += error * _square(kernel, of)
+                of_names += sum(_Named.count(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
+        square, df = totals.sum() ** 2, len(blocks) - 1
+        if not of_blocks * stats.t.ppf(0.975, df) ** 2 < square:
             return Interval(np.nan, np.nan, np.nan)
-        return Interval(float(share), float(share - half), float(share + half), len(blocks) - 1)
+        low, high = _ends(share, of_blocks / square, of_names / square, df)
+        return Interval(float(share), low, min(high, max(1.0, float(share))), df)
+
+
+def _ends(share: float, of_blocks: float, of_names: float, df: int) -> tuple[float, float]:
+    """The ends of the interval: low = share − t √(B + N); high is the largest s that a test does not refuse, (share − s)² ≤ t² (B + κ s²),
+    as what vectors add to the variance, N = κ share², grows with s².
+    """
+    t = stats.t.ppf(0.975, df)
+    low = share - t * np.sqrt(of_blocks + of_names)
+    if share <= 0:
+        return float(low), float(2 * share - low)
+    grown = min(MOST_GROWN, t**2 * of_names / share**2)
+    root = np.sqrt(share**2 - (1 - grown) * (share**2 - t**2 * of_blocks))
+    return float(low), float((share + root) / (1 - grown))
 
 
 def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:

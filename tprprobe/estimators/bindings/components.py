@@ -24,7 +24,8 @@ Interval. q is a sum of products g_ab over pairs of blocks: 4 Σ (r_a − r̄)²
 such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one. That is how the share varies
 with the units. It is a share of these fillers, of which rare ones are hardly measured: what they weigh too little and others too much
 counts by the variances of fillers' and roles' squared vectors beyond what blocks explain (two-way, as Cameron, Gelbach & Miller 2011), and what vectors of different pairs share by chance by
-tr C² of their covariance C times the variance of the same products of random vectors.
+tr C² of their covariance C times the variance of the same products of random vectors. Both grow with the share's square, so the upper end is
+that of the shares that a test does not refuse (as Fieller 1954): the interval is longer to the right.
 
 Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroudi et al. 2020 (randomized traces); Walther et al. 2016
 (cross-validated distances, crossnobis); Bell & McCaffrey 2002 and Kline, Saggio & Sølvsten 2020 (residuals of left-out groups); Efron & Stein 1981

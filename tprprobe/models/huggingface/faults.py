@@ -130,13 +130,13 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
         )
 
 
-def _numbers(settings: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def _numbers(settings: dict[Any, Any]) -> Iterator[tuple[str, float]]:
     """The numbers of a configuration and of the settings inside it, by name."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from _numbers(value)
         elif isinstance(value, int | float):
-            yield name, value
+            yield str(name), value
 
 
 def _check_types(path: str, slices: list[Slice], module: Any) -> None:
