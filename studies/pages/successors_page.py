@@ -86,11 +86,11 @@ def list_unmeasured(models: pd.DataFrame) -> list[dict[str, str]]:
 
 
 def count_seeds(models: pd.DataFrame, task: str) -> str:
-    """The number of seeds of a task's models, or of every model where they differ."""
+    """The number of seeds of a task's models, if all have the same."""
     counts = models[models["task"] == task].groupby("model", sort=False)["seed"].count()
     if counts.nunique() == 1:
         return f"{counts.iloc[0]} {'seed' if counts.iloc[0] == 1 else 'seeds'} of every model"
-    return ", ".join(f"{TITLES[str(model)]} {n}" for model, n in counts.items())
+    return "fewer of some models, see [what is missing](#what-is-missing)"
 
 
 def list_sizes(models: pd.DataFrame) -> Iterator[dict[str, str]]:
