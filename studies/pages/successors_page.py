@@ -18,6 +18,7 @@ from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.files.settings import read_toml
 from tprprobe.models.architectures import find_architecture
+from tprprobe.statistics import Interval, interval_text
 
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
@@ -44,19 +45,18 @@ def make_page(_runs: Path) -> str:
         Path(__file__).parent,
         "successors.md.j2",
         results={
-            name: table(chosen)
+            name: table(chosen) if (chosen := [r for task, r in rows if task == name]) else ""
             for name in TASKS
-            if (chosen := [row for task, row in rows if task == name])
         },
         sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
         operations=table(operations) if (operations := [*list_operations(models)]) else "",
-        unmeasured=name_unmeasured(models),
+        unmeasured=table(missing) if (missing := list_unmeasured(models)) else "",
         predictions=table(decide(models, shares)),
         min_share=MIN_SHARE,
         n_models=len(models),
         rank=correlate(models, shares),
-        seeds_by_task={task: seeds for task in TASKS if (seeds := count_seeds(models, task))},
+        seeds_by_task={task: count_seeds(models, task) for task in TASKS},
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
     )
@@ -73,24 +73,24 @@ def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
     return shares[shares["part"] == "bindings"]
 
 
-def name_unmeasured(models: pd.DataFrame) -> str:
-    """The trainings of the plan that have no row, in a sentence."""
+def list_unmeasured(models: pd.DataFrame) -> list[dict[str, str]]:
+    """The trainings of the plan that have no row: how many seeds, by task and model."""
     rows = {*zip(models["task"], models["model"], models["seed"], strict=True)}
     missing = Counter(
         (t.task, t.model) for t in list_trainings() if (t.task, t.model, t.seed) not in rows
     )
-    texts = [f"{TITLES[model]} on {task} ({n})" for (task, model), n in missing.items()]
-    return (
-        f"Planned but not measured, with the number of seeds: {', '.join(texts)}." if texts else ""
-    )
+    return [
+        {"task": task, "model": TITLES[model], "seeds": str(n)}
+        for (task, model), n in missing.items()
+    ]
 
 
 def count_seeds(models: pd.DataFrame, task: str) -> str:
-    """The number of seeds of a task's models, or of every model where they differ."""
+    """The number of seeds of a task's models, if all have the same."""
     counts = models[models["task"] == task].groupby("model", sort=False)["seed"].count()
     if counts.nunique() == 1:
         return f"{counts.iloc[0]} {'seed' if counts.iloc[0] == 1 else 'seeds'} of every model"
-    return ", ".join(f"{TITLES[str(model)]} {n}" for model, n in counts.items())
+    return "fewer of some models, see [what is missing](#what-is-missing)"
 
 
 def list_sizes(models: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -113,20 +113,18 @@ def summarize_models(
     models: pd.DataFrame, shares: pd.DataFrame
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """For every task and model a row: the mean of its seeds, the least and the most."""
-    final_shares = bound_shares(shares)
+    last = bound_shares(shares)
     for (task, model), rows in models.groupby(["task", "model"], sort=False):
-        model_shares = final_shares[
-            (final_shares["task"] == task) & (final_shares["model"] == model)
-        ]
-        trained = model_shares[model_shares["weights"] == "trained"]
-        learned_share, half = measure_learned(model_shares)
+        chosen = last[(last["task"] == task) & (last["model"] == model)]
+        trained = chosen[chosen["weights"] == "trained"]
+        learned, half = measure_learned(chosen)
         row = {
             "model": TITLES[str(model)],
             "right answers, held out": spread(rows["dev"]),
             "systematic test": spread(rows["test"]),
             "share of bindings": f"{trained['share'].mean():.3f} [{trained['low'].min():.3f}, {trained['high'].max():.3f}]",
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
-            "learned": f"{learned_share:+.3f} [{learned_share - half:+.3f}, {learned_share + half:+.3f}]",
+            "learned": interval_text(Interval(learned, learned - half, learned + half), "+.3f"),
             "operation": name_operations(rows),
             "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
@@ -146,8 +144,8 @@ def name_operations(rows: pd.DataFrame) -> str:
     """
     rows = rows[rows["best"].notna()]
     is_named = rows["operation"].fillna("") != ""
-    names, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
-    texts = [f"{name} {n}" for name, n in names.items()]
+    named, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
+    texts = [f"{name} {n}" for name, n in named.items()]
     return ", ".join(texts + [f"({name} {n})" for name, n in best.items()]) or "–"
 
 
@@ -157,9 +155,11 @@ def count_designed(rows: pd.DataFrame) -> str:
     return f"{searched.astype(bool).sum()} of {len(searched)}" if len(searched) else "–"
 
 
-def measure_learned(model_shares: pd.DataFrame) -> tuple[float, float]:
+def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
     """The mean share of trained models beyond that of models with random weights, and half the interval for one more of these."""
-    groups = dict(list(model_shares.groupby("weights")["share"]))
+    groups = dict(list(chosen.groupby("weights")["share"]))
+    if "untrained" not in groups:
+        return np.nan, np.nan
     untrained = groups["untrained"]
     n = len(untrained)
     half = stats.t.ppf(0.975, n - 1) * untrained.std(ddof=1) * np.sqrt(1 + 1 / n)
@@ -172,10 +172,10 @@ def spread(values: pd.Series) -> str:
     >>> spread(pd.Series([0.5, 0.7]))
     '0.600 (0.500 to 0.700)'
     """
-    present = values.dropna()
-    if present.empty:
+    known = values.dropna()
+    if known.empty:
         return "–"
-    return f"{present.mean():.3f} ({present.min():.3f} to {present.max():.3f})"
+    return f"{known.mean():.3f} ({known.min():.3f} to {known.max():.3f})"
 
 
 def list_seeds(models: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -201,12 +201,12 @@ def number(value: float) -> str:
 def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every trained model: the operation that is named, and how well operations predict unseen pairs."""
     for row in models[models["best"].notna()].to_dict("records"):
-        operation = row["operation"] if isinstance(row["operation"], str) else ""
+        named = row["operation"] if isinstance(row["operation"], str) else ""
         yield {
             "task": row["task"],
             "model": TITLES[row["model"]],
             "seed": str(row["seed"]),
-            "operation that is named": operation or "none",
+            "operation that is named": named or "none",
             "largest R²": f"{row['best']}, {row['best_r2']:.3f}",
             "R² of the outer product": f"{row['outer_r2']:.3f}",
         }
@@ -235,36 +235,29 @@ def decide(models: pd.DataFrame, shares: pd.DataFrame) -> Iterator[dict[str, str
 
 
 def _lowest_share(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    final_shares = bound_shares(shares).query(
-        "weights == 'trained' and task == @prediction['task']"
-    )
-    lowest = final_shares.groupby("model", sort=False)["low"].min()
+    last = bound_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    lowest = last.groupby("model", sort=False)["low"].min()
     return {m: lowest[m] for m in prediction["models"] if m in lowest}
 
 
 def _learned(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    final_shares = bound_shares(shares).query("task == @prediction['task']")
-    groups = dict(list(final_shares.groupby("model")))
-    measured = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
-    return {model: learned_share - half for model, (learned_share, half) in measured.items()}
+    last = bound_shares(shares).query("task == @prediction['task']")
+    groups = dict(list(last.groupby("model")))
+    chosen = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
+    return {m: mean - half for m, (mean, half) in chosen.items() if not np.isnan(mean)}
 
 
 def _share_above_lstm(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    final_shares = bound_shares(shares).query(
-        "weights == 'trained' and task == @prediction['task']"
-    )
-    means = final_shares.groupby("model")["share"].mean()
-    return {m: means[m] - means["lstm"] for m in prediction["models"] if m != "lstm"}
+    last = bound_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    means = last.groupby("model")["share"].mean()
+    chosen = [m for m in prediction["models"] if m != "lstm" and {m, "lstm"} <= {*means.index}]
+    return {m: means[m] - means["lstm"] for m in chosen}
 
 
 def _mean_of(column: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     def measure(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
-        task_models = models[models["task"] == prediction["task"]]
-        means = (
-            task_models.assign(**{column: task_models[column].astype(float)})
-            .groupby("model")[column]
-            .mean()
-        )
+        of = models[models["task"] == prediction["task"]]
+        means = of.assign(**{column: of[column].astype(float)}).groupby("model")[column].mean()
         return {m: means[m] for m in prediction["models"] if means.notna().get(m, False)}
 
     return measure
@@ -273,29 +266,29 @@ def _mean_of(column: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
 def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     def measure(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
         means = _mean_of("test")(models, shares, prediction)
-        return {m: means[m] - means[rival] for m in means if m != rival}
+        return {m: means[m] - means[rival] for m in means if m != rival and rival in means}
 
     return measure
 
 
 def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
     means = _mean_of("test")(models, shares, prediction)
-    model, *rivals = prediction["models"]
+    first, *rivals = prediction["models"]
     return (
-        {model: means[model] - sum(means[m] for m in rivals)}
+        {first: means[first] - sum(means[m] for m in rivals)}
         if {*prediction["models"]} <= {*means}
         else {}
     )
 
 
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
-    memories = models[
+    chosen = models[
         models["model"].isin(prediction["models"])
         & (models["task"] == prediction["task"])
         & models["best"].notna()
     ]
-    is_outer = (memories["best"] == "outer product") | (memories["operation"] == "outer product")
-    means = is_outer.groupby(memories["model"]).mean()
+    is_outer = (chosen["best"] == "outer product") | (chosen["operation"] == "outer product")
+    means = is_outer.groupby(chosen["model"]).mean()
     return {str(model): float(mean) for model, mean in means.items()}
 
 
@@ -336,28 +329,29 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 def draw_figures() -> dict[str, Drawing]:
     """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
     models, shares = read_models(), pd.read_csv(SHARES)
-    final_shares = bound_shares(shares)
-    names = [*dict.fromkeys(zip(models["task"], models["model"], strict=True))]
+    last = bound_shares(shares)
+    known = {*zip(models["task"], models["model"], strict=True)}
+    names = [(task, model) for task in TASKS for model in TITLES if (task, model) in known]
     heights = {
         name: i + TASKS.index(name[0]) for i, name in enumerate(names)
     }  # a gap between tasks
     figure = drawing(7.2, 4.2)
-    share_axes, right = figure.subplots(1, 2, sharey=True)
+    left, right = figure.subplots(1, 2, sharey=True)
     for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
-        rows = final_shares[final_shares["weights"] == weights]
+        rows = last[last["weights"] == weights]
         label = "random weights" if weights == "untrained" else weights
-        draw_points(share_axes, rows, "share", heights, color=color, face=face, label=label)
+        draw_points(left, rows, "share", heights, color=color, face=face, label=label)
     hard = models.assign(hard=models["test"].fillna(models["dev"]))
     draw_points(right, hard, "hard", heights, MUTED, "none", "right answers")
     draw_points(right, hard, "algebra", heights, HUES[0], HUES[0], "answers of the algebra")
-    share_axes.set_yticks([*heights.values()], [f"{TITLES[m]}, {task}" for task, m in names])
-    share_axes.invert_yaxis()
-    share_axes.axvline(0, color=INK, linewidth=0.5)
-    share_axes.set_xlabel("share of variance due to bindings")
+    left.set_yticks([*heights.values()], [f"{TITLES[m]}, {task}" for task, m in names])
+    left.invert_yaxis()
+    left.axvline(0, color=INK, linewidth=0.5)
+    left.set_xlabel("share of variance due to bindings")
     right.set_xlabel("share of answers")
-    tidy(share_axes, "How much the state binds")
+    tidy(left, "How much the state binds")
     tidy(right, "Exchanged roles, and hardest test")
-    for axes in (share_axes, right):
+    for axes in (left, right):
         axes.legend(frameon=False, fontsize=6.5, loc="lower right")
     return {IMAGE: figure}
 
