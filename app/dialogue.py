@@ -136,7 +136,7 @@ def show_beside(prompt, name: str, store) -> None:
     """The text beside an edited one: what is said, states and attention of both."""
     views = tp.dashboard.text_views
     other = st.text_area("The text, edited", prompt.text, key="beside_text", max_chars=4000)
-    if " ".join(other.split()) == prompt.text:
+    if not other or " ".join(other.split()) == prompt.text:
         st.caption("Change a word: answers, states and attention are compared token by token.")
         return
     compare = lambda: views.compare_texts(prompt.model, prompt.text, other, store)  # noqa: E731

@@ -42,7 +42,7 @@ def write_model(name: str, folder: Path, tokenizer: Path) -> Path:
     size = transformers.AutoTokenizer.from_pretrained(tokenizer).vocab_size
     torch.manual_seed(0)
     if name == "minilm":
-        widths = {"hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6}
+        widths: dict[str, Any] = {"hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6}
         config: Any = transformers.BertConfig(vocab_size=size, num_attention_heads=12, **widths)
         model: Any = transformers.BertModel(config)
     else:

@@ -53,7 +53,6 @@ def make_page(_runs: Path) -> str:
         operations=table(operations) if (operations := [*list_operations(models)]) else "",
         unmeasured=table(missing) if (missing := list_unmeasured(models)) else "",
         predictions=table(decide(models, shares)),
-        min_share=MIN_SHARE,
         n_models=len(models),
         rank=correlate(models, shares),
         seeds_by_task={task: count_seeds(models, task) for task in TASKS},

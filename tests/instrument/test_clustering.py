@@ -126,7 +126,7 @@ def test_streaming_holds_one_block(store, monkeypatch):
     monkeypatch.setattr(
         type(store),
         "iterate",
-        lambda self, site, head, partition: iterate(self, site, head, 50, partition),
+        lambda self, site, head, part: iterate(self, site, head, 50, part),
     )
     monkeypatch.setattr(kmeans, "SAMPLE", 100)
     monkeypatch.setattr(kmeans, "SAMPLED", 0)

@@ -218,12 +218,12 @@ def test_a_soft_tpr_is_unbound_quantized_and_bound_again():
     model = soft_tpr()
     w = weights(model)
     logits, acts = read(model, SOURCE)
-    np.testing.assert_allclose(w["roles"] @ w["roles"].T, np.eye(6), atol=1e-6)
+    np.testing.assert_allclose(w["role_vectors"] @ w["role_vectors"].T, np.eye(6), atol=1e-6)
     for row, last in ((0, 5), (1, 3)):
-        soft = acts["encoder.0.tpr"][row, last].double().numpy().reshape(5, 8) @ w["roles"].T
+        soft = acts["encoder.0.tpr"][row, last].double().numpy().reshape(5, 8) @ w["role_vectors"].T
         distances = ((soft.T[:, None] - w["fillers.weight"]) ** 2).sum(-1)
         fillers = w["fillers.weight"][distances.argmin(1)]
-        tpr = (fillers.T @ w["roles"]).ravel()
+        tpr = (fillers.T @ w["role_vectors"]).ravel()
         np.testing.assert_allclose(acts["decoder.0.tpr"][row, 0].numpy(), tpr, atol=1e-5)
         written = affine(w, "output", np.maximum(affine(w, "to_hidden", tpr), 0))
         np.testing.assert_allclose(logits[row].numpy(), written.reshape(7, -1)[:2], atol=1e-4)
@@ -240,7 +240,7 @@ def test_an_exchange_of_roles_of_a_soft_tpr_exchanges_its_bindings():
     _, edited = read(model, SOURCE, {"encoder.0.role": exchange})
     fillers = acts["encoder.0.filler"][:, -3].unflatten(-1, (6, 5))
     tpr = edited["encoder.0.binding"][:, -3].unflatten(-1, (6, 5, 8)).sum(1)
-    read_again = (tpr @ model.roles.T).mT
+    read_again = (tpr @ model.role_vectors.T).mT
     assert torch.allclose(read_again, fillers[:, order], atol=1e-5)
 
 
@@ -285,7 +285,7 @@ def test_car_cdr_and_cons_are_maps_of_the_roles_of_a_tree():
         torch.tensor([[4, 5, 6, 7, 8, 9, 10, 11]]),
     )  # a function and 7 nodes
     _, acts = read(model, letters)
-    fillers, roles = model.embedding.weight.detach(), model.roles
+    fillers, roles = model.embedding.weight.detach(), model.role_vectors
     whole = acts["encoder.0.tpr"][0, -1].view(5, 15)
     nodes = [0, 1, 3, 4, 7, 8, 9, 10]  # of the left child, level by level
     expected = sum(
@@ -310,7 +310,7 @@ def test_a_tree_machine_mixes_operations_and_reads_the_last_tree():
     logits, acts = read(model, letters, {f"machine.{i}.operation": lambda _: car for i in range(3)})
     last = acts["machine.2.tpr"].view(5, 15)
     weight = model.embedding.weight.detach()
-    expected = model.scale.detach() * (weight @ last @ model.roles[:2].T).T + model.bias.detach()
+    expected = model.scale.detach() * (weight @ last @ model.role_vectors[:2].T).T + model.bias.detach()
     assert torch.allclose(logits[0], expected, atol=1e-5)
     model(letters, TARGET[:1]).log_softmax(-1).mean().backward()
     still = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]

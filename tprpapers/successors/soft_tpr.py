@@ -66,7 +66,7 @@ class AddedLoss(torch.autograd.Function):
         return vectors.view_as(vectors)
 
     @staticmethod
-    def backward(_ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         return gradients[0], gradients[0].new_ones(())
 
 
@@ -74,7 +74,7 @@ class SoftTPR(Model[SoftTPRConfig, WrittenState, WrittenState]):
     """An autoencoder whose code is quantized to a TPR."""
 
     config_class = SoftTPRConfig
-    roles: Tensor
+    role_vectors: Tensor
 
     def __init__(self, config: SoftTPRConfig):
         super().__init__()
@@ -87,13 +87,13 @@ class SoftTPR(Model[SoftTPRConfig, WrittenState, WrittenState]):
         self.embedding = nn.Embedding(config.vocab_size, config.d_embedding)
         self.lstm = nn.LSTM(config.d_embedding, config.d_model, batch_first=True)
         self.to_tpr = nn.Linear(config.d_model, width)
-        self.register_buffer("roles", torch.empty(config.n_roles, config.d_role))
-        nn.init.orthogonal_(self.roles)
+        self.register_buffer("role_vectors", torch.empty(config.n_roles, config.d_role))
+        nn.init.orthogonal_(self.role_vectors)
         self.fillers = nn.Embedding(config.n_fillers, config.d_filler)
         nn.init.orthogonal_(self.fillers.weight)
         self.to_hidden = nn.Linear(width, config.d_model)
         self.output = nn.Linear(config.d_model, (config.n_roles + 1) * config.vocab_size)
-        d_roles, d_fillers = self.roles.numel(), config.n_roles * config.d_filler
+        d_roles, d_fillers = self.role_vectors.numel(), config.n_roles * config.d_filler
         self.encoder = nn.ModuleList(
             [
                 StepSites(
@@ -126,9 +126,9 @@ class SoftTPR(Model[SoftTPRConfig, WrittenState, WrittenState]):
     ]:
         """Soft fillers, fillers and bindings after every source's end."""
         sites: Any = self.encoder[0]
-        n_roles, d_role = self.roles.shape
+        n_roles, d_role = self.role_vectors.shape
         hidden = sites.hidden(self.lstm(self.embedding(source))[0])
-        roles = self.roles.flatten().expand(*source.shape, -1)
+        roles = self.role_vectors.flatten().expand(*source.shape, -1)
         tpr = sites.tpr(self.to_tpr(hidden)).unflatten(-1, (-1, d_role))
         soft = sites.unbinding(roles).unflatten(-1, (n_roles, -1)) @ tpr.mT
         fillers = soft + (self.quantize(soft) - soft).detach()

@@ -68,7 +68,7 @@ class TreeMachine(Model[TreeMachineConfig, ReadState, ReadState]):
     """Steps of car, cdr and cons, mixed by an agent."""
 
     config_class = TreeMachineConfig
-    roles: Tensor
+    role_vectors: Tensor
     child_maps: Tensor
 
     def __init__(self, config: TreeMachineConfig):
@@ -78,8 +78,8 @@ class TreeMachine(Model[TreeMachineConfig, ReadState, ReadState]):
         self.d_tpr = config.d_filler * n_nodes
         self.embedding = nn.Embedding(config.vocab_size, config.d_filler)
         nn.init.normal_(self.embedding.weight, std=config.d_filler**-0.5)
-        self.register_buffer("roles", torch.empty(n_nodes, n_nodes))
-        nn.init.orthogonal_(self.roles)
+        self.register_buffer("role_vectors", torch.empty(n_nodes, n_nodes))
+        nn.init.orthogonal_(self.role_vectors)
         self.register_buffer("child_maps", torch.stack([self.child_map(c) for c in (0, 1)]), False)
         self.first_tokens = nn.Parameter(torch.randn(2, d) * d**-0.5)  # operation, root
         self.to_token = nn.Linear(self.d_tpr, d)
@@ -108,10 +108,10 @@ class TreeMachine(Model[TreeMachineConfig, ReadState, ReadState]):
 
     def child_map(self, child: int) -> Float[Tensor, "role role"]:
         """D_c: the roles of a child's nodes become those of nodes from the root on."""
-        n_inner = len(self.roles) // 2
+        n_inner = len(self.role_vectors) // 2
         depth = torch.tensor([(node + 1).bit_length() - 1 for node in range(n_inner)])
         below = torch.arange(n_inner) + (1 + child) * 2**depth
-        return self.roles[below].T @ self.roles[:n_inner]
+        return self.role_vectors[below].T @ self.role_vectors[:n_inner]
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> ReadState:
         """The tree after the last step."""
@@ -119,13 +119,13 @@ class TreeMachine(Model[TreeMachineConfig, ReadState, ReadState]):
         places = torch.arange(source.shape[1])
         depth = torch.tensor([max(place, 1).bit_length() - 1 for place in places.tolist()])
         nodes = torch.where(places > 0, places - 1 + 2**depth, 0)  # in the left child
-        if int(nodes.max()) >= len(self.roles):
+        if int(nodes.max()) >= len(self.role_vectors):
             raise InputError(
-                f"a source of {source.shape[1]} symbols: this model reads a function and {len(self.roles) // 2} nodes"
+                f"a source of {source.shape[1]} symbols: this model reads a function and {len(self.role_vectors) // 2} nodes"
             )
         is_symbol = (source != self.config.pad)[..., None]
         filler = sites.filler(self.embedding(source) * is_symbol)
-        role = sites.role(self.roles[nodes].expand(len(source), -1, -1))
+        role = sites.role(self.role_vectors[nodes].expand(len(source), -1, -1))
         binding = sites.binding((filler[..., None] * role[..., None, :]).flatten(-2))
         tree = sites.tpr(binding.cumsum(1))[:, -1]
         return ReadState(
@@ -153,7 +153,7 @@ class TreeMachine(Model[TreeMachineConfig, ReadState, ReadState]):
         """The mixture of car, cdr and cons."""
         left, right = self.child_maps
         car, cdr, first, second = arguments.unbind(1)
-        cons = first @ left.T + second @ right.T + root[..., None] * self.roles[0]
+        cons = first @ left.T + second @ right.T + root[..., None] * self.role_vectors[0]
         results = torch.stack([car @ left, cdr @ right, cons], 1)
         return (weights[..., None, None] * results).sum(1).flatten(1)
 
@@ -165,8 +165,8 @@ class TreeMachine(Model[TreeMachineConfig, ReadState, ReadState]):
         rows = torch.arange(len(target), device=target.device)
         state = cache if cache is not None else memory[rows // (len(target) // len(memory.tpr))]
         steps = torch.arange(target.shape[1], device=target.device)
-        nodes = (state.n_read[:, None] + steps).clamp(max=len(self.roles) - 1)
-        unbinding = sites.unbinding(self.roles[nodes])
+        nodes = (state.n_read[:, None] + steps).clamp(max=len(self.role_vectors) - 1)
+        unbinding = sites.unbinding(self.role_vectors[nodes])
         filler = sites.filler(unbinding @ state.tpr.unflatten(-1, (self.config.d_filler, -1)).mT)
         logits = self.scale * filler @ self.embedding.weight.T + self.bias
         return logits, ReadState(state.tpr, state.n_read + target.shape[1])

@@ -83,9 +83,9 @@ def figure(
         if store is not None:
             count = f"{len(entries)} figures" if entries else "no figure"
             common.say(f"{store}: of this store {count} can be drawn")
-        width = max((len(entry.name) for entry in entries), default=0)
+        longest = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
-            typer.echo(f"{entry.name:{width}}  {entry.title}")
+            typer.echo(f"{entry.name:{longest}}  {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}

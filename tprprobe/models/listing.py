@@ -10,7 +10,7 @@ from tprprobe.files import assets, hub
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json, read_json
 
-BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
+BUFFERS = ("mean", "positions", "role_vectors")  # tensors of a checkpoint that are no parameters
 
 
 class Preset(NamedTuple):
