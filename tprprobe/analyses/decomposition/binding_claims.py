@@ -48,7 +48,9 @@ def describe_binding(row: Row) -> str:
         else:
             share += f", {_score(row, 'share_learned')} beyond its baseline models ({FEWEST_TWINS} or more tell what is learned)"
     elif np.isfinite(row.get("learned", np.nan)):
-        gain += f", of which learned {_score(row, 'learned')} (beyond the {row['twin']} twin)"
+        gain += (
+            f", of which learned {_score(row, 'learned')} (beyond the {row['twin']} baseline model)"
+        )
     return f"Binds fillers to {roles}: {share + '; ' if share else ''}{gain}"
 
 

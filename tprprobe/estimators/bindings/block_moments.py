@@ -56,8 +56,8 @@ class Basis:
 def _inverse_root(gram: np.ndarray) -> np.ndarray:
     """T with Tᵀ G T = 1 on the range of G."""
     values, axes = np.linalg.eigh(gram)
-    used = values > TOLERANCE * max(1.0, values.max(initial=0.0))
-    return axes[:, used] / np.sqrt(values[used])
+    is_positive = values > TOLERANCE * max(1.0, values.max(initial=0.0))
+    return axes[:, is_positive] / np.sqrt(values[is_positive])
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,23 +103,23 @@ class Projection:
     rows: Float64[np.ndarray, "unit axis"]
     blocks: Sequence[slice]
     inner: list[Float64[np.ndarray, "axis axis"]]
-    others: list[Any]  # Cholesky factors
+    factors: list[Any]  # Cholesky factors of I − Q_bᵀ Q_b
 
     @classmethod
     def prepare(cls, basis: Basis, blocks: Sequence[slice]) -> "Projection":
         """The projection of units that lie block by block."""
         rows = basis.all_rows()
         inner = [rows[units].T @ rows[units] for units in blocks]
-        one = (1 + LEVERAGE) * np.eye(len(basis))
-        return cls(rows, blocks, inner, [cho_factor(one - of) for of in inner])
+        identity = (1 + LEVERAGE) * np.eye(len(basis))
+        return cls(rows, blocks, inner, [cho_factor(identity - gram) for gram in inner])
 
     def apply(self, states: States) -> "Residuals":
         """The residuals of states."""
         residuals = states - self.rows @ (self.rows.T @ states)
         left_out, fits, left_out_fits = residuals.copy(), [], []
-        for units, inner, others in zip(self.blocks, self.inner, self.others, strict=True):
+        for units, inner, factor in zip(self.blocks, self.inner, self.factors, strict=True):
             fit = self.rows[units].T @ residuals[units]
-            correction = cho_solve(others, fit)
+            correction = cho_solve(factor, fit)
             left_out[units] += self.rows[units] @ correction
             fits.append(fit)
             left_out_fits.append(fit + inner @ correction)
@@ -143,7 +143,7 @@ class Products(NamedTuple):
     sums: Float64[np.ndarray, "block d"]
     columns: list[Float64[np.ndarray, "column d"]]
     fits: list[Float64[np.ndarray, "axis d"]]
-    beside: list[Float64[np.ndarray, "axis d"]]
+    corrections: list[Float64[np.ndarray, "axis d"]]
 
 
 class Kernel:
@@ -172,12 +172,12 @@ class Kernel:
         for units, x, fit, left_out_fit in zip(self.projection.blocks, self.inside, fits, left_out_fits, strict=True):  # fmt: skip
             left_out, g = residuals.left_out[units], self.g[units]
             inside = x @ (x.T @ left_out) - self.own[units] * left_out
-            beside = g.T @ r[units]
+            correction = g.T @ r[units]
             product = (r[units] * (everywhere[units] - inside)).sum(0)
-            product -= (fit * (shared + g.T @ left_out) + beside * left_out_fit).sum(0)
+            product -= (fit * (shared + g.T @ left_out) + correction * left_out_fit).sum(0)
             sums.append(product)
             of_columns.append(self.x[units].T @ r[units])
-            of_g.append(beside)
+            of_g.append(correction)
         return Products(np.array(sums), of_columns, fits, of_g)
 
 
@@ -187,7 +187,7 @@ class Moments:
 
     projection: Projection
     kernels: Sequence[Kernel]
-    drawn: Float64[np.ndarray, "component component block"]  # products of drawn components
+    expected: Float64[np.ndarray, "component component block"]  # products of drawn components
     sizes: Float64[np.ndarray, "component block"]  # of drawn components
     draws: Float64[np.ndarray, "component component draw"]  # the same of every draw, in all blocks
     draw_sizes: Float64[np.ndarray, "component draw"]
@@ -198,17 +198,19 @@ class Moments:
         rng, projection = np.random.default_rng(seed), Projection.prepare(basis, blocks)
         n = len(projection.rows)
         n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
-        residuals = projection.apply(np.hstack([of.draw(rng, n_traces) for of in components]))
+        residuals = projection.apply(
+            np.hstack([component.draw(rng, n_traces) for component in components])
+        )
         ends = np.arange(len(components)) * n_traces
         sizes = np.array([(residuals.states[units] ** 2).sum(0) for units in blocks])
         sizes *= n / max(1, n - len(basis))
-        kernels = [Kernel(of, projection) for of in components]
-        sums = [of.multiply(residuals).sums for of in kernels]
-        drawn = [np.add.reduceat(of, ends, axis=1).T / n_traces for of in sums]
-        draws = np.array([of.sum(0).reshape(len(components), -1) for of in sums])
+        kernels = [Kernel(component, projection) for component in components]
+        sums = [kernel.multiply(residuals).sums for kernel in kernels]
+        expected = [np.add.reduceat(block_sums, ends, axis=1).T / n_traces for block_sums in sums]
+        draws = np.array([block_sums.sum(0).reshape(len(components), -1) for block_sums in sums])
         draw_sizes = sizes.sum(0).reshape(len(components), -1)
         sizes = np.add.reduceat(sizes, ends, axis=1).T / n_traces
-        return cls(projection, kernels, np.array(drawn), sizes, draws, draw_sizes)
+        return cls(projection, kernels, np.array(expected), sizes, draws, draw_sizes)
 
     def measure(self, states: States) -> Interval:
         """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
@@ -216,11 +218,11 @@ class Moments:
         """
         residuals, blocks = self.projection.apply(states), self.projection.blocks
         products = [kernel.multiply(residuals) for kernel in self.kernels]
-        sums = np.array([of.sums.sum(1) for of in products])
-        system = self.drawn.sum(-1)
-        is_empty = self.sizes.sum(1) <= [TOLERANCE * of.size for of in self.kernels]
+        sums = np.array([kernel_products.sums.sum(1) for kernel_products in products])
+        system = self.expected.sum(-1)
+        is_empty = self.sizes.sum(1) <= [TOLERANCE * kernel.size for kernel in self.kernels]
         scale = np.where(is_empty, 0, np.sqrt(np.abs(np.diag(system))))
-        measured = np.array([of.component.is_measured for of in self.kernels])
+        measured = np.array([kernel.component.is_measured for kernel in self.kernels])
         if not states.any() or np.any(scale[measured] == 0):
             return Interval(np.nan, np.nan, np.nan)
         unit = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -229,15 +231,15 @@ class Moments:
         variances, weights = inverse @ sums.sum(1), target @ inverse
         totals = np.array([(states[units] ** 2).sum() for units in blocks])
         share = target @ variances / totals.sum()
-        misfit = weights @ (sums - np.einsum("klb,l->kb", self.drawn, variances))
+        misfit = weights @ (sums - np.einsum("klb,l->kb", self.expected, variances))
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
-        gram = np.sum([weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True)], 0)  # fmt: skip
+        gram = np.sum([weight * _multiply_blocks(kernel_products) for weight, kernel_products in zip(weights, products, strict=True)], 0)  # fmt: skip
         of_blocks, of_names = _variance(influence, gram), 0.0
-        for k, (kernel, of) in enumerate(zip(self.kernels, products, strict=True)):
+        for k, (kernel, kernel_products) in enumerate(zip(self.kernels, products, strict=True)):
             if kernel.component.is_measured and kernel.component.names:
                 error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
-                of_names += error * _square(kernel, of)
-                of_names += sum(_Named.multiply(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
+                of_names += error * _square(kernel, kernel_products)
+                of_names += sum(_NamedProducts.multiply(kernel, kernel_products, names).variance() for names in kernel.component.names)  # fmt: skip
         square, df = totals.sum() ** 2, len(blocks) - 1
         if not of_blocks * stats.t.ppf(0.975, df) ** 2 < square:
             return Interval(np.nan, np.nan, np.nan)
@@ -260,8 +262,8 @@ def _ends(share: float, of_blocks: float, of_names: float, df: int) -> tuple[flo
 
 def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:
     """The products of all pairs of blocks."""
-    inner, fit, beside = (_flatten(of) for of in (products.columns, products.fits, products.beside))
-    cross = fit @ beside.T
+    inner, fit, correction = (_flatten(matrices) for matrices in (products.columns, products.fits, products.corrections))  # fmt: skip
+    cross = fit @ correction.T
     return inner @ inner.T + cross + cross.T
 
 
@@ -275,15 +277,15 @@ def _square(kernel: Kernel, products: Products) -> float:
     halves = np.array_split(np.arange(len(products.columns)), 2)
     for half in halves:
         inner = [products.columns[block] for block in half]
-        sizes = np.array([np.asarray((of * of).sum(0)).ravel() for of in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
+        sizes = np.array([np.asarray((columns * columns).sum(0)).ravel() for columns in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
         total, size = np.sum(inner, 0), sizes.sum(0)
         scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
-        covariances.append((total.T @ total - sum(of.T @ of for of in inner)) / scale)
-    first, second = covariances
-    return float(np.clip((first * second).sum(), 0, max(0.0, np.trace(first)) * max(0.0, np.trace(second))))  # fmt: skip
+        covariances.append((total.T @ total - sum(block.T @ block for block in inner)) / scale)
+    a, b = covariances
+    return float(np.clip((a * b).sum(), 0, max(0.0, np.trace(a)) * max(0.0, np.trace(b))))  # fmt: skip
 
 
-class _Named(NamedTuple):
+class _NamedProducts(NamedTuple):
     """Of every name: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
     columns.
     """
@@ -293,27 +295,30 @@ class _Named(NamedTuple):
     targets: Float64[np.ndarray, " name"]
 
     @classmethod
-    def multiply(cls, kernel: Kernel, made: Products, names: np.ndarray) -> "_Named":
+    def multiply(cls, kernel: Kernel, products: Products, names: np.ndarray) -> "_NamedProducts":
         """The products of a kernel by names of its columns."""
         x, weights = kernel.x, kernel.component.weights
         blocks = kernel.projection.blocks
         sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in blocks])
         size = sizes.sum(0)
         of_name = csr_array((np.ones(len(size)), (names, np.arange(len(size)))))
-        inner = np.stack(made.columns, 1)
-        products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
+        inner = np.stack(products.columns, 1)
+        inner_products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
         measured = (size**2 - (sizes**2).sum(0)) / weights
         n = len(blocks)
-        return cls((of_name @ products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
+        return cls((of_name @ inner_products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
 
     def variance(self) -> float:
         """The variance of Σ t_f s_f, the sum of squares of a component, if it is estimated by T Σ m_f s_f / M.
 
         The squared lengths s_f of names vary by τ²: as much as their products vary beyond what blocks vary.
         """
-        others = ~np.eye(self.products.shape[1], dtype=bool)
-        sums = (self.products * others).sum(2)
-        noise = [_variance(2 * of, gram) for of, gram in zip(sums, self.products, strict=True)]
+        is_other = ~np.eye(self.products.shape[1], dtype=bool)
+        sums = (self.products * is_other).sum(2)
+        noise = [
+            _variance(2 * block_sums, gram)
+            for block_sums, gram in zip(sums, self.products, strict=True)
+        ]
         share = self.measured / self.measured.sum()
         deviations = sums.sum(1) - share * sums.sum()
         expected = (self.measured**2 * (1 - 2 * share + (share**2).sum())).sum()

@@ -48,10 +48,10 @@ from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
     PairCounts,
-    beside,
     beyond_each,
     cooccur,
     divide_by_length,
+    join_columns,
     split_by_count,
     times,
 )
@@ -62,7 +62,7 @@ N_BLOCKS = 20
 FREQUENT = 10  # units that a fixed filler or role has, at least
 UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
 UNITS_PER_BIN, MAX_BINS = 15, 12  # of length, for a fixed filler
-PRINCIPAL, OTHERS = 48, 16  # directions of states that are measured, and random ones of the rest
+PRINCIPAL, N_RANDOM = 48, 16  # directions of states that are measured, and random ones of the rest
 FEW_PAIRS = 400  # whose covariance is used whole
 STEPS = FILLERS, ROLES, BY_LENGTH, BINDINGS = ("fillers", "roles", "fillers × length", "bindings")
 
@@ -119,11 +119,11 @@ class BindingComponents:
         Raises:
             InputError: Fewer than 40 units or 10 groups, or numbers of units that differ.
         """
-        parts = _read_parts(X)
-        groups = np.arange(len(parts[0])) if groups is None else pd.factorize(groups)[0]
-        _check(len(parts[0]), y, groups)
+        counts = _read_counts(X)
+        groups = np.arange(len(counts[0])) if groups is None else pd.factorize(groups)[0]
+        _check(len(counts[0]), y, groups)
         self.n_groups_ = int(groups.max()) + 1
-        model = Steps.prepare(parts, groups, self.n_blocks, self.random_state)
+        model = Steps.prepare(counts, groups, self.n_blocks, self.random_state)
         self.shares_ = pd.DataFrame(
             [{"step": step, **model.measure(step, y).columns("share")} for step in self.steps]
         ).rename(columns={"share_low": "low", "share_high": "high"})
@@ -135,13 +135,13 @@ class BindingComponents:
         return Interval(share, low, high)
 
 
-def _read_parts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[PairCounts]:
+def _read_counts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[PairCounts]:
     if isinstance(X, PairCounts):
         return [X]
-    parts: Any = (
+    counts: Any = (
         X if isinstance(X[0], PairCounts) else [PairCounts.from_bindings(cast(Bindings, X))]
     )
-    return parts
+    return counts
 
 
 def _check(n: int, y: np.ndarray, groups: np.ndarray) -> None:
@@ -176,20 +176,22 @@ def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
     """
     states = np.asarray(states, float).reshape(len(states), -1)
     centred, width = states - states.mean(0), states.shape[1]
-    if width <= PRINCIPAL + OTHERS:
+    if width <= PRINCIPAL + N_RANDOM:
         return centred
     axes = np.linalg.eigh(centred.T @ centred)[1]
-    rest, n_rest = axes[:, :-PRINCIPAL], width - PRINCIPAL
-    drawn = np.linalg.qr(np.random.default_rng(seed).normal(size=(n_rest, OTHERS)))[0]
-    return centred @ np.hstack([axes[:, -PRINCIPAL:], rest @ drawn * np.sqrt(n_rest / OTHERS)])
+    minor, n_rest = axes[:, :-PRINCIPAL], width - PRINCIPAL
+    random_axes = np.linalg.qr(np.random.default_rng(seed).normal(size=(n_rest, N_RANDOM)))[0]
+    return centred @ np.hstack(
+        [axes[:, -PRINCIPAL:], minor @ random_axes * np.sqrt(n_rest / N_RANDOM)]
+    )
 
 
-def _number(parts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]:
-    """The fillers, or the roles, of the pairs of all parts; those of different parts differ."""
+def _number(counts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]:
+    """The fillers, or the roles, of the pairs of all counts; those of different counts differ."""
     numbers, start = [], 0
-    for part in parts:
-        numbers.append(start + getattr(part, name))
-        start += 1 + getattr(part, name).max()
+    for pair_counts in counts:
+        numbers.append(start + getattr(pair_counts, name))
+        start += 1 + getattr(pair_counts, name).max()
     return np.concatenate(numbers)
 
 
@@ -198,34 +200,37 @@ class Steps:
 
     @classmethod
     def prepare(
-        cls, parts: Sequence[PairCounts], groups: np.ndarray, n_blocks: int, seed: int
+        cls, counts: Sequence[PairCounts], groups: np.ndarray, n_blocks: int, seed: int
     ) -> "Steps":
         """The steps of units whose groups are joined to blocks; any states of these units are measured with them."""
-        return cls(parts, divide_into_blocks(groups, min(n_blocks, int(groups.max()) + 1), seed), seed)  # fmt: skip
+        return cls(counts, divide_into_blocks(groups, min(n_blocks, int(groups.max()) + 1), seed), seed)  # fmt: skip
 
-    def __init__(self, parts: Sequence[PairCounts], block: np.ndarray, seed: int):
+    def __init__(self, counts: Sequence[PairCounts], block: np.ndarray, seed: int):
         self.order = order = np.argsort(block, kind="stable")
         self.seed, self.moments = seed, dict[str, Moments | None]()
         self.blocks = [
             slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *np.bincount(block)]))
         ]
         self.ones = np.ones(len(order))
-        most = min(MAX_FIXED, len(order) // UNITS_PER_COLUMN)
+        max_columns = min(MAX_FIXED, len(order) // UNITS_PER_COLUMN)
         fillers, roles = (
-            beside(*columns)[order]
-            for columns in zip(*((p.fillers, p.roles) for p in parts), strict=True)
+            join_columns(*columns)[order]
+            for columns in zip(*((p.fillers, p.roles) for p in counts), strict=True)
         )
-        self.fillers, self.rare = split_by_count(fillers, FREQUENT, most // 3)
-        self.all_fillers = split_by_count(fillers, FREQUENT, most)
-        self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
-        self.pairs = beside(*map(subtract_expected, parts))[order]
-        self.names = [_number(parts, name) for name in ("filler_of", "role_of")]
-        lengths = parts[-1].lengths[order]
-        self.rare_by_length = times(self.rare, lengths if parts[-1].has_shares else 1 / lengths)
+        self.fillers, self.rare = split_by_count(fillers, FREQUENT, max_columns // 3)
+        self.all_fillers = split_by_count(fillers, FREQUENT, max_columns)
+        self.roles, self.rare_roles = split_by_count(roles, FREQUENT, max_columns)
+        self.pairs = join_columns(*map(subtract_expected, counts))[order]
+        self.names = [_number(counts, name) for name in ("filler_of", "role_of")]
+        lengths = counts[-1].lengths[order]
+        self.rare_by_length = times(self.rare, lengths if counts[-1].has_shares else 1 / lengths)
         self.together = times(cooccur(fillers), 1 / lengths)
-        least = max(UNITS_PER_BIN, self.fillers.nnz // MAX_FIXED)
-        columns = beside(self.ones, self.fillers)
-        self.length, self.by_length = lengths, divide_by_length(columns, lengths, least, MAX_BINS)
+        units_per_bin = max(UNITS_PER_BIN, self.fillers.nnz // MAX_FIXED)
+        columns = join_columns(self.ones, self.fillers)
+        self.length, self.by_length = (
+            lengths,
+            divide_by_length(columns, lengths, units_per_bin, MAX_BINS),
+        )
 
     def measure(self, step: str, states: np.ndarray) -> Interval:
         """The share of a step in the states of the units."""
@@ -236,22 +241,22 @@ class Steps:
 
     def _prepare(self, step: str) -> Moments | None:
         """The moments of a step, None if it has no columns."""
-        base = beside(self.ones)
-        bag = beside(self.length, self.fillers)
+        base = join_columns(self.ones)
+        bag = join_columns(self.length, self.fillers)
         if step == FILLERS:
             frequent, rare = self.all_fillers
-            bag = beside(self.length, frequent, np.asarray(rare.sum(1)))
+            bag = join_columns(self.length, frequent, np.asarray(rare.sum(1)))
             return self._draw(base, bag, [Component.random(rare, True)])
         rare = [Component.random(self.rare)]
-        base = beside(base, bag)
+        base = join_columns(base, bag)
         if step == ROLES:
             return self._draw(base, self.roles, [*rare, Component.random(self.rare_roles, True)])
-        base = beside(base, self.roles)
+        base = join_columns(base, self.roles)
         rare += [Component.random(self.rare_roles)]
         if step == BY_LENGTH:
             beyond = beyond_each(self.rare_by_length, self.rare)
             return self._draw(base, self.by_length, [*rare, Component.random(beyond, True)])
-        base = beside(base, self.by_length)
+        base = join_columns(base, self.by_length)
         rare += [Component.random(self.rare_by_length), Component.random(self.together)]
         if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.order) // UNITS_PER_COLUMN):
             return self._draw(base, self.pairs, rare)

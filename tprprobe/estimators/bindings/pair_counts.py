@@ -66,22 +66,22 @@ def _indicator(names: Int[np.ndarray, " pair"]) -> csr_array:
     return csr_array((np.ones(len(names)), (np.arange(len(names)), names)))
 
 
-def cross_entries(first: csr_array, second: csr_array) -> tuple[Numbers, Numbers, Numbers]:
+def cross_entries(left: csr_array, right: csr_array) -> tuple[Numbers, Numbers, Numbers]:
     """Every entry of a unit's first row with every entry of its second: the unit, and the two entries."""
-    n_second = np.diff(second.indptr)
-    size = np.diff(first.indptr) * n_second
+    n_right = np.diff(right.indptr)
+    size = np.diff(left.indptr) * n_right
     unit = np.repeat(np.arange(len(size)), size)
     cell = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-    in_first, in_second = np.divmod(cell, n_second[unit])
-    return unit, first.indptr[unit] + in_first, second.indptr[unit] + in_second
+    in_left, in_right = np.divmod(cell, n_right[unit])
+    return unit, left.indptr[unit] + in_left, right.indptr[unit] + in_right
 
 
 def cooccur(counts: csr_array) -> csr_array:
     """[unit, pair of columns]: 1 if the unit has both, of pairs that two units have."""
-    unit, first, second = cross_entries(counts, counts)
+    unit, entry, partner = cross_entries(counts, counts)
     columns = counts.indices.astype(int)
-    is_pair = columns[first] < columns[second]
-    unit, codes = unit[is_pair], (columns[first] * counts.shape[1] + columns[second])[is_pair]  # pyright: ignore[reportOptionalSubscript]
+    is_pair = columns[entry] < columns[partner]
+    unit, codes = unit[is_pair], (columns[entry] * counts.shape[1] + columns[partner])[is_pair]  # pyright: ignore[reportOptionalSubscript]
     _, pair, n_units = np.unique(codes, return_inverse=True, return_counts=True)
     is_shared = n_units[pair] >= 2
     pair = np.unique(pair[is_shared], return_inverse=True)[1]
@@ -94,38 +94,40 @@ def times(counts: csr_array, factor: Float64[np.ndarray, " unit"]) -> csr_array:
     return csr_array(diags_array(factor) @ counts)
 
 
-def beyond_each(columns: csr_array, others: csr_array) -> csr_array:
-    """What every column has beyond a multiple of the other of its number."""
-    own = np.asarray(columns.multiply(others).sum(0)).ravel()
-    norm = np.asarray(others.power(2).sum(0)).ravel()
-    return csr_array(columns - others @ diags_array(own / np.maximum(norm, 1e-300)))
+def beyond_each(columns: csr_array, controls: csr_array) -> csr_array:
+    """What every column has beyond a multiple of the control of its number."""
+    product = np.asarray(columns.multiply(controls).sum(0)).ravel()
+    norm = np.asarray(controls.power(2).sum(0)).ravel()
+    return csr_array(columns - controls @ diags_array(product / np.maximum(norm, 1e-300)))
 
 
 def divide_by_length(
-    counts: csr_array, lengths: Float64[np.ndarray, " unit"], least: int, most: int
+    counts: csr_array, lengths: Float64[np.ndarray, " unit"], units_per_bin: int, max_bins: int
 ) -> csr_array:
-    """Every column divided by bins of length, as many (``most`` at most) as have ``least`` units each on average."""
+    """Every column divided by bins of length, at most ``max_bins``, with ``units_per_bin`` units each on average."""
     entries = counts.tocoo()
     table = pd.DataFrame({"column": entries.col, "length": lengths[entries.row]})
     by_column = table.groupby("column")["length"]
-    n_bins = (by_column.transform("size") // least).clip(1, most)
+    n_bins = (by_column.transform("size") // units_per_bin).clip(1, max_bins)
     rank = by_column.rank(pct=True)  # of one length the same, below 1 on average
-    part = np.minimum(rank * n_bins, n_bins - 1).astype(int)
-    column = np.unique(entries.col * most + part, return_inverse=True)[1]
+    bin_id = np.minimum(rank * n_bins, n_bins - 1).astype(int)
+    column = np.unique(entries.col * max_bins + bin_id, return_inverse=True)[1]
     shape = (len(lengths), column.max(initial=-1) + 1)
     return csr_array((entries.data, (entries.row, column)), shape)
 
 
-def split_by_count(counts: csr_array, least: int, most: int) -> tuple[csr_array, csr_array]:
-    """The (at most ``most``) columns that ``least`` units have, and the others that two units have."""
+def split_by_count(
+    counts: csr_array, min_units: int, max_columns: int
+) -> tuple[csr_array, csr_array]:
+    """The (at most ``max_columns``) columns that ``min_units`` units have, and the others that two units have."""
     units = np.bincount(counts.indices, minlength=counts.shape[1])  # pyright: ignore[reportOptionalSubscript]
     order = np.argsort(-units, kind="stable")
-    frequent = np.sort(order[:most][units[order[:most]] >= least])
+    frequent = np.sort(order[:max_columns][units[order[:max_columns]] >= min_units])
     rare = np.setdiff1d(np.flatnonzero(units >= 2), frequent)
     return csr_array(counts[:, frequent]), csr_array(counts[:, rare])
 
 
-def beside(*columns: csr_array | np.ndarray) -> csr_array:
+def join_columns(*columns: csr_array | np.ndarray) -> csr_array:
     """The columns side by side; an array is of one column or more."""
-    parts = [of if isinstance(of, csr_array) else csr_array(of.reshape(len(of), -1)) for of in columns]  # fmt: skip
-    return csr_array(hstack(parts, format="csr"))
+    matrices = [column if isinstance(column, csr_array) else csr_array(column.reshape(len(column), -1)) for column in columns]  # fmt: skip
+    return csr_array(hstack(matrices, format="csr"))
