@@ -42,7 +42,11 @@ def write_model(name: str, folder: Path, tokenizer: Path) -> Path:
     size = transformers.AutoTokenizer.from_pretrained(tokenizer).vocab_size
     torch.manual_seed(0)
     if name == "minilm":
-        widths: dict[str, Any] = {"hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6}
+        widths: dict[str, Any] = {
+            "hidden_size": 384,
+            "intermediate_size": 1536,
+            "num_hidden_layers": 6,
+        }
         config: Any = transformers.BertConfig(vocab_size=size, num_attention_heads=12, **widths)
         model: Any = transformers.BertModel(config)
     else:
@@ -101,11 +105,11 @@ def measure_extraction(path: Path, device: str, data: Any, rounds: int) -> None:
     tokens = len(encode_pairs(data, model.vocabulary).source.values)
     with tempfile.TemporaryDirectory() as folder:
         bare = median_seconds(lambda: pass_over(model, data), rounds)
-        whole = median_seconds(lambda: extract(model, data, f"{folder}/store"), rounds)
+        extracting = median_seconds(lambda: extract(model, data, f"{folder}/store"), rounds)
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     print(
         f"{path.name}, {device}: load {loading:.1f} s; {tokens:,} tokens: bare {tokens / bare:,.0f} a second, extracted "
-        f"{tokens / whole:,.0f} ({bare / whole:.2f}×), {size / 1e6:,.0f} MB, {size / whole / 1e6:,.0f} MB a second",
+        f"{tokens / extracting:,.0f} ({bare / extracting:.2f}×), {size / 1e6:,.0f} MB, {size / extracting / 1e6:,.0f} MB a second",
         flush=True,
     )
 
@@ -118,8 +122,8 @@ def compare_states(path: Path, device: str, data: Any) -> None:
             for name in ("cpu", device)
         ]
         for site in stores[0].sites:
-            first, second = (np.asarray(store.read(site), np.float64) for store in stores)
-            share = np.abs(first - second).max() / np.sqrt((first**2).mean())
+            reference, on_device = (np.asarray(store.read(site), np.float64) for store in stores)
+            share = np.abs(reference - on_device).max() / np.sqrt((reference**2).mean())
             print(f"{path.name} {site}: largest difference {share:.1e} of the root mean square")
 
 

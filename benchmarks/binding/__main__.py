@@ -27,9 +27,13 @@ def main(
     has = {"": True, "--tpdn": tpdn is not None, "--real": real is not None}
     for option in (option for option in has if not has[option]):
         typer.echo(f"left out without {option}: {', '.join(n for n, s in every.items() if s.needs == option)}", err=True)  # fmt: skip
-    chosen = choose({n: s for n, s in every.items() if has[s.needs]}, subjects, "subject")
-    used = choose(list_methods(), methods, "method")
-    cells = run(out, chosen, used, seeds, lambda line: typer.echo(line, err=True))
+    selected_subjects = choose(
+        {n: s for n, s in every.items() if has[s.needs]}, subjects, "subject"
+    )
+    selected_methods = choose(list_methods(), methods, "method")
+    cells = run(
+        out, selected_subjects, selected_methods, seeds, lambda line: typer.echo(line, err=True)
+    )
     if publish:
         keep(out)
     typer.echo(summarize(cells[cells["family"] != "real"]).to_string(index=False))

@@ -26,19 +26,19 @@ def plant(
 
     of_any_order = np.cumsum(table, 1) / np.arange(1, n_places + 1)[:, None]  # by length
 
-    def add_up(of: Indices) -> tuple[Array, Array, Array]:
-        lengths = np.array([len(s) for s in of])
-        starts, word = np.cumsum(lengths) - lengths, np.concatenate(of)
+    def add_up(sentences: Indices) -> tuple[Array, Array, Array]:
+        lengths = np.array([len(s) for s in sentences])
+        starts, word = np.cumsum(lengths) - lengths, np.concatenate(sentences)
         place = np.arange(len(word)) - np.repeat(starts, lengths)
         bound = np.add.reduceat(table[word, place], starts)
         expected = np.add.reduceat(of_any_order[word, np.repeat(lengths, lengths) - 1], starts)
         return np.add.reduceat(words[word] + places[place], starts), bound, bound - expected
 
     bag, bound, beyond = add_up(draw_sequences(rng, REFERENCE, n_words, zipf, n_places))
-    known = (beyond**2).sum(1).mean()
+    beyond_variance = (beyond**2).sum(1).mean()
     a, b, c = bag.var(0).sum(), bound.var(0).sum(), 2 * ((bag - bag.mean(0)) * bound).sum(1).mean()
     # share of all = x² known / ((a + c x + b x²) / R2), solved for x
-    scale = max(np.roots([known - share * b / R2, -share * c / R2, -share * a / R2]).real)
+    scale = max(np.roots([beyond_variance - share * b / R2, -share * c / R2, -share * a / R2]).real)
     noise = np.sqrt((a + c * scale + b * scale**2) * (1 - R2) / R2 / WIDTH)
     bag, bound, _ = add_up(sequences)
     return bag + scale * bound + noise * rng.normal(size=bag.shape)
@@ -68,13 +68,13 @@ def split_halves(counts: PairCounts, states: Array, rng: np.random.Generator) ->
     def share(rows: Array) -> float:
         x, a, e = pairs[rows], words_and_places[rows], states[rows]
         products = []
-        for half in (of[rows] for of in halves):
-            parts = []
+        for half in (mask[rows] for mask in halves):
+            interactions = []
             for side in (half, ~half):
                 full = _predict(x[side], e[side], x)
                 additive = _predict(a[side], full[side], a)
-                parts.append((full - full.mean(0)) - (additive - additive.mean(0)))
-            products.append((parts[0] * parts[1]).sum())
+                interactions.append((full - full.mean(0)) - (additive - additive.mean(0)))
+            products.append((interactions[0] * interactions[1]).sum())
         return float(np.mean(products) / ((e - e.mean(0)) ** 2).sum())
 
     value = share(np.ones(len(states), bool))
@@ -84,7 +84,7 @@ def split_halves(counts: PairCounts, states: Array, rng: np.random.Generator) ->
     return Interval(value, value - half, value + half)
 
 
-def _predict(x: Array, e: Array, at: Array) -> Array:
+def _predict(x: Array, e: Array, inputs: Array) -> Array:
     """What the least squares of e on x give at other counts (of minimal norm)."""
     gram = (x - x.mean(0)).T @ (x - x.mean(0))
-    return (at - x.mean(0)) @ (np.linalg.pinv(gram, 1e-9, hermitian=True) @ ((x - x.mean(0)).T @ (e - e.mean(0))))  # fmt: skip
+    return (inputs - x.mean(0)) @ (np.linalg.pinv(gram, 1e-9, hermitian=True) @ ((x - x.mean(0)).T @ (e - e.mean(0))))  # fmt: skip

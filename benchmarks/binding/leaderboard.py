@@ -60,22 +60,30 @@ def check_method(module: ModuleType, file: Path) -> Method:
 
 def score_method(file: Path, out: Path, subjects: list[str] | None, seeds: int) -> pd.DataFrame:
     """The method's cells, kept by the contents of its file."""
-    known = {name: s for name, s in list_subjects().items() if not s.needs}
+    available = {name: s for name, s in list_subjects().items() if not s.needs}
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:8] if file.is_file() else ""
     method = load_method(file)
     folder = out / f"{file.stem}-{digest}"
-    chosen = choose(known, subjects, "subject")
-    return run(folder, chosen, {file.stem: method}, seeds, lambda line: typer.echo(line, err=True))
+    selected_subjects = choose(available, subjects, "subject")
+    return run(
+        folder,
+        selected_subjects,
+        {file.stem: method},
+        seeds,
+        lambda line: typer.echo(line, err=True),
+    )
 
 
-def rank(cells: pd.DataFrame, others: pd.DataFrame) -> Iterator[dict[str, str]]:
+def rank(cells: pd.DataFrame, rival_cells: pd.DataFrame) -> Iterator[dict[str, str]]:
     """For every score a row: the method's, its rank, and the best of the other methods on the same subjects and seeds."""
-    same = others.merge(cells[KEYS].drop_duplicates(), on=KEYS)
+    shared_cells = rival_cells.merge(cells[KEYS].drop_duplicates(), on=KEYS)
     for measure in SCORES:
-        yield _rank_by(MEASURES[measure], measure, cells, same)
+        yield _rank_by(MEASURES[measure], measure, cells, shared_cells)
     binding = {name: subject.binding for name, subject in list_subjects().items()}
     for is_bound, title in ((True, "fillers are bound"), (False, "nothing is bound")):
-        where = [frame[frame["subject"].map(binding) == is_bound] for frame in (cells, same)]
+        where = [
+            frame[frame["subject"].map(binding) == is_bound] for frame in (cells, shared_cells)
+        ]
         title = f"claims binding where {title}"
         yield _rank_by(title, "claims_shuffled", where[0], where[1], is_lower_better=not is_bound)
 
@@ -84,11 +92,13 @@ def _rank_by(
     title: str,
     measure: str,
     cells: pd.DataFrame,
-    others: pd.DataFrame,
+    rival_cells: pd.DataFrame,
     is_lower_better: bool = False,
 ) -> dict[str, str]:
     interval, sign = over_seeds(cells, measure), -1 if is_lower_better else 1
-    rivals = (sign * others.groupby("method")[measure].mean()).dropna().sort_values(ascending=False)
+    rivals = (
+        (sign * rival_cells.groupby("method")[measure].mean()).dropna().sort_values(ascending=False)
+    )
     row = {"score": title, "yours": "n/a", "rank": "–", "best of the others": "n/a"}
     if len(rivals):
         best = list_methods()[str(rivals.index[0])].TITLE

@@ -25,9 +25,9 @@ MANIFEST, VERSION = "benchmark.json", 1  # a change of subjects or scores is ano
 
 def list_methods() -> dict[str, Method]:
     """The methods by name: the files of the folder."""
-    names = sorted(found.name for found in pkgutil.iter_modules(methods.__path__))
-    found: Any = {name: importlib.import_module(f"{methods.__name__}.{name}") for name in names}
-    return found
+    names = sorted(module.name for module in pkgutil.iter_modules(methods.__path__))
+    modules: Any = {name: importlib.import_module(f"{methods.__name__}.{name}") for name in names}
+    return modules
 
 
 def list_subjects(tpdn: Path = Path(), models: Path = Path()) -> dict[str, Subject]:
@@ -37,35 +37,35 @@ def list_subjects(tpdn: Path = Path(), models: Path = Path()) -> dict[str, Subje
     return {subject.name: subject for subject in every}
 
 
-def choose(of: dict[str, Any], names: Sequence[str] | None, what: str) -> dict[str, Any]:
+def choose(options: dict[str, Any], names: Sequence[str] | None, kind: str) -> dict[str, Any]:
     """The named ones, or all."""
     for name in names or ():
-        if name not in of:
-            raise unknown(what, name, of)
-    return {name: of[name] for name in names or of}
+        if name not in options:
+            raise unknown(kind, name, options)
+    return {name: options[name] for name in names or options}
 
 
 def run(
     out: Path,
     subjects: dict[str, Subject],
-    used: dict[str, Method],
+    selected_methods: dict[str, Method],
     seeds: int,
     report: Callable[[str], Any] = print,
 ) -> pd.DataFrame:
     """The cells, a row each; in ``out`` they are ``cells.csv``, and settings that were tried ``chosen.csv``."""
-    kept = KeptRun.open(out, {"version": VERSION}, True, MANIFEST, MANIFEST)
-    tuned = {name: _tune(kept, name, method) for name, method in used.items()}
+    run_folder = KeptRun.open(out, {"version": VERSION}, True, MANIFEST, MANIFEST)
+    tuned = {name: _tune(run_folder, name, method) for name, method in selected_methods.items()}
     draws = [(s, seed) for seed in range(seeds) for s in subjects.values() if not seed or s.family != "real"]  # fmt: skip
     cells, begun, draw_once = [], time.process_time(), cache(draw)
     for subject, seed in draws:
         draw_once.cache_clear()
-        for name, method in used.items():
+        for name, method in selected_methods.items():
             facts = {"subject": subject.name, "family": subject.family, "method": name}
-            chosen = _settings(method)[int(np.argmax(tuned[name]["chosen"]))]
-            make = partial(_cell, partial(draw_once, subject, seed), method, chosen, seed, facts)
-            part = kept.part(f"{subject.name}-{name}-{seed}".replace(" ", "_"), make)
-            part.finish()
-            cells.append(part.read("cell"))
+            setting = _settings(method)[int(np.argmax(tuned[name]["chosen"]))]
+            make = partial(_cell, partial(draw_once, subject, seed), method, setting, seed, facts)
+            job = run_folder.part(f"{subject.name}-{name}-{seed}".replace(" ", "_"), make)
+            job.finish()
+            cells.append(job.read("cell"))
         report(f"{subject.name}, seed {seed}: {time.process_time() - begun:.0f} s")
     table = pd.concat(cells, ignore_index=True)
     write_table(out / "cells.csv", table)
@@ -73,34 +73,40 @@ def run(
     return table
 
 
-def _cell(case: Any, method: Method, chosen: Any, seed: int, facts: Any) -> Any:
-    return {"cell": pd.DataFrame([facts | {"seed": seed} | measure(case(), method, chosen, seed)])}
+def _cell(case: Any, method: Method, setting: Any, seed: int, facts: Any) -> Any:
+    return {"cell": pd.DataFrame([facts | {"seed": seed} | measure(case(), method, setting, seed)])}
 
 
 def _settings(method: Method) -> list[dict[str, Any]]:
-    return [dict(zip(method.GRID, each, strict=True)) for each in product(*method.GRID.values())]
+    return [
+        dict(zip(method.GRID, values, strict=True)) for values in product(*method.GRID.values())
+    ]
 
 
-def _tune(kept: KeptRun, name: str, method: Method) -> pd.DataFrame:
+def _tune(run_folder: KeptRun, name: str, method: Method) -> pd.DataFrame:
     """Every setting of a method's grid, its score on the validation subject, and which is chosen."""
 
     def make() -> dict[str, pd.DataFrame]:
         case, settings = draw(planted.VALIDATION, 0), _settings(method)
-        scores = [_score(case, method, each) if len(settings) > 1 else 0.0 for each in settings]
-        texts = [", ".join(f"{key} {value}" for key, value in each.items()) for each in settings]
-        found = pd.DataFrame({"method": name, "setting": texts, "score": scores})
-        return {"chosen": found.assign(chosen=found.index == int(np.argmax(scores)))}
+        scores = [
+            _score(case, method, setting) if len(settings) > 1 else 0.0 for setting in settings
+        ]
+        texts = [
+            ", ".join(f"{key} {value}" for key, value in setting.items()) for setting in settings
+        ]
+        frame = pd.DataFrame({"method": name, "setting": texts, "score": scores})
+        return {"chosen": frame.assign(chosen=frame.index == int(np.argmax(scores)))}
 
-    part = kept.part(f"settings-{name}", make)
-    part.finish()
-    return part.read("chosen")
+    job = run_folder.part(f"settings-{name}", make)
+    job.finish()
+    return job.read("chosen")
 
 
-def _score(case: Case, method: Method, chosen: dict[str, Any]) -> float:
+def _score(case: Case, method: Method, setting: dict[str, Any]) -> float:
     """The mean of the primary score and the share of right edits."""
     scheme, swaps = case.structure.scheme, case.swaps["seen"]
-    fitted = fit(case, method, chosen, 0, scheme)
-    found = [total(errors(case, method.PRIMARY, fitted, scheme))]
-    if fitted.swap:
-        found.append(judge_edits(case, np.nan_to_num(fitted.swap(swaps)), swaps)[0])
-    return float(np.mean(found))
+    model = fit(case, method, setting, 0, scheme)
+    scores = [total(errors(case, method.PRIMARY, model, scheme))]
+    if model.swap:
+        scores.append(judge_edits(case, np.nan_to_num(model.swap(swaps)), swaps)[0])
+    return float(np.mean(scores))

@@ -20,12 +20,12 @@ def tree(sequence: Symbols) -> list[str]:
     nodes = [(symbol, [i]) for i, symbol in enumerate(sequence)]
     paths = [""] * len(sequence)
     while len(nodes) > 1:
-        at = min(range(len(nodes) - 1), key=lambda i: nodes[i][0])
-        (_, lower), (symbol, upper) = nodes[at : at + 2]
+        start = min(range(len(nodes) - 1), key=lambda i: nodes[i][0])
+        (_, lower), (symbol, upper) = nodes[start : start + 2]
         for side, leaves in (("L", lower), ("R", upper)):
             for i in leaves:
                 paths[i] = side + paths[i]
-        nodes[at : at + 2] = [(symbol, lower + upper)]
+        nodes[start : start + 2] = [(symbol, lower + upper)]
     return paths
 
 

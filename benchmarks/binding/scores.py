@@ -37,48 +37,50 @@ MEASURES = {  # what a cell has, NaN where a method cannot answer
 }
 
 
-def fit(case: Case, method: Method, chosen: dict[str, Any], seed: int, scheme: Scheme) -> Fitted:
+def fit(case: Case, method: Method, setting: dict[str, Any], seed: int, scheme: Scheme) -> Fitted:
     """A method fitted to a case, with its roles or others."""
     states, structure = case.part(case.train)
     swaps = case.swaps["train"].by(scheme)
-    return method.fit(states, replace(structure, scheme=scheme), swaps, seed, **chosen)
+    return method.fit(states, replace(structure, scheme=scheme), swaps, seed, **setting)
 
 
-def errors(case: Case, primary: str, fitted: Fitted, scheme: Scheme) -> Array:
+def errors(case: Case, primary: str, model: Fitted, scheme: Scheme) -> Array:
     """By tested item, the error of the primary prediction and that of knowing nothing: [item, 2]."""
-    if primary == "swaps" and fitted.swap:
+    if primary == "swaps" and model.swap:
         swaps = case.swaps["seen"].by(scheme)
-        found = fitted.swap(swaps)
-        return _squares(np.where(np.isnan(found), swaps.states, found), swaps.states, swaps.targets)
+        edited = model.swap(swaps)
+        return _squares(
+            np.where(np.isnan(edited), swaps.states, edited), swaps.states, swaps.targets
+        )
     states, structure = case.part(case.test)
     structure = replace(structure, scheme=scheme)
-    assert fitted.predict
-    predicted = fitted.predict(states, structure)
+    assert model.predict
+    predicted = model.predict(states, structure)
     if primary == "states":
         return _squares(predicted, case.mean, states)
     counts: dict[str, Counter[str]] = {}
     for pairs in replace(case.structure.rows(case.train), scheme=scheme).pairs:
         for filler, role in pairs:
             counts.setdefault(role, Counter())[filler] += 1
-    usual = {role: of.most_common(1)[0][0] for role, of in counts.items()}
-    wrong = [[(f != said, f != usual.get(r)) for (f, r), said in of] for of in _read(structure, predicted)]  # fmt: skip
-    return np.array([np.sum(of, 0) for of in wrong], float)
+    usual = {role: fillers.most_common(1)[0][0] for role, fillers in counts.items()}
+    wrong = [[(f != reading, f != usual.get(r)) for (f, r), reading in row] for row in _read(structure, predicted)]  # fmt: skip
+    return np.array([np.sum(row, 0) for row in wrong], float)
 
 
 def _read(structure: Structure, predicted: Any) -> list[list[tuple[Pair, str]]]:
     """By sequence, every pair whose filler is asked for, and what is read."""
-    both = zip(structure.pairs, predicted, strict=True)
-    return [[each for each in zip(*of, strict=True) if each[0][1] != KEY] for of in both]
+    rows = zip(structure.pairs, predicted, strict=True)
+    return [[item for item in zip(*row, strict=True) if item[0][1] != KEY] for row in rows]
 
 
-def _squares(found: Array, nothing: Array, wanted: Array) -> Array:
-    return np.stack([np.sum((each - wanted) ** 2, 1) for each in (found, nothing)], 1)
+def _squares(estimates: Array, nothing: Array, targets: Array) -> Array:
+    return np.stack([np.sum((vectors - targets) ** 2, 1) for vectors in (estimates, nothing)], 1)
 
 
 def share(totals: Array) -> Array:
     """1 − Σ error / Σ error of knowing nothing; 0 where nothing is to be known."""
-    known = totals[:, 1] > 1e-9
-    return np.where(known, 1 - totals[:, 0] / np.where(known, totals[:, 1], 1), 0.0)
+    is_positive = totals[:, 1] > 1e-9
+    return np.where(is_positive, 1 - totals[:, 0] / np.where(is_positive, totals[:, 1], 1), 0.0)
 
 
 def total(items: Array) -> float:
@@ -90,76 +92,89 @@ def beats(items: Array, control: Array | None = None) -> bool:
     """True if the share recovered is above that of a control (or 0), with its 95 % interval over items."""
     if control is None:
         return bootstrap(items, share, REPLICATES).low > 0
-    both = np.concatenate([items, control], 1)
-    return bootstrap(both, lambda of: share(of[:, :2]) - share(of[:, 2:]), REPLICATES).low > 0
+    columns = np.concatenate([items, control], 1)
+    return (
+        bootstrap(
+            columns, lambda totals: share(totals[:, :2]) - share(totals[:, 2:]), REPLICATES
+        ).low
+        > 0
+    )
 
 
-def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> dict[str, Any]:
+def measure(case: Case, method: Method, setting: dict[str, Any], seed: int) -> dict[str, Any]:
     """The row of a cell."""
-    asked = case.structure.scheme
+    scheme = case.structure.scheme
 
-    def attempt(scheme: Scheme = asked, seed: int = seed, of: Case = case) -> Array:
-        return errors(of, method.PRIMARY, fit(of, method, chosen, seed, scheme), scheme)
+    def attempt(scheme: Scheme = scheme, seed: int = seed, drawn_case: Case = case) -> Array:
+        return errors(
+            drawn_case, method.PRIMARY, fit(drawn_case, method, setting, seed, scheme), scheme
+        )
 
     begun = time.process_time()
-    fitted = fit(case, method, chosen, seed, asked)
-    cost = {"seconds": time.process_time() - begun, "parameters": float(fitted.parameters)}
+    model = fit(case, method, setting, seed, scheme)
+    cost = {"seconds": time.process_time() - begun, "parameters": float(model.parameters)}
     row: dict[str, Any] = dict.fromkeys(MEASURES, math.nan) | cost | {"named": ""}
-    row |= _predictions(case, fitted) | _edits(case, fitted)
+    row |= _predictions(case, model) | _edits(case, model)
     if method.PRIMARY:
-        items = errors(case, method.PRIMARY, fitted, asked)
-        twin, again = twin_of(case, seed), attempt(seed=seed + RESEED)
-        row |= {"claims_chance": beats(items), "reseed": abs(total(items) - total(again))}
-        row["claims_shuffled"] = beats(items, attempt(shuffled(asked, seed)))
-        row["claims"] = math.nan if fitted.claims is None else fitted.claims
-        row["claims_learned"] = beats(items, attempt(of=twin)) if twin else math.nan
+        items = errors(case, method.PRIMARY, model, scheme)
+        twin, reseeded = twin_of(case, seed), attempt(seed=seed + RESEED)
+        row |= {"claims_chance": beats(items), "reseed": abs(total(items) - total(reseeded))}
+        row["claims_shuffled"] = beats(items, attempt(shuffled(scheme, seed)))
+        row["claims"] = math.nan if model.claims is None else model.claims
+        row["claims_learned"] = beats(items, attempt(drawn_case=twin)) if twin else math.nan
         if case.subject.named and not seed and "named_right" not in method.CANNOT:  # once: six fits
-            named = name_scheme(case, method, items, attempt)
-            row |= {"named": named, "named_right": _is_right(named, case.subject.named)}
+            scheme_name = name_scheme(case, method, items, attempt)
+            row |= {"named": scheme_name, "named_right": _is_right(scheme_name, case.subject.named)}
     row |= dict.fromkeys(method.CANNOT, math.nan)
     return row | {name: float(row[name]) for name in MEASURES}
 
 
-def _predictions(case: Case, fitted: Fitted) -> dict[str, float]:
+def _predictions(case: Case, model: Fitted) -> dict[str, float]:
     """R² of vectors, or the share of fillers that are read; of test sequences with a withheld pair too."""
-    found, known = {}, case.structure.rows(case.train).known
+    scores, train_pairs = {}, case.structure.rows(case.train).known
     for suffix, rows in (("", case.test), ("_withheld", case.test_withheld)):
         states, structure = case.part(rows)
-        predicted = fitted.predict(states, structure) if fitted.predict and len(rows) else None
+        predicted = model.predict(states, structure) if model.predict and len(rows) else None
         if isinstance(predicted, np.ndarray):
-            found["r2" + suffix] = total(_squares(predicted, case.mean, states))
+            scores["r2" + suffix] = total(_squares(predicted, case.mean, states))
         elif predicted is not None:
-            read = [each for of in _read(structure, predicted) for each in of]
-            right = [pair[0] == said for pair, said in read if not (suffix and pair in known)]
-            found["accuracy" + suffix] = float(np.mean(right)) if right else math.nan
-    return found
+            readings = [item for row in _read(structure, predicted) for item in row]
+            right = [
+                pair[0] == reading
+                for pair, reading in readings
+                if not (suffix and pair in train_pairs)
+            ]
+            scores["accuracy" + suffix] = float(np.mean(right)) if right else math.nan
+    return scores
 
 
-def _edits(case: Case, fitted: Fitted) -> dict[str, float]:
+def _edits(case: Case, model: Fitted) -> dict[str, float]:
     """The shares of edits after which all symbols are right, and after which those not edited are."""
-    found: dict[str, float] = {}
-    for kind, suffix in KINDS.items() if case.subject.reads and fitted.swap else ():
+    scores: dict[str, float] = {}
+    for kind, suffix in KINDS.items() if case.subject.reads and model.swap else ():
         swaps = case.swaps[kind]
-        edited = fitted.swap(swaps) if fitted.swap and len(swaps.places) else np.zeros((0, 1))
+        edited = model.swap(swaps) if model.swap and len(swaps.places) else np.zeros((0, 1))
         able = np.flatnonzero(~np.isnan(edited).any(1))
         if able.size:
-            right, others = judge_edits(case, edited[able], swaps.take(able))
-            found["interchange" + suffix] = right
+            right, unchanged = judge_edits(case, edited[able], swaps.take(able))
+            scores["interchange" + suffix] = right
             if kind == "seen":
-                found |= {"others_kept": others, "ceiling": judge_edits(case, swaps.targets, swaps)[0]}  # fmt: skip
-    return found
+                scores |= {"others_kept": unchanged, "ceiling": judge_edits(case, swaps.targets, swaps)[0]}  # fmt: skip
+    return scores
 
 
 def judge_edits(case: Case, edited: Array, swaps: Swaps) -> tuple[float, float]:
     """The share of edits after which all symbols are right, and that after which those not edited are."""
-    right, others, said = [], [], read_edits(case, edited, swaps)
+    right, unchanged, readings = [], [], read_edits(case, edited, swaps)
     before, after = swaps.before.sequences, swaps.after.sequences
-    for read, old, new, place in zip(said, before, after, swaps.places, strict=True):
-        right.append(read == case.subject.says(new))
-        rest = old[:place] + old[place + 1 :]
-        kept = read[:place] + read[place + 1 :] == rest
-        others.append(kept if case.subject.ordered else not Counter(rest) - Counter(read))
-    return float(np.mean(right)), float(np.mean(others))
+    for reading, source, target, place in zip(readings, before, after, swaps.places, strict=True):
+        right.append(reading == case.subject.says(target))
+        context = source[:place] + source[place + 1 :]
+        is_unchanged = reading[:place] + reading[place + 1 :] == context
+        unchanged.append(
+            is_unchanged if case.subject.ordered else not Counter(context) - Counter(reading)
+        )
+    return float(np.mean(right)), float(np.mean(unchanged))
 
 
 def name_scheme(case: Case, method: Method, items: Array, attempt: Callable[..., Array]) -> str:
@@ -168,16 +183,25 @@ def name_scheme(case: Case, method: Method, items: Array, attempt: Callable[...,
     """
     if (search := getattr(method, "name_roles", None)) is not None:
         return str(search(*case.part(case.train)))
-    found = {case.subject.scheme: items}
-    found |= {name: attempt(SCHEMES[name]) for name in CANDIDATES if name not in found}
-    best = max(found.values(), key=total)
+    items_by_scheme = {case.subject.scheme: items}
+    items_by_scheme |= {
+        name: attempt(SCHEMES[name]) for name in CANDIDATES if name not in items_by_scheme
+    }
+    best = max(items_by_scheme.values(), key=total)
     if not beats(best):
         return "no structure"
-    n_roles = {name: len(replace(case.structure, scheme=SCHEMES[name]).names(1)) for name in found}
-    return next(n for n in sorted(found, key=lambda n: n_roles[n]) if not beats(best, found[n]))
+    n_roles = {
+        name: len(replace(case.structure, scheme=SCHEMES[name]).names(1))
+        for name in items_by_scheme
+    }
+    return next(
+        n
+        for n in sorted(items_by_scheme, key=lambda n: n_roles[n])
+        if not beats(best, items_by_scheme[n])
+    )
 
 
-def _is_right(named: str, accepted: tuple[str, ...]) -> bool:
+def _is_right(scheme_name: str, accepted: tuple[str, ...]) -> bool:
     """True for an accepted name; where nothing is bound, for roles without fillers beside a bag, too."""
-    unbound = "no structure" in accepted and named.startswith(("(", "bag+("))
-    return unbound or SYNONYMS.get(named, named) in accepted
+    unbound = "no structure" in accepted and scheme_name.startswith(("(", "bag+("))
+    return unbound or SYNONYMS.get(scheme_name, scheme_name) in accepted

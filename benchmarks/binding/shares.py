@@ -44,18 +44,18 @@ def run(
     out: Path, draws: int, seed: int, data: Path | None, cells: str, report: Callable
 ) -> pd.DataFrame:
     """A row for every draw of every cell whose name has ``cells`` in it, of ``draws`` draws."""
-    kept = KeptRun.open(out, {"version": VERSION, "seed": seed}, True, MANIFEST, MANIFEST)
-    chosen = {name: measure for name, measure in list_cells(data).items() if cells in name}
-    if not chosen:
+    cache = KeptRun.open(out, {"version": VERSION, "seed": seed}, True, MANIFEST, MANIFEST)
+    selected = {name: measure for name, measure in list_cells(data).items() if cells in name}
+    if not selected:
         raise InputError(f"no cell has {cells!r} in its name: {', '.join(list_cells(data))}")
     rows = []
     for start in range(0, draws, CHUNK):
-        for name, measure in chosen.items():
+        for name, measure in selected.items():
             key = f"{name}-{start}".replace(" ", "_").replace("×", "x")
-            part = kept.part(key, partial(_measure, measure, name, seed, range(start, start + CHUNK)))  # fmt: skip
+            job = cache.part(key, partial(_measure, measure, name, seed, range(start, start + CHUNK)))  # fmt: skip
             begun = time.process_time()
-            part.finish()
-            rows.append(part.read("draws"))
+            job.finish()
+            rows.append(job.read("draws"))
             report(f"{name}, draws from {start}: {time.process_time() - begun:.0f} s")
     return pd.concat(rows, ignore_index=True)
 
@@ -110,17 +110,19 @@ def list_cells(data: Path | None) -> dict[str, Cell]:
 
 
 def _repeat(sequences: list[np.ndarray]) -> Sample:
-    kept = sequences[: len(sequences) // REPEATS * REPEATS : REPEATS]
-    return Sample([words for words in kept for _ in range(REPEATS)], REPEATS)
+    sampled = sequences[: len(sequences) // REPEATS * REPEATS : REPEATS]
+    return Sample([words for words in sampled for _ in range(REPEATS)], REPEATS)
 
 
-def _null(null: str, known: dict[int, Sample], rng: np.random.Generator, n: int) -> Iterator[dict]:
+def _null(
+    null: str, samples: dict[int, Sample], rng: np.random.Generator, n: int
+) -> Iterator[dict]:
     """Draws of states of the same sequences."""
     is_repeated = null == REPEATED
-    sample = known.get(REPEATS if is_repeated else 1)
+    sample = samples.get(REPEATS if is_repeated else 1)
     if sample is None:
-        drawn = draw_sequences(rng, N_NULL, 300, longest=12)
-        sample = _repeat(drawn) if is_repeated else Sample(drawn)
+        sequences = draw_sequences(rng, N_NULL, 300, longest=12)
+        sample = _repeat(sequences) if is_repeated else Sample(sequences)
     for draw in range(n):
         states = draw_null("hash" if is_repeated else null, rng, sample.sequences, sample.n_words)
         yield _row(draw, "components", 0.0, sample.measure, states)
@@ -149,23 +151,23 @@ def counts_of(sequences: list[np.ndarray]) -> PairCounts:
 
 def _row(draw: int, method: str, share: float, measure: Callable[..., Interval], states: Array) -> dict:  # fmt: skip
     begun = time.process_time()
-    found = measure(states=states)
+    interval = measure(states=states)
     seconds = time.process_time() - begun
-    return {"draw": draw, "method": method, "truth": share, "estimate": found.value, "low": found.low, "high": found.high, "seconds": seconds}  # fmt: skip
+    return {"draw": draw, "method": method, "truth": share, "estimate": interval.value, "low": interval.low, "high": interval.high, "seconds": seconds}  # fmt: skip
 
 
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     """Per cell and method: the mean estimate, how many intervals hold the truth, and how many lie above 0."""
     table = []
-    for (cell, method), of in rows.groupby(["cell", "method"], sort=False):
-        is_known = of["truth"].notna()
-        held = (of["low"] <= of["truth"]) & (of["truth"] <= of["high"])
-        covered = wilson(int(held.sum()), int(is_known.sum()))
-        claimed = wilson(int((of["low"] > 0).sum()), len(of))
-        table.append({"cell": cell, "method": method, "draws": len(of), "truth": of["truth"].iloc[0],
-                      "estimate": of["estimate"].mean(), "error": of["estimate"].std() / np.sqrt(len(of)),
+    for (cell, method), frame in rows.groupby(["cell", "method"], sort=False):
+        is_known = frame["truth"].notna()
+        is_covered = (frame["low"] <= frame["truth"]) & (frame["truth"] <= frame["high"])
+        covered = wilson(int(is_covered.sum()), int(is_known.sum()))
+        claimed = wilson(int((frame["low"] > 0).sum()), len(frame))
+        table.append({"cell": cell, "method": method, "draws": len(frame), "truth": frame["truth"].iloc[0],
+                      "estimate": frame["estimate"].mean(), "error": frame["estimate"].std() / np.sqrt(len(frame)),
                       **claimed.columns("claimed"), **covered.columns("covered"),
-                      "seconds": of["seconds"].mean()})  # fmt: skip
+                      "seconds": frame["seconds"].mean()})  # fmt: skip
     return pd.DataFrame(table)
 
 

@@ -31,28 +31,30 @@ class Structure:
     @cached_property
     def known(self) -> dict[Pair, int]:
         """The number of every pair that occurs."""
-        return {pair: i for i, pair in enumerate(sorted({p for of in self.pairs for p in of}))}
+        return {
+            pair: i for i, pair in enumerate(sorted({p for pairs in self.pairs for p in pairs}))
+        }
 
-    def names(self, part: int) -> list[str]:
+    def names(self, side: int) -> list[str]:
         """The fillers (0) or roles (1) that occur."""
-        return sorted({pair[part] for pair in self.known})
+        return sorted({pair[side] for pair in self.known})
 
-    def count(self, known: Mapping[Pair, int]) -> Array:
+    def count(self, columns: Mapping[Pair, int]) -> Array:
         """How often (or as which share) every sequence has every numbered pair: [sequence, pair]."""
-        found = np.zeros((len(self.pairs), len(known)))
-        for row, pairs in zip(found, self.pairs, strict=True):
+        counts = np.zeros((len(self.pairs), len(columns)))
+        for row, pairs in zip(counts, self.pairs, strict=True):
             for pair in pairs:
-                if (at := known.get(pair)) is not None:
-                    row[at] += 1 / len(pairs) if self.shares else 1
-        return found
+                if (column := columns.get(pair)) is not None:
+                    row[column] += 1 / len(pairs) if self.shares else 1
+        return counts
 
     def of(self, sequences: Sequence[Symbols]) -> "Structure":
         """Other sequences with the same kind of roles."""
         return replace(self, sequences=tuple(sequences))
 
-    def rows(self, at: Array) -> "Structure":
+    def rows(self, indices: Array) -> "Structure":
         """The sequences of these numbers."""
-        return self.of([self.sequences[i] for i in at])
+        return self.of([self.sequences[i] for i in indices])
 
 
 @dataclass(frozen=True)
@@ -73,26 +75,30 @@ class Swaps:
     @cached_property
     def pairs(self) -> list[tuple[Pair, Pair]]:
         """The pair that every edit removes, and the pair that it adds."""
-        both = zip(self.before.pairs, self.after.pairs, self.places, strict=True)
-        return [(before[place], after[place]) for before, after, place in both]
+        triples = zip(self.before.pairs, self.after.pairs, self.places, strict=True)
+        return [(before[place], after[place]) for before, after, place in triples]
 
     def edit(self, change: Callable[[int, Pair, Pair], Array | None]) -> Array:
         """The vectors with a change each, NaN where it is None."""
         edited = np.full_like(self.states, np.nan)
-        for i, (old, new) in enumerate(self.pairs):
-            if (moved := change(i, old, new)) is not None:
+        for i, (before, after) in enumerate(self.pairs):
+            if (moved := change(i, before, after)) is not None:
                 edited[i] = self.states[i] + moved
         return edited
 
     def by(self, scheme: Scheme) -> "Swaps":
         """These edits, with the roles replaced by those of ``scheme``."""
-        before, after = (replace(of, scheme=scheme) for of in (self.before, self.after))
+        before, after = (
+            replace(structure, scheme=scheme) for structure in (self.before, self.after)
+        )
         return replace(self, before=before, after=after)
 
-    def take(self, at: Array) -> "Swaps":
+    def take(self, indices: Array) -> "Swaps":
         """Some of the edits."""
-        arrays = {k: getattr(self, k)[at] for k in ("states", "places", "donors", "targets")}
-        return replace(self, before=self.before.rows(at), after=self.after.rows(at), **arrays)
+        arrays = {k: getattr(self, k)[indices] for k in ("states", "places", "donors", "targets")}
+        return replace(
+            self, before=self.before.rows(indices), after=self.after.rows(indices), **arrays
+        )
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class Method(Protocol):
     CANNOT: Mapping[str, str]
 
     def fit(
-        self, states: Array, structure: Structure, swaps: Swaps, seed: int, **chosen: Any
+        self, states: Array, structure: Structure, swaps: Swaps, seed: int, **setting: Any
     ) -> Fitted:
         """What is learned of vectors; swaps are of these vectors, for methods that train on them."""
         ...

@@ -16,7 +16,7 @@ WITHHELD, TESTED = 0.08, 0.25  # shares of pairs and of sequences
 EDITS = {"train": 600, "seen": 120, "withheld": 120}
 KEY = "key"  # the role of what is no filler
 Run = Callable[[Sequence[Symbols]], Array]
-Read = Callable[[Array, Sequence[Symbols]], list[Symbols]]
+Reader = Callable[[Array, Sequence[Symbols]], list[Symbols]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class World:
     sequences: tuple[Symbols, ...]
     run: Run
     states: Array
-    read: Read | None = None
+    read: Reader | None = None
     twin: Run | None = None
 
 
@@ -109,55 +109,66 @@ def divide(subject: Subject, world: World, seed: int) -> Case:
     tested = rng.random(len(has)) < TESTED
     rows = [np.flatnonzero(where) for where in (~tested & ~has, tested & ~has, tested & has)]
     case = Case(subject, world, structure, rows[0], rows[1], rows[2], {})
-    seen = {p for i in rows[0] for p in structure.pairs[i]} - withheld
+    train_pairs = {p for i in rows[0] for p in structure.pairs[i]} - withheld
     for kind, n in EDITS.items():
         base = rows[0] if kind == "train" else rows[1]
-        new = withheld if kind == "withheld" else seen
-        case.swaps[kind] = _draw_swaps(case, base, new, seen, n, rng)
+        edit_pairs = withheld if kind == "withheld" else train_pairs
+        case.swaps[kind] = _draw_swaps(case, base, edit_pairs, train_pairs, n, rng)
     return case
 
 
 def _withhold(structure: Structure, rng: np.random.Generator) -> set[Pair]:
     """Pairs that no fit sees, of fillers and roles that it sees otherwise."""
-    counts = Counter(pair for of in structure.pairs for pair in of)
+    counts = Counter(pair for pairs in structure.pairs for pair in pairs)
     by_filler, by_role = (Counter(pair[i] for pair in counts) for i in (0, 1))
     usual = sorted(p for p in counts if by_role[p[1]] > 2 and by_filler[p[0]] > 1)
-    chosen = rng.permutation(len(usual))[: max(1, round(WITHHELD * len(counts)))]
-    return {usual[i] for i in chosen}
+    withheld_ids = rng.permutation(len(usual))[: max(1, round(WITHHELD * len(counts)))]
+    return {usual[i] for i in withheld_ids}
 
 
 def _draw_swaps(
-    case: Case, base: Array, new: set[Pair], seen: set[Pair], n: int, rng: np.random.Generator
+    case: Case,
+    base: Array,
+    edit_pairs: set[Pair],
+    train_pairs: set[Pair],
+    n: int,
+    rng: np.random.Generator,
 ) -> Swaps:
     """Up to n edits of ``base`` that bring in one of ``new`` and else seen pairs only."""
-    of, world, found = case.structure, case.world, list[tuple[int, Symbols, int, int]]()
-    among = set(base.tolist()) if base is case.train else range(len(of.pairs))
+    structure, world, draws = case.structure, case.world, list[tuple[int, Symbols, int, int]]()
+    among = set(base.tolist()) if base is case.train else range(len(structure.pairs))
     donors: dict[Pair, list[int]] = {}
-    for i, pairs in enumerate(of.pairs):
+    for i, pairs in enumerate(structure.pairs):
         for pair in pairs:
-            if pair in new and i in among:
+            if pair in edit_pairs and i in among:
                 donors.setdefault(pair, []).append(i)
     for _ in range(30 * n if len(base) else 0):
-        if len(found) == n:
+        if len(draws) == n:
             break
-        at = int(rng.choice(base))
-        place, sequence = int(rng.integers(len(of.sequences[at]))), of.sequences[at]
-        comes = sorted(pair for pair in donors if pair[1] == of.pairs[at][place][1])
+        row = int(rng.choice(base))
+        place, sequence = int(rng.integers(len(structure.sequences[row]))), structure.sequences[row]
+        comes = sorted(pair for pair in donors if pair[1] == structure.pairs[row][place][1])
         if not comes:
             continue
         pair = comes[int(rng.integers(len(comes)))]
         after = (*sequence[:place], pair[0], *sequence[place + 1 :])
-        pairs = list(zip(after, of.scheme(after), strict=True))
-        rows = [i for i in donors[pair] if i != at and len(of.sequences[i]) == len(sequence)]
-        fits = pairs.pop(place) == pair and seen.issuperset(pairs)
+        pairs = list(zip(after, structure.scheme(after), strict=True))
+        rows = [
+            i for i in donors[pair] if i != row and len(structure.sequences[i]) == len(sequence)
+        ]
+        fits = pairs.pop(place) == pair and train_pairs.issuperset(pairs)
         if fits and pair[1] != KEY and after != sequence and rows:
-            found.append((at, after, place, rows[int(rng.integers(len(rows)))]))
-    rows, places, given = (np.array([each[k] for each in found], int) for k in (0, 2, 3))
-    before, after, states = of.rows(rows), of.of([each[1] for each in found]), world.states[rows]
+            draws.append((row, after, place, rows[int(rng.integers(len(rows)))]))
+    rows, places, donor_rows = (np.array([swap[k] for swap in draws], int) for k in (0, 2, 3))
+    before, after, states = (
+        structure.rows(rows),
+        structure.of([swap[1] for swap in draws]),
+        world.states[rows],
+    )
     targets = states
-    if found:  # the noise of a vector stays
+    if draws:  # the noise of a vector stays
         targets = world.run(after.sequences) + states - world.run(before.sequences)
-    return Swaps(states, before, after, places, world.states[given], targets)
+    return Swaps(states, before, after, places, world.states[donor_rows], targets)
 
 
 def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
@@ -168,26 +179,31 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
     if world.read is not None:
         return world.read(edited, before)
     fillers = sorted({filler for filler, _ in case.structure.known})
-    said = list(before)
+    readings = list(before)
     for turn in range(max(map(len, before), default=0)):
-        tried, asked = list[Symbols](), [i for i, of in enumerate(before) if turn < len(of)]
-        for i in asked:
+        candidates, edit_ids = (
+            list[Symbols](),
+            [i for i, sequence in enumerate(before) if turn < len(sequence)],
+        )
+        for i in edit_ids:
             place = int(swaps.places[i])
-            at = (place, *(k for k in range(len(before[i])) if k != place))[turn]
-            tried += [(*said[i][:at], f, *said[i][at + 1 :]) for f in fillers]
-        vectors = world.run(tried).reshape(len(asked), len(fillers), -1)
-        apart = np.sum((vectors - edited[asked][:, None]) ** 2, 2)
-        for row, (i, best) in enumerate(zip(asked, apart.argmin(1), strict=True)):
-            said[i] = tried[row * len(fillers) + best]
-    return said
+            index = (place, *(k for k in range(len(before[i])) if k != place))[turn]
+            candidates += [(*readings[i][:index], f, *readings[i][index + 1 :]) for f in fillers]
+        vectors = world.run(candidates).reshape(len(edit_ids), len(fillers), -1)
+        distances = np.sum((vectors - edited[edit_ids][:, None]) ** 2, 2)
+        for row, (i, best) in enumerate(zip(edit_ids, distances.argmin(1), strict=True)):
+            readings[i] = candidates[row * len(fillers) + best]
+    return readings
 
 
 def by_length(sequences: Sequence[Symbols], make: Callable[[list[Symbols]], Array]) -> Array:
     """The vectors of sequences, which are made for those of one length together."""
     lengths = np.array([len(s) for s in sequences])
-    parts = {n: np.flatnonzero(lengths == n) for n in np.unique(lengths).tolist()}
-    made = np.concatenate([make([sequences[i] for i in rows.tolist()]) for rows in parts.values()])
-    return made[np.argsort(np.concatenate([*parts.values()]))]
+    rows_by_length = {n: np.flatnonzero(lengths == n) for n in np.unique(lengths).tolist()}
+    vectors = np.concatenate(
+        [make([sequences[i] for i in rows.tolist()]) for rows in rows_by_length.values()]
+    )
+    return vectors[np.argsort(np.concatenate([*rows_by_length.values()]))]
 
 
 def permute(module: nn.Module, seed: int) -> nn.Module:

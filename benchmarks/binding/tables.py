@@ -13,7 +13,7 @@ from benchmarks.binding.scores import MEASURES
 from tprprobe.statistics import Interval, interval_text
 
 RESULTS = Path(__file__).parent / "results"
-SHOWN = ("r2", "r2_withheld", "accuracy", "accuracy_withheld", "interchange", "interchange_withheld")  # fmt: skip
+SHOWN_MEASURES = ("r2", "r2_withheld", "accuracy", "accuracy_withheld", "interchange", "interchange_withheld")  # fmt: skip
 COSTS = ("others_kept", "named_right", "reseed", "seconds", "parameters")
 FORMS = {"parameters": ",.0f", "reseed": ".4f"}
 
@@ -38,11 +38,13 @@ def over_seeds(cells: pd.DataFrame, measure: str) -> Interval:
     return Interval(mean, mean - half, mean + half, max(n - 1, 0))
 
 
-def summarize(cells: pd.DataFrame, measures: Sequence[str] = (*SHOWN, *COSTS)) -> pd.DataFrame:
+def summarize(
+    cells: pd.DataFrame, measures: Sequence[str] = (*SHOWN_MEASURES, *COSTS)
+) -> pd.DataFrame:
     """A row a method: measures over subjects, as texts; "n/a" where it cannot answer."""
     rows = []
-    for name, of in cells.groupby("method", sort=False):
-        texts = {MEASURES[m]: interval_text(over_seeds(of, m), FORMS.get(m, ".2f")) for m in measures}  # fmt: skip
+    for name, method_cells in cells.groupby("method", sort=False):
+        texts = {MEASURES[m]: interval_text(over_seeds(method_cells, m), FORMS.get(m, ".2f")) for m in measures}  # fmt: skip
         texts = {measure: text.replace("–", "n/a") for measure, text in texts.items()}
         rows.append({"method": list_methods()[str(name)].TITLE, **texts})
     return pd.DataFrame(rows)

@@ -9,7 +9,14 @@ import pandas as pd
 
 from benchmarks.binding.runner import VERSION, list_methods, list_subjects
 from benchmarks.binding.scores import MEASURES
-from benchmarks.binding.tables import COSTS, RESULTS, SHOWN, over_seeds, read_table, summarize
+from benchmarks.binding.tables import (
+    COSTS,
+    RESULTS,
+    SHOWN_MEASURES,
+    over_seeds,
+    read_table,
+    summarize,
+)
 from studies.real.predictions import compare_to_threshold
 from studies.templates import fill, table
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
@@ -35,7 +42,7 @@ def make_page(_runs: Path) -> str:
         "binding_benchmark.md.j2",
         listed=table(_subjects(cells)),
         behind=table(find_behind(judged)),
-        known=table(summarize(known, SHOWN)),
+        known=table(summarize(known, SHOWN_MEASURES)),
         costs=table(summarize(known, COSTS)),
         nulls=table(summarize(nulls, RULES)),
         twins=table(summarize(twins, (*RULES, "claims_learned"))),

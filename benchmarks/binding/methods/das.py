@@ -17,30 +17,33 @@ CANNOT |= {"named_right": "compares no schemes"}
 RATE = 3e-2
 
 
-def fit(states: Array, _structure: Structure, swaps: Swaps, seed: int, **chosen: Any) -> Fitted:
-    roles = {name: k for k, name in enumerate(sorted({new[1] for _, new in swaps.pairs}))}
-    role, scale = torch.tensor([roles[new[1]] for _, new in swaps.pairs]), standardize(states)[2]
-    moves = (each - swaps.states for each in (swaps.donors, swaps.targets))
-    apart, wanted = (torch.tensor(move / scale).float() for move in moves)
-    rank = min(chosen["rank"], states.shape[1])
+def fit(states: Array, _structure: Structure, swaps: Swaps, seed: int, **setting: Any) -> Fitted:
+    roles = {name: k for k, name in enumerate(sorted({after[1] for _, after in swaps.pairs}))}
+    role, scale = (
+        torch.tensor([roles[after[1]] for _, after in swaps.pairs]),
+        standardize(states)[2],
+    )
+    moves = (vectors - swaps.states for vectors in (swaps.donors, swaps.targets))
+    differences, targets = (torch.tensor(move / scale).float() for move in moves)
+    rank = min(setting["rank"], states.shape[1])
     generator = torch.Generator().manual_seed(seed)
     free = torch.randn(len(roles), states.shape[1], rank, generator=generator).requires_grad_()
     optimizer = torch.optim.Adam([free], RATE)
-    for _ in range(chosen["steps"]):
+    for _ in range(setting["steps"]):
         basis = torch.linalg.qr(free)[0][role]
-        moved = (basis @ (basis.transpose(1, 2) @ apart[..., None]))[..., 0]
+        moved = (basis @ (basis.transpose(1, 2) @ differences[..., None]))[..., 0]
         optimizer.zero_grad()
-        ((moved - wanted) ** 2).mean().backward()
+        ((moved - targets) ** 2).mean().backward()
         optimizer.step()
     bases = torch.linalg.qr(free.detach())[0].double().numpy()
 
-    def swap(of: Swaps) -> Array:
-        def change(i: int, _: Pair, new: Pair) -> Array | None:
-            if new[1] not in roles:
+    def swap(swaps: Swaps) -> Array:
+        def change(i: int, _: Pair, after: Pair) -> Array | None:
+            if after[1] not in roles:
                 return None
-            basis = bases[roles[new[1]]]
-            return basis @ (basis.T @ (of.donors[i] - of.states[i]))
+            basis = bases[roles[after[1]]]
+            return basis @ (basis.T @ (swaps.donors[i] - swaps.states[i]))
 
-        return of.edit(change)
+        return swaps.edit(change)
 
     return Fitted(None, swap, bases.size)

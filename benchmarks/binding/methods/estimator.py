@@ -14,16 +14,16 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Fitted
     estimator = tp.TPDecomposition(family="factored", random_state=seed)
     estimator.fit(structure.pairs, states * _lengths(structure))
 
-    def encode(of: Structure) -> Array:
-        return estimator.encode(of.pairs) / _lengths(of)
+    def encode(structure: Structure) -> Array:
+        return estimator.encode(structure.pairs) / _lengths(structure)
 
     return Fitted(
-        lambda _, of: encode(of),
+        lambda _, structure: encode(structure),
         lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
         estimator.readout_.size,
     )
 
 
-def _lengths(of: Structure) -> Array:
+def _lengths(structure: Structure) -> Array:
     """By what a vector is multiplied to be a sum over fillers: the number of fillers if it is a mean, or 1."""
-    return np.array([[len(pairs) if of.shares else 1] for pairs in of.pairs])
+    return np.array([[len(pairs) if structure.shares else 1] for pairs in structure.pairs])

@@ -14,15 +14,15 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, _seed: int) -> Fitte
     has, mean = structure.count(structure.known) > 0, states.mean(0)
     roles = np.array([role for _, role in structure.known])
     vectors: dict[Pair, Array] = {}
-    for pair, at in structure.known.items():
+    for pair, column in structure.known.items():
         at_role = has[:, roles == pair[1]].any(1)
-        vectors[pair] = states[has[:, at]].mean(0) - states[at_role].mean(0)
+        vectors[pair] = states[has[:, column]].mean(0) - states[at_role].mean(0)
 
-    def predict(_: Array, of: Structure) -> Array:
-        known = [[vectors[p] for p in pairs if p in vectors] for pairs in of.pairs]
-        return np.stack([mean + np.sum([0 * mean, *found], 0) for found in known])
+    def predict(_: Array, structure: Structure) -> Array:
+        differences = [[vectors[p] for p in pairs if p in vectors] for pairs in structure.pairs]
+        return np.stack([mean + np.sum([0 * mean, *terms], 0) for terms in differences])
 
-    def change(_: int, old: Pair, new: Pair) -> Array | None:
-        return vectors[new] - vectors[old] if old in vectors and new in vectors else None
+    def change(_: int, before: Pair, after: Pair) -> Array | None:
+        return vectors[after] - vectors[before] if before in vectors and after in vectors else None
 
     return Fitted(predict, lambda swaps: swaps.edit(change), len(vectors) * len(mean))

@@ -24,8 +24,8 @@ def store_of(states: Array, structure: Structure) -> Iterator[tuple[Any, dict[st
     sequences = structure.sequences
     table: dict[str, Any] = {"sample": range(len(states)), "sequence": map(" ".join, sequences)}
     if structure.shares:
-        at = [(i, j, f) for i, s in enumerate(sequences) for j, f in enumerate(s)]
-        table = dict(zip(("sample", "position", "token"), zip(*at, strict=True), strict=True))
+        tokens = [(i, j, f) for i, s in enumerate(sequences) for j, f in enumerate(s)]
+        table = dict(zip(("sample", "position", "token"), zip(*tokens, strict=True), strict=True))
         states = states[list(table["sample"])]
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "states.npz"
@@ -40,14 +40,14 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Fitted
         return structure.scheme(tuple(fillers))
 
     with store_of(states, structure) as (store, options):
-        found = tp.decompose(store, "state", roles, seed=seed, **options)
+        result = tp.decompose(store, "state", roles, seed=seed, **options)
 
-    def encode(of: Structure) -> Array:
-        return found.encode(of.sequences)
+    def encode(structure: Structure) -> Array:
+        return result.encode(structure.sequences)
 
-    row = found.scores[(found.scores["control"] == "") & (found.scores["family"] == "factored")]
+    row = result.scores[(result.scores["control"] == "") & (result.scores["family"] == "factored")]
     return Fitted(
-        lambda _, of: encode(of),
+        lambda _, structure: encode(structure),
         lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
         int(row["parameters"].iloc[0]),
         binds(row.iloc[0].to_dict()),

@@ -15,8 +15,8 @@ def fit(states: Array, _structure: Structure, _swaps: Swaps, _seed: int) -> Fitt
     mean = states.mean(0)
     axes = np.linalg.svd(states - mean, full_matrices=False)[2][:RANK]
 
-    def predict(found: Array, _: Structure) -> Array:
+    def predict(vectors: Array, _: Structure) -> Array:
         """Vectors from themselves, not from their symbols: what so many dimensions can reach."""
-        return mean + (found - mean) @ axes.T @ axes
+        return mean + (vectors - mean) @ axes.T @ axes
 
     return Fitted(predict, None, axes.size + len(mean))

@@ -13,43 +13,43 @@ CANNOT = MAKES_VECTORS
 RATE, BATCH, START = 3e-3, 256, 0.05
 
 
-def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Fitted:
+def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **setting: Any) -> Fitted:
     inputs, mean, scale = standardize(states)
-    names = [{n: k for k, n in enumerate(structure.names(part))} for part in (0, 1)]
+    names = [{n: k for k, n in enumerate(structure.names(side))} for side in (0, 1)]
 
-    def number(of: Structure) -> Tensor:
+    def number(structure: Structure) -> Tensor:
         """Filler, role and weight of every pair, [3, sequence, place]; weight 0 where empty or unknown."""
-        found = torch.zeros(3, len(of.pairs), max(map(len, of.pairs)))
-        for i, pairs in enumerate(of.pairs):
+        entries = torch.zeros(3, len(structure.pairs), max(map(len, structure.pairs)))
+        for i, pairs in enumerate(structure.pairs):
             for j, (f, r) in enumerate(pairs):
                 if f in names[0] and r in names[1]:
-                    weight = 1 / len(pairs) if of.shares else 1.0
-                    found[:, i, j] = torch.tensor([names[0][f], names[1][r], weight])
-        return found
+                    weight = 1 / len(pairs) if structure.shares else 1.0
+                    entries[:, i, j] = torch.tensor([names[0][f], names[1][r], weight])
+        return entries
 
-    def bind(at: Tensor) -> Tensor:
-        f, r = fillers[at[0].long()], roles[at[1].long()]
-        return torch.einsum("bl,blj,blk->bjk", at[2], f, r).flatten(1) @ readout + bias
+    def bind(entries: Tensor) -> Tensor:
+        f, r = fillers[entries[0].long()], roles[entries[1].long()]
+        return torch.einsum("bl,blj,blk->bjk", entries[2], f, r).flatten(1) @ readout + bias
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        k, width = chosen["dimensions"], states.shape[1]
-        fillers, roles = (torch.randn(len(of), k) * START for of in names)
+        k, width = setting["dimensions"], states.shape[1]
+        fillers, roles = (torch.randn(len(numbers_by_name), k) * START for numbers_by_name in names)
         readout, bias = torch.randn(k * k, width) / k, torch.zeros(width)
-        free = [each.requires_grad_() for each in (fillers, roles, readout, bias)]
-        optimizer, wanted = torch.optim.Adam(free, RATE), torch.tensor(inputs).float()
-        at = number(structure)
-        for _ in range(chosen["steps"]):
-            rows = torch.randint(len(wanted), (BATCH,))
+        free = [tensor.requires_grad_() for tensor in (fillers, roles, readout, bias)]
+        optimizer, targets = torch.optim.Adam(free, RATE), torch.tensor(inputs).float()
+        entries = number(structure)
+        for _ in range(setting["steps"]):
+            rows = torch.randint(len(targets), (BATCH,))
             optimizer.zero_grad()
-            ((bind(at[:, rows]) - wanted[rows]) ** 2).mean().backward()
+            ((bind(entries[:, rows]) - targets[rows]) ** 2).mean().backward()
             optimizer.step()
 
-    def encode(of: Structure) -> Array:
-        return bind(number(of)).detach().double().numpy() * scale + mean
+    def encode(structure: Structure) -> Array:
+        return bind(number(structure)).detach().double().numpy() * scale + mean
 
     return Fitted(
-        lambda _, of: encode(of),
+        lambda _, structure: encode(structure),
         lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
-        sum(each.numel() for each in free),
+        sum(tensor.numel() for tensor in free),
     )

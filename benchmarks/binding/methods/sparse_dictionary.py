@@ -33,34 +33,34 @@ def learn(content: bytes, width: int, features: int, sparsity: int, seed: int) -
         return model.fit(np.frombuffer(content).reshape(-1, width))
 
 
-def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Fitted:
+def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **setting: Any) -> Fitted:
     scaled, mean, scale = standardize(states)
-    settings = (chosen["features"], chosen["sparsity"], seed)
-    model = learn(np.ascontiguousarray(scaled).tobytes(), states.shape[1], *settings)
+    learn_options = (setting["features"], setting["sparsity"], seed)
+    model = learn(np.ascontiguousarray(scaled).tobytes(), states.shape[1], *learn_options)
     atoms = model.components_
 
-    def encode(found: Array) -> Array:
+    def encode(vectors: Array) -> Array:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # vectors that are all the same
-            return model.transform((found - mean) / scale)
+            return model.transform((vectors - mean) / scale)
 
     codes, has = encode(states), structure.count(structure.known) > 0
-    apart = (codes - codes.mean(0)).T @ (has - has.mean(0))
-    told = np.abs(apart / (codes.std(0)[:, None] * has.std(0) + 1e-12))
-    best = {pair: int(told[:, k].argmax()) for pair, k in structure.known.items()}
+    covariance = (codes - codes.mean(0)).T @ (has - has.mean(0))
+    correlations = np.abs(covariance / (codes.std(0)[:, None] * has.std(0) + 1e-12))
+    best = {pair: int(correlations[:, k].argmax()) for pair, k in structure.known.items()}
     usual = {p: codes[has[:, k], best[p]].mean() for p, k in structure.known.items()}
 
     def swap(swaps: Swaps) -> Array:
         now = encode(swaps.states)
 
-        def change(i: int, old: Pair, new: Pair) -> Array | None:
-            if old not in best or new not in best:
+        def change(i: int, before: Pair, after: Pair) -> Array | None:
+            if before not in best or after not in best:
                 return None
             code = now[i].copy()
-            code[best[old]] = 0
-            code[best[new]] = usual[new]
+            code[best[before]] = 0
+            code[best[after]] = usual[after]
             return (code - now[i]) @ atoms * scale
 
         return swaps.edit(change)
 
-    return Fitted(lambda found, _: encode(found) @ atoms * scale + mean, swap, atoms.size)
+    return Fitted(lambda vectors, _: encode(vectors) @ atoms * scale + mean, swap, atoms.size)

@@ -34,10 +34,10 @@ class Head(nn.Module):
         super().__init__()
         sizes = (len(scores), len(scores), width)
         query, key, value = (torch.zeros(n, width).double() for n in sizes)
-        for unit, (asked, held) in enumerate(scores):
-            query[unit, asked], key[unit, held] = SHARP, 1
-        for one, to in copies:
-            value[to, one] = 1
+        for unit, (query_units, key_units) in enumerate(scores):
+            query[unit, query_units], key[unit, key_units] = SHARP, 1
+        for source, to in copies:
+            value[to, source] = 1
         self.query, self.key, self.value = map(nn.Parameter, (query, key, value))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -52,8 +52,8 @@ class Ands(nn.Module):
         super().__init__()
         inner, outer = torch.zeros(2, len(units), width).double()
         outer = outer.T.contiguous()
-        for unit, (one, other, to) in enumerate(units):
-            inner[unit, [one, other]], outer[to, unit] = 1, 1
+        for unit, (a, b, to) in enumerate(units):
+            inner[unit, [a, b]], outer[to, unit] = 1, 1
         bias = torch.full((len(units),), -1.0).double()
         self.inner, self.outer, self.bias = map(nn.Parameter, (inner, outer, bias))
 
@@ -75,19 +75,19 @@ class Program:
         return by_length(sequences, self._encode)
 
     def _encode(self, sequences: list[Symbols]) -> Array:
-        ids, at = torch.tensor([[NUMBERS[c] for c in (*s, MARK)] for s in sequences]), self.at
-        x = torch.zeros(*ids.shape, at["end of all"]).double()
-        x.scatter_(2, at["symbol"] + ids[..., None], 1)
-        x[:, range(ids.shape[1]), [at["place"] + i for i in range(ids.shape[1])]] = 1
-        x[:, :, at["one"]] = 1
-        return (self.encoder(x)[:, -1, at["state"] :] @ self.rotation).numpy()
+        ids, offsets = torch.tensor([[NUMBERS[c] for c in (*s, MARK)] for s in sequences]), self.at
+        x = torch.zeros(*ids.shape, offsets["end of all"]).double()
+        x.scatter_(2, offsets["symbol"] + ids[..., None], 1)
+        x[:, range(ids.shape[1]), [offsets["place"] + i for i in range(ids.shape[1])]] = 1
+        x[:, :, offsets["one"]] = 1
+        return (self.encoder(x)[:, -1, offsets["state"] :] @ self.rotation).numpy()
 
     @torch.no_grad()
     def unbind(self, states: Array) -> Array:
         """relu(s_fr + 2 q_r − 2) with the query q one-hot: by role what there is of every filler."""
         bound = (torch.from_numpy(states) @ self.rotation.T).unflatten(1, (len(SYMBOLS), -1))
-        asked = torch.eye(bound.shape[2]).double()
-        return (bound[:, None] + 2 * asked[None, :, None] - 2).relu().sum(-1).numpy()
+        units = torch.eye(bound.shape[2]).double()
+        return (bound[:, None] + 2 * units[None, :, None] - 2).relu().sum(-1).numpy()
 
 
 def compile_program(name: str, seed: int = 0) -> Program:
@@ -96,69 +96,77 @@ def compile_program(name: str, seed: int = 0) -> Program:
     bound = len(SYMBOLS) * roles
     sizes = {"symbol": len(NAMES), "place": places, "one": 1, "end": places, "right": places}
     sizes |= {"previous": len(NAMES), "bound": bound, "state": bound}
-    at = dict(zip([*sizes, "end of all"], np.cumsum([0, *sizes.values()]).tolist(), strict=True))
-    width, one = at["end of all"], [at["one"]]
+    offsets = dict(
+        zip([*sizes, "end of all"], np.cumsum([0, *sizes.values()]).tolist(), strict=True)
+    )
+    width, constant = offsets["end of all"], [offsets["one"]]
 
     def copies(source: str, to: str, n: int) -> list[tuple[int, int]]:
-        return [(at[source] + i, at[to] + i) for i in range(n)]
+        return [(offsets[source] + i, offsets[to] + i) for i in range(n)]
 
     layers: list[nn.Module] = []
     if name == "reverse":  # every token learns where the mark is, and so its place from the right
-        mark = [(one, [at["symbol"] + NUMBERS[MARK]])]
+        mark = [(constant, [offsets["symbol"] + NUMBERS[MARK]])]
         ends = [(e, i) for e in range(places) for i in range(e)]
-        units = [(at["place"] + i, at["end"] + e, at["right"] + e - 1 - i) for e, i in ends]
+        units = [
+            (offsets["place"] + i, offsets["end"] + e, offsets["right"] + e - 1 - i)
+            for e, i in ends
+        ]
         layers += [Head(width, mark, copies("place", "end", places)), Ands(width, units)]
     if name == "lookup":  # every token learns the symbol before it
-        place = at["place"]
+        place = offsets["place"]
         back = [([place + i + 1] if i + 1 < places else [], [place + i]) for i in range(places)]
         back[0][0].append(place)
         layers.append(Head(width, back, copies("symbol", "previous", len(NAMES))))
     if name != "sort":
-        numbers = {"copy": at["place"], "reverse": at["right"], "lookup": at["previous"] + len(SYMBOLS)}  # fmt: skip
-        by = numbers[name]
+        numbers = {"copy": offsets["place"], "reverse": offsets["right"], "lookup": offsets["previous"] + len(SYMBOLS)}  # fmt: skip
+        role_offset = numbers[name]
         pairs = [(f, r) for f in range(len(SYMBOLS)) for r in range(roles)]
-        units = [(at["symbol"] + f, by + r, at["bound"] + f * roles + r) for f, r in pairs]
+        units = [
+            (offsets["symbol"] + f, role_offset + r, offsets["bound"] + f * roles + r)
+            for f, r in pairs
+        ]
         layers.append(Ands(width, units))
-    over = [(one, [at["symbol"] + NUMBERS[symbol] for symbol in SYMBOLS])]
+    over = [(constant, [offsets["symbol"] + NUMBERS[symbol] for symbol in SYMBOLS])]
     source = "symbol" if name == "sort" else "bound"
     layers.append(Head(width, over, copies(source, "state", bound)))
     rotation = np.linalg.qr(np.random.default_rng((seed, 3)).normal(size=(max(16, bound),) * 2))[0]
-    return Program(nn.Sequential(*layers), at, torch.from_numpy(rotation[:bound]))
+    return Program(nn.Sequential(*layers), offsets, torch.from_numpy(rotation[:bound]))
 
 
 def read_out(
     program: Program, name: str, states: Array, sequences: Sequence[Symbols]
 ) -> list[Symbols]:
     """What the decoder says of vectors, in the order of the sequences (sorted: in its own)."""
-    found, said = program.unbind(states), []
-    for row, s in zip(found, sequences, strict=True):
+    activations, outputs = program.unbind(states), []
+    for row, s in zip(activations, sequences, strict=True):
         best = row.argmax(-1)
         if name == "sort":  # symbol j is where running sums pass (j + ½)/n
             below = np.cumsum(row[0])[:, None] < (np.arange(len(s)) + 0.5) / len(s)
             best = np.minimum(below.sum(0), len(SYMBOLS) - 1)
         if name == "lookup":
             values = {key: SYMBOLS[best[KEYS.index(key)]] for key in s[::2]}
-            said.append(tuple(c for key, value in values.items() for c in (key, value)))
+            outputs.append(tuple(c for key, value in values.items() for c in (key, value)))
         else:
             word = tuple(SYMBOLS[k] for k in best[: len(s)])
-            said.append(word[::-1] if name == "reverse" else word)
-    return said
+            outputs.append(word[::-1] if name == "reverse" else word)
+    return outputs
 
 
 def all_inputs(name: str) -> list[Symbols]:
     """Every input of a program: sequences of 1 to 5 symbols; or two or three different keys with values."""
     if name != "lookup":
         return [s for n in range(1, LONGEST + 1) for s in product(SYMBOLS, repeat=n)]
-    each = [(permutations(KEYS, n), [*product(SYMBOLS, repeat=n)]) for n in (2, 3)]
-    pairs = [zip(k, v, strict=True) for keys, values in each for k in keys for v in values]
-    return [tuple(c for pair in of for c in pair) for of in pairs]
+    choices = [(permutations(KEYS, n), [*product(SYMBOLS, repeat=n)]) for n in (2, 3)]
+    pairs = [zip(k, v, strict=True) for keys, values in choices for k in keys for v in values]
+    return [tuple(c for pair in pair_list for c in pair) for pair_list in pairs]
 
 
 def make(name: str, seed: int, permuted: bool = False) -> World:
     """The world of a program on some of its inputs; its twin has every matrix's weights permuted."""
-    program, twin, other = (compile_program(name, seed) for _ in range(3))
+    program, twin, other_twin = (compile_program(name, seed) for _ in range(3))
     permute(twin.encoder, seed)
-    permute(other.encoder, seed + 1)
+    permute(other_twin.encoder, seed + 1)
     rng = np.random.default_rng((seed, 4))
     inputs: dict[int, list[Symbols]] = {}
     for s in all_inputs(name):
@@ -166,14 +174,16 @@ def make(name: str, seed: int, permuted: bool = False) -> World:
     lengths = rng.choice([n for n in inputs if n > 2], SEQUENCES).tolist()
     sequences = tuple({inputs[n][int(rng.integers(len(inputs[n])))]: None for n in lengths})
     if permuted:
-        program, twin = twin, other
-    read = None if permuted else partial(read_out, program, name)
-    return World(sequences, program.encode, program.encode(sequences), read, twin.encode)
+        program, twin = twin, other_twin
+    reader = None if permuted else partial(read_out, program, name)
+    return World(sequences, program.encode, program.encode(sequences), reader, twin.encode)
 
 
-def _subject(name: str, scheme: str, binding: bool, named: tuple[str, ...], size: str) -> Subject:
-    made, ordered = partial(make, name), name != "sort"
-    return Subject(f"compiled {name}", "compiled", scheme, made, binding, size, named, True, True, ordered)  # fmt: skip
+def _subject(
+    name: str, scheme: str, binding: bool, accepted_schemes: tuple[str, ...], size: str
+) -> Subject:
+    make_world, ordered = partial(make, name), name != "sort"
+    return Subject(f"compiled {name}", "compiled", scheme, make_world, binding, size, accepted_schemes, True, True, ordered)  # fmt: skip
 
 
 TWIN = partial(make, "copy", permuted=True)

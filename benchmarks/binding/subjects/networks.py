@@ -37,27 +37,37 @@ class Coder(nn.Module):
             self.reader, self.writer = (nn.GRU(10, 60, batch_first=True) for _ in "rw")
             self.out = nn.Linear(60, 10)
         if folder is not None:
-            read, write = (load_file(folder / f"{n}.safetensors") for n in ("encoder", "decoder"))
-            self.embedding.weight.data = read.pop("embedding.weight")
-            self.reader.load_state_dict({k.removeprefix("rnn."): v for k, v in read.items()})
-            self.out.load_state_dict(
-                {k[4:]: write.pop(k) for k in [*write] if k.startswith("out.")}
+            encoder_weights, decoder_weights = (
+                load_file(folder / f"{n}.safetensors") for n in ("encoder", "decoder")
             )
-            of = {k.removeprefix("rnn."): v for k, v in write.items() if k.startswith("rnn.")}
-            self.writer.load_state_dict(of)
+            self.embedding.weight.data = encoder_weights.pop("embedding.weight")
+            self.reader.load_state_dict(
+                {k.removeprefix("rnn."): v for k, v in encoder_weights.items()}
+            )
+            self.out.load_state_dict(
+                {k[4:]: decoder_weights.pop(k) for k in [*decoder_weights] if k.startswith("out.")}
+            )
+            writer_weights = {
+                k.removeprefix("rnn."): v
+                for k, v in decoder_weights.items()
+                if k.startswith("rnn.")
+            }
+            self.writer.load_state_dict(writer_weights)
 
     @torch.no_grad()
     def encode(self, sequences: Sequence[Symbols]) -> Array:
         """The last state of every sequence."""
-        return by_length(sequences, lambda of: self.reader(self.embedding(_ids(of)))[1][0].numpy())
+        return by_length(
+            sequences, lambda batch: self.reader(self.embedding(_ids(batch)))[1][0].numpy()
+        )
 
     @torch.no_grad()
     def read(self, states: Array, sequences: Sequence[Symbols]) -> list[Symbols]:
         """The digits that the decoder says, as many as the sequence has."""
         start = torch.from_numpy(states).float().relu()[None]
         steps = self.writer(torch.zeros(len(states), max(map(len, sequences)), 10), start)[0]
-        said = self.out(steps).argmax(-1).tolist()
-        return [tuple(map(str, row[: len(s)])) for row, s in zip(said, sequences, strict=True)]
+        symbols = self.out(steps).argmax(-1).tolist()
+        return [tuple(map(str, row[: len(s)])) for row, s in zip(symbols, sequences, strict=True)]
 
 
 def _ids(sequences: Sequence[Symbols]) -> Tensor:
@@ -69,13 +79,13 @@ def make_gru(folder: Path | None, twin: str, seed: int) -> World:
     sequences = draw_sequences(np.random.default_rng((seed, 5)), digits, n=GRU_SEQUENCES)
 
     def twin_of(kind: str, seed: int) -> Any:
-        of = Coder(None, seed) if kind == "untrained" else Coder(folder)
-        return permute(of, seed) if kind == "permuted" else of
+        coder = Coder(None, seed) if kind == "untrained" else Coder(folder)
+        return permute(coder, seed) if kind == "permuted" else coder
 
     model = Coder(folder) if not twin else twin_of(twin, seed)
     control = twin_of(twin or "permuted", seed + 100)
-    read = None if twin else model.read
-    return World(sequences, model.encode, model.encode(sequences), read, control.encode)
+    reader = None if twin else model.read
+    return World(sequences, model.encode, model.encode(sequences), reader, control.encode)
 
 
 @cache
@@ -86,15 +96,17 @@ def bind_all(name: str) -> tuple[Array, Array]:
     """
     model: Any = tp.load_model(name)
     rng = np.random.default_rng(0)
-    drawn = rng.integers(10, size=(QUESTIONS, SLOTS))
-    ids = torch.tensor([model.vocabulary.encode(FORM.format(*row)) for row in drawn.tolist()])
-    at = [i for i, c in enumerate(FORM.format(*"000000")) if c == "0"]
+    digit_rows = rng.integers(10, size=(QUESTIONS, SLOTS))
+    ids = torch.tensor([model.vocabulary.encode(FORM.format(*row)) for row in digit_rows.tolist()])
+    positions = [i for i, c in enumerate(FORM.format(*"000000")) if c == "0"]
     start = torch.full((len(ids), 1), model.config.sos)
     sites = [f"{LAYER}.{site}" for site in ("filler", "role", "tpr")]
     with tp.capture(model, sites[:2]) as acts:
         model(ids, start)
-    fillers, roles = (acts[site][:, at] for site in sites[:2])  # [question, slot, head, d_head]
-    by_digit = torch.stack([fillers[torch.from_numpy(drawn == d)].mean(0) for d in range(10)])
+    fillers, roles = (
+        acts[site][:, positions] for site in sites[:2]
+    )  # [question, slot, head, d_head]
+    by_digit = torch.stack([fillers[torch.from_numpy(digit_rows == d)].mean(0) for d in range(10)])
     by_slot = roles.mean(0)
     set_to = {
         sites[0]: by_digit[:, None].expand(-1, SLOTS, -1, -1),
@@ -137,6 +149,6 @@ def list_grus(folder: Path) -> Iterator[Subject]:
     """The GRU of TPDN and its twins; their weights are in the folder."""
     for twin in ("", "untrained", "permuted"):
         name, family = (f"{twin} GRU", "twin") if twin else ("GRU of TPDN", "network")
-        made, binding = partial(make_gru, folder, twin), None if twin else True
+        make_world, binding = partial(make_gru, folder, twin), None if twin else True
         options = {"size": f"10 digits, {GRU_SEQUENCES:,} × 60", "reads": not twin, "needs": "--tpdn"}  # fmt: skip
-        yield Subject(name, family, "left*right", made, binding, **options)
+        yield Subject(name, family, "left*right", make_world, binding, **options)

@@ -26,11 +26,11 @@ def draw_sequences(
 ) -> tuple[Symbols, ...]:
     """Different sequences; with ``zipf`` the k-th filler is drawn in proportion to 1/k."""
     weight = 1 / np.arange(1, len(fillers) + 1) if zipf else np.ones(len(fillers))
-    found: dict[Symbols, None] = {}
-    while len(found) < n:
-        drawn = rng.choice(len(fillers), int(rng.choice(lengths)), p=weight / weight.sum())
-        found.setdefault(tuple(str(fillers[i]) for i in drawn))
-    return tuple(found)
+    sequences: dict[Symbols, None] = {}
+    while len(sequences) < n:
+        indices = rng.choice(len(fillers), int(rng.choice(lengths)), p=weight / weight.sum())
+        sequences.setdefault(tuple(str(fillers[i]) for i in indices))
+    return tuple(sequences)
 
 
 def add_noise(clean: Array, rng: np.random.Generator, share: float, uneven: bool) -> Array:
@@ -58,14 +58,16 @@ def bind(
         role = np.random.default_rng((seed, mark)).normal(size=ranks[1])
         return np.einsum("j,k,jkd->d", fs[pair[0]], role, readout)
 
-    known: dict[tuple[str, str], Array] = {}
+    vectors: dict[tuple[str, str], Array] = {}
 
     def run(sequences: Sequence[Symbols]) -> Array:
-        of = Structure(tuple(sequences), SCHEMES[scheme], shares)
-        for pair in of.known:
-            if pair not in known:
-                known[pair] = vector(pair)
-        return of.count(of.known) @ np.stack([known[pair] for pair in of.known])
+        structure = Structure(tuple(sequences), SCHEMES[scheme], shares)
+        for pair in structure.known:
+            if pair not in vectors:
+                vectors[pair] = vector(pair)
+        return structure.count(structure.known) @ np.stack(
+            [vectors[pair] for pair in structure.known]
+        )
 
     return run
 
@@ -133,15 +135,17 @@ def make(
 
 
 def _planted(name: str, scheme: str, shares: bool = False, **options: Any) -> Subject:
-    made = partial(make, partial(bind, scheme=scheme, shares=shares), **options)
+    make_world = partial(make, partial(bind, scheme=scheme, shares=shares), **options)
     size = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}, rank {RANKS[0]}×{RANKS[1]}"
-    return Subject(f"planted {name}", "planted", scheme, made, True, size, (scheme,), True, shares)
+    return Subject(
+        f"planted {name}", "planted", scheme, make_world, True, size, (scheme,), True, shares
+    )
 
 
-def _null(name: str, inner: Inner, *named: str) -> Subject:
-    size, accepted = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}", ("bag", "no structure", *named)  # fmt: skip
-    made = partial(make, inner)
-    return Subject(f"null {name}", "null", "left", made, False, size, accepted, reads=False)
+def _null(name: str, inner: Inner, *schemes: str) -> Subject:
+    size, accepted = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}", ("bag", "no structure", *schemes)  # fmt: skip
+    make_world = partial(make, inner)
+    return Subject(f"null {name}", "null", "left", make_world, False, size, accepted, reads=False)
 
 
 SUBJECTS = (
@@ -159,6 +163,6 @@ SUBJECTS = (
     _null("length", length_of),
     _null("neighbors", neighbors, "before", "after", "wickel"),
 )
-OTHER = partial(bind, scheme="left*right", width=40, ranks=(5, 4))
+VALIDATION_RUN = partial(bind, scheme="left*right", width=40, ranks=(5, 4))
 SETTINGS: dict[str, Any] = {"fillers": "abcdefghij", "lengths": (2, 3, 4, 5), "noise": 0.1}
-VALIDATION = Subject("validation", "validation", "left*right", partial(make, OTHER, **SETTINGS), True)  # fmt: skip
+VALIDATION = Subject("validation", "validation", "left*right", partial(make, VALIDATION_RUN, **SETTINGS), True)  # fmt: skip

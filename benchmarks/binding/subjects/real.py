@@ -28,13 +28,13 @@ def make_speller(folder: Path, seed: int) -> World:
     rng = np.random.default_rng((seed, 8))
     sequences = tuple(tuple(words[i]) for i in rng.permutation(len(words))[:WORDS])
     weights = np.load(folder / "g2p/checkpoint20.npz")
-    run, twin = (partial(_spell, *_speller(weights, at)) for at in (None, seed))
+    run, twin = (partial(_spell, *_speller(weights, permutation)) for permutation in (None, seed))
     return World(sequences, run, run(sequences), None, twin)
 
 
 def _speller(weights: dict[str, Array], permuted: int | None) -> tuple[nn.Embedding, nn.GRU]:
-    kinds = [(kind, of) for kind in ("weight", "bias") for of in ("ih", "hh")]
-    names = {f"{kind}_{of}_l0": f"enc_{kind[0]}_{of}" for kind, of in kinds}
+    kinds = [(kind, direction) for kind in ("weight", "bias") for direction in ("ih", "hh")]
+    names = {f"{kind}_{direction}_l0": f"enc_{kind[0]}_{direction}" for kind, direction in kinds}
     embedding = nn.Embedding.from_pretrained(torch.from_numpy(weights["enc_emb"]))
     gru = nn.GRU(embedding.embedding_dim, len(weights["enc_b_hh"]) // 3, batch_first=True)
     gru.load_state_dict({to: torch.from_numpy(weights[name]) for to, name in names.items()})
@@ -63,29 +63,29 @@ def make_sentences(name: str, seed: int) -> World:
 
 
 _load = cache(tp.load_model)
-_known: dict[tuple[str, Symbols], Array] = {}
+_pooled: dict[tuple[str, Symbols], Array] = {}
 
 
 @torch.no_grad()
 def _pool(name: str, sequences: Sequence[Symbols]) -> Array:
     """Means over tokens, by text: what was computed is kept."""
-    new = [s for s in dict.fromkeys(sequences) if (name, s) not in _known]
-    model: Any = _load(name) if new else None
-    for start in range(0, len(new), 128):
-        part = new[start : start + 128]
-        ids = [model.vocabulary.encode(f"the {s} {v} the {o}.") for s, v, o in part]
-        for n in {len(each) for each in ids}:
-            rows = [i for i, each in enumerate(ids) if len(each) == n]
+    unseen = [s for s in dict.fromkeys(sequences) if (name, s) not in _pooled]
+    model: Any = _load(name) if unseen else None
+    for start in range(0, len(unseen), 128):
+        batch = unseen[start : start + 128]
+        ids = [model.vocabulary.encode(f"the {s} {v} the {o}.") for s, v, o in batch]
+        for n in {len(row_ids) for row_ids in ids}:
+            rows = [i for i, row_ids in enumerate(ids) if len(row_ids) == n]
             with tp.capture(model, [SITE]) as acts:
                 model(torch.tensor([ids[i] for i in rows]))
             pooled = next(iter(acts.values())).mean(1).double().numpy()
-            _known.update({(name, part[i]): row for i, row in zip(rows, pooled, strict=True)})
-    return np.stack([_known[name, s] for s in sequences])
+            _pooled.update({(name, batch[i]): row for i, row in zip(rows, pooled, strict=True)})
+    return np.stack([_pooled[name, s] for s in sequences])
 
 
 def list_subjects(folder: Path) -> list[Subject]:
     """g2p and MiniLM, which lie in the folder."""
-    made = partial(make_speller, folder), partial(make_sentences, f"hf:{folder / 'minilm'}")
-    g2p = Subject("g2p", "real", "left*right", made[0], None, f"26 letters, {WORDS:,} × 256", needs="--real")  # fmt: skip
-    minilm = Subject("MiniLM", "real", "left", made[1], None, "20 words, 1,056 × 384", needs="--real")  # fmt: skip
+    makers = partial(make_speller, folder), partial(make_sentences, f"hf:{folder / 'minilm'}")
+    g2p = Subject("g2p", "real", "left*right", makers[0], None, f"26 letters, {WORDS:,} × 256", needs="--real")  # fmt: skip
+    minilm = Subject("MiniLM", "real", "left", makers[1], None, "20 words, 1,056 × 384", needs="--real")  # fmt: skip
     return [g2p, minilm]
