@@ -143,7 +143,10 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
     assert "fillers alone R² 0.500 [0.480, 0.520]" in summary.text
     assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in summary.text
     assert "Binds fillers to left: R² +0.100 [+0.080, +0.120], +0.100" in summary.text
-    assert "of which learned +0.050 [+0.030, +0.070] (beyond the permuted baseline model)" in summary.text
+    assert (
+        "of which learned +0.050 [+0.030, +0.070] (beyond the permuted baseline model)"
+        in summary.text
+    )
     as_much = scores.assign(beyond_low=scores["beyond"] - 0.2)
     assert (
         "No binding of fillers to left" in decompositions.summarize_decomposition(as_much, "s").text

@@ -310,7 +310,9 @@ def test_a_tree_machine_mixes_operations_and_reads_the_last_tree():
     logits, acts = read(model, letters, {f"machine.{i}.operation": lambda _: car for i in range(3)})
     last = acts["machine.2.tpr"].view(5, 15)
     weight = model.embedding.weight.detach()
-    expected = model.scale.detach() * (weight @ last @ model.role_vectors[:2].T).T + model.bias.detach()
+    expected = (
+        model.scale.detach() * (weight @ last @ model.role_vectors[:2].T).T + model.bias.detach()
+    )
     assert torch.allclose(logits[0], expected, atol=1e-5)
     model(letters, TARGET[:1]).log_softmax(-1).mean().backward()
     still = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]

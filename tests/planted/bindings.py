@@ -36,11 +36,11 @@ def bind(
 ) -> np.ndarray:
     """The vectors of tokens, W (f ⊗ r), of these ranks."""
     rng = np.random.default_rng(seed)
-    names = sorted({role for each in sequences for role in roles(each)})
+    names = sorted({role for sequence in sequences for role in roles(sequence)})
     f = dict(zip(FILLERS, rng.normal(size=(len(FILLERS), ranks[0])), strict=True))
     r = dict(zip(names, rng.normal(size=(len(names), ranks[1])), strict=True))
     w = rng.normal(size=(*ranks, width))
-    pairs = [pair for each in sequences for pair in zip(each, roles(each), strict=True)]
+    pairs = [pair for sequence in sequences for pair in zip(sequence, roles(sequence), strict=True)]
     return np.stack([np.einsum("j,k,jkd->d", f[filler], r[role], w) for filler, role in pairs])
 
 
@@ -60,7 +60,7 @@ def plant_bindings(
     Without ``roles`` the vectors are noise alone; noise is relative to the bindings' spread.
     """
     sequences = draw_sequences(n, seed)
-    lengths = np.array([len(each) for each in sequences])
+    lengths = np.array([len(sequence) for sequence in sequences])
     rng = np.random.default_rng((seed, 1))
     sample = np.repeat(np.arange(n), lengths)
     tokens = rng.normal(size=(len(sample), width))
@@ -69,11 +69,11 @@ def plant_bindings(
         tokens = bound + noise * bound.std() * tokens
     states = np.zeros((n, width))
     np.add.at(states, sample, tokens)
-    flat = [each for row in sequences for each in row]
+    flat = [token for row in sequences for token in row]
     table = {"side": "source", "sample": sample, "token": flat}
     table["position"] = [i for length in lengths for i in range(length)]
-    for name, of in columns.items():
-        table[name] = [each for row in sequences for each in of(row)]
+    for name, column_of in columns.items():
+        table[name] = [token for row in sequences for token in column_of(row)]
     sites = {
         STATE: SiteSpec(("sample", "d_model"), (width,)),
         HIDDEN: SiteSpec(("source", "d_model"), (width,)),

@@ -38,18 +38,18 @@ def plant_captions(
     rng = np.random.default_rng(0)
     centers = 2 * np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
     sites = {UNBINDING: SiteSpec(("target", "d_model"), (WIDTH,))}
-    found = captions(samples)
+    all_captions = captions(samples)
     for folder, is_planted in ((path, True), (path / "untrained", False)):
         writer = StoreWriter.create(folder, sites, {"model": "planted", "data": "made"})
-        for sample, words in enumerate(found):
-            read = [
+        for sample, words in enumerate(all_captions):
+            tokens = [
                 ("<sos>", "", ""),
                 *((form, tag, f"{dep}[0,1)[0,1)") for form, tag, dep in words),
             ]
-            table = pd.DataFrame(read, columns=["token", "pos", "dep"]).assign(
-                side="target", sample=sample, position=range(len(read))
+            table = pd.DataFrame(tokens, columns=["token", "pos", "dep"]).assign(
+                side="target", sample=sample, position=range(len(tokens))
             )
-            vectors = rng.normal(size=(len(read), WIDTH))
+            vectors = rng.normal(size=(len(tokens), WIDTH))
             if is_planted:
                 groups = [planted_group(i, tag) for i, (_, tag, _) in enumerate(words, 1)]
                 vectors = noise * vectors + centers[[*groups, 5]]

@@ -17,5 +17,5 @@ def find_unexplained_in(folder: Path) -> dict[str, list[str]]:
     """The names of columns in a folder's tables that the page does not explain, by file."""
     tables = [(path, pd.read_csv(path, nrows=0)) for path in folder.rglob("*.csv")]
     tables += [(path, pd.read_parquet(path)) for path in folder.rglob("*.parquet")]
-    found = {path.name: find_unexplained(table.columns) for path, table in tables}
-    return {name: columns for name, columns in found.items() if columns}
+    unexplained = {path.name: find_unexplained(table.columns) for path, table in tables}
+    return {name: columns for name, columns in unexplained.items() if columns}

@@ -24,13 +24,13 @@ def gguf(file: Path, rng: random.Random) -> None:
     fields = [field for field in reader.fields.values() if field.offset]
     way = rng.randrange(5)
     if way == 0:  # of a tensor: name, dimensions, type or place
-        parts = rng.choice(reader.tensors).field.parts
-        _overwrite(rng.choice(parts), rng)
+        arrays = rng.choice(reader.tensors).field.parts
+        _overwrite(rng.choice(arrays), rng)
     elif way == 1:  # exchanged with what is said of another
-        first, second = (rng.choice(reader.tensors).field.parts[-3:] for _ in range(2))
-        at = rng.randrange(3)
-        if len(first[at]) == len(second[at]):
-            first[at][:], second[at][:] = second[at].copy(), first[at].copy()
+        source, target = (rng.choice(reader.tensors).field.parts[-3:] for _ in range(2))
+        slot = rng.randrange(3)
+        if len(source[slot]) == len(target[slot]):
+            source[slot][:], target[slot][:] = target[slot].copy(), source[slot].copy()
     elif way == 2:  # numbers that are none, or all zero
         values = rng.choice(reader.tensors).data.reshape(-1)
         values[: rng.choice([1, len(values)])] = rng.choice([np.nan, np.inf, 0, 1e38])
@@ -42,14 +42,16 @@ def gguf(file: Path, rng: random.Random) -> None:
     reader.data.flush()
 
 
-def _overwrite(part: Any, rng: random.Random) -> None:
-    at = rng.randrange(len(part)) if len(part) else 0
-    if part.dtype.kind == "f":
-        part[at] = rng.choice([0, -1, np.nan, np.inf, 1e-38])
-    elif len(part):
-        near = [int(part[at]) + 1, int(part[at]) - 1, 2 * int(part[at])]
-        new = rng.choice([*NUMBERS, *near]) % 2 ** (8 * part.dtype.itemsize)
-        part[at] = np.array([new], "u8").astype(f"u{part.dtype.itemsize}").view(part.dtype)[0]
+def _overwrite(array: Any, rng: random.Random) -> None:
+    index = rng.randrange(len(array)) if len(array) else 0
+    if array.dtype.kind == "f":
+        array[index] = rng.choice([0, -1, np.nan, np.inf, 1e-38])
+    elif len(array):
+        near = [int(array[index]) + 1, int(array[index]) - 1, 2 * int(array[index])]
+        number = rng.choice([*NUMBERS, *near]) % 2 ** (8 * array.dtype.itemsize)
+        array[index] = (
+            np.array([number], "u8").astype(f"u{array.dtype.itemsize}").view(array.dtype)[0]
+        )
 
 
 def hdf5(file: Path, rng: random.Random) -> None:

@@ -56,10 +56,10 @@ def _scaled(names: tuple[str, ...], unless: str = "") -> Change:
     """A size of the configuration, twice that of the weights, which a setting may leave open."""
 
     def change(config: dict[str, Any]) -> None:
-        known = [name for name in names if name in config]
-        if not known or unless in config:
+        present = [name for name in names if name in config]
+        if not present or unless in config:
             raise Inapplicable
-        config[known[0]] *= 2
+        config[present[0]] *= 2
 
     return _json(CONFIG, change)
 
@@ -76,21 +76,21 @@ def _split(
     def write(folder: Path) -> None:
         state = safetensors.torch.load_file(folder / WEIGHTS)
         names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
-        parts = {name: dict([*state.items()][at::2]) for at, name in enumerate(names)}
-        size = sum(each.numel() * each.element_size() for each in state.values())
-        places = {key: name for name, part in parts.items() for key in part}
+        shards = {name: dict([*state.items()][start::2]) for start, name in enumerate(names)}
+        size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+        places = {key: name for name, shard in shards.items() for key in shard}
         index = {"metadata": {"total_size": size}, "weight_map": places}
-        change(parts, index)
+        change(shards, index)
         (folder / WEIGHTS).unlink()
-        for name, part in parts.items():
-            safetensors.torch.save_file(part, folder / name, {"format": "pt"})
+        for name, shard in shards.items():
+            safetensors.torch.save_file(shard, folder / name, {"format": "pt"})
         (folder / INDEX).write_text(json.dumps(index))
 
     return write
 
 
-def _last(parts: dict[str, dict[str, torch.Tensor]]) -> str:
-    return [*parts][-1]
+def _last(shards: dict[str, dict[str, torch.Tensor]]) -> str:
+    return [*shards][-1]
 
 
 def _turn(state: dict[str, torch.Tensor]) -> None:
@@ -126,9 +126,9 @@ def _other_model(kind: str) -> Change:
 
 def _foreign_tokenizer(folder: Path) -> None:
     tokenizer = json.loads((folder / TOKENIZER).read_text())["model"]["type"]
-    other = folder.parent / "other"
-    save_foreign("bert" if tokenizer == "BPE" else "gpt2", other)
-    shutil.copy(other / TOKENIZER, folder / TOKENIZER)
+    foreign_folder = folder.parent / "other"
+    save_foreign("bert" if tokenizer == "BPE" else "gpt2", foreign_folder)
+    shutil.copy(foreign_folder / TOKENIZER, folder / TOKENIZER)
 
 
 def _vocabulary(change: Callable[[Any], object]) -> Change:
@@ -138,8 +138,8 @@ def _vocabulary(change: Callable[[Any], object]) -> Change:
 def _one_id_twice(model: Any) -> None:
     if not isinstance(model["vocab"], dict):
         raise Inapplicable
-    first, second = [*model["vocab"]][-2:]
-    model["vocab"][second] = model["vocab"][first]
+    symbol, next_symbol = [*model["vocab"]][-2:]
+    model["vocab"][next_symbol] = model["vocab"][symbol]
 
 
 def _half_vocabulary(model: Any) -> None:

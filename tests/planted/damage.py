@@ -21,7 +21,7 @@ from planted import schemas, soaked, structures
 
 from tprprobe.errors import InputError
 
-PIECE = 100  # files between two entries in the book
+CHUNK = 100  # files between two entries in the book
 LONGEST, LATEST = (
     10,
     200,
@@ -85,58 +85,58 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
     hangs: int = 0
 
-    def read(self, read: Reader, folder: Path, what: str) -> None:
+    def read(self, reader: Reader, folder: Path, label: str) -> None:
         """Reads a damaged folder."""
         try:
             with _limited():
-                read(folder)
+                reader(folder)
         except InputError:  # which is one line, whatever the file says
             self.refused += 1
         except BaseException as error:  # a library in Rust raises one of these
             if isinstance(error, KeyboardInterrupt):
                 raise
             self.hangs += isinstance(error, TimeoutError)
-            self.faults.append(f"{what}: {error!r:.300}")
+            self.faults.append(f"{label}: {error!r:.300}")
 
 
-def damage_each(folder: Path, read: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
+def damage_each(folder: Path, reader: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
     """What files whose bytes are damaged come to."""
-    read(folder)  # as it is
+    reader(folder)  # as it is
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    found = Outcome()
+    outcome = Outcome()
     for number in seeds:
         rng = random.Random(f"{name} {seed} {number}")
         file = rng.choice(files)
-        kept = file.read_bytes()
+        content = file.read_bytes()
         damage(file, rng)
-        found.read(read, folder, f"{number}, {file.name}")
-        file.write_bytes(kept)
-    return found
+        outcome.read(reader, folder, f"{number}, {file.name}")
+        file.write_bytes(content)
+    return outcome
 
 
-def damage_folders(folder: Path, read: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
+def damage_folders(folder: Path, reader: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
     """What copies of a folder come to that are damaged by structure (:mod:`planted.structures`)."""
-    read(folder)  # as it is
-    found = Outcome()
+    reader(folder)  # as it is
+    outcome = Outcome()
     for number in seeds:
         rng = random.Random(f"structure of {name} {seed} {number}")
         with copied(folder) as copy:
-            done = [structures.damage(copy, rng) for _ in range(rng.choice([1, 1, 1, 2]))]
-            found.read(read, copy, f"{number}, {', '.join(done)}")
-    return found
+            changes = [structures.damage(copy, rng) for _ in range(rng.choice([1, 1, 1, 2]))]
+            outcome.read(reader, copy, f"{number}, {', '.join(changes)}")
+    return outcome
 
 
-def draw_folders(folder: Path, read: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
+def draw_folders(folder: Path, reader: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
     """What copies of a folder come to of whose files some are drawn anew (:mod:`planted.schemas`)."""
-    read(folder)  # as it is
-    found, known = Outcome(), schemas.Schemas.of(folder)
+    reader(folder)  # as it is
+    outcome, strategies = Outcome(), schemas.Schemas.of(folder)
     for number, drawing in zip(
-        seeds, known.draw(len(seeds), f"{name} {seed} {seeds.start}"), strict=False
+        seeds, strategies.draw(len(seeds), f"{name} {seed} {seeds.start}"), strict=False
     ):
         with copied(folder) as copy:
-            done = schemas.write(copy, drawing)
-            found.read(read, copy, f"{number}, {done}")
-    return found
+            changes = schemas.write(copy, drawing)
+            outcome.read(reader, copy, f"{number}, {changes}")
+    return outcome
 
 
 GENERATORS = {"bytes": damage_each, "structure": damage_folders, "schemas": draw_folders}
@@ -149,22 +149,22 @@ def copied(folder: Path) -> Iterator[Path]:
         yield Path(shutil.copytree(folder, Path(place) / folder.name))
 
 
-def soak(kind: str, folder: Path, read: Reader, name: str, most: int, seed: int) -> str:
+def soak(kind: str, folder: Path, reader: Reader, name: str, n_cases: int, seed: int) -> str:
     """What the next so many damaged inputs of a generator came to, those of earlier runs not among them.
 
     Raises:
         AssertionError: of the faults.
     """
     faults = []
-    for seeds in soaked.ahead(kind, name, most, PIECE, seed):
+    for seeds in soaked.ahead(kind, name, n_cases, CHUNK, seed):
         _forget_peak()
-        found = GENERATORS[kind](folder, read, seeds, name, seed)
-        now = len(seeds), found.refused, len(found.faults), found.hangs, _held("VmHWM") >> 20
+        outcome = GENERATORS[kind](folder, reader, seeds, name, seed)
+        now = len(seeds), outcome.refused, len(outcome.faults), outcome.hangs, _held("VmHWM") >> 20
         soaked.add(kind, name, soaked.Tried(*now), seed)
-        faults += found.faults
+        faults += outcome.faults
     assert not faults, "\n".join(faults)
-    tried = soaked.so_far(kind, name, seed)
-    return f"{kind} of {name}: {tried.tried:,} so far, {tried.refused:,} refused, the others read"
+    totals = soaked.so_far(kind, name, seed)
+    return f"{kind} of {name}: {totals.tried:,} so far, {totals.refused:,} refused, the others read"
 
 
 @contextmanager
@@ -187,11 +187,13 @@ def _limited() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _held(what: str = "VmData") -> int:
+def _held(field: str = "VmData") -> int:
     """The bytes of data of this process, or the most that it had since they were forgotten."""
     status = Path("/proc/self/status")
     return (
-        int(status.read_text().split(f"{what}:")[1].split()[0]) * 1024 if status.exists() else 2**40
+        int(status.read_text().split(f"{field}:")[1].split()[0]) * 1024
+        if status.exists()
+        else 2**40
     )
 
 
@@ -254,7 +256,7 @@ def _number(path: Path, rng: random.Random) -> None:
     content = bytearray(path.read_bytes())
     size, near = rng.choice([2, 4, 8]), rng.choice([16, 256, len(content)])
     start = rng.randrange(min(near, len(content)) + 1)
-    new = rng.choice(
+    replacement = rng.choice(
         [
             b"\xff" * size,
             b"\xff" * (size - 1) + b"\x7f",
@@ -262,7 +264,7 @@ def _number(path: Path, rng: random.Random) -> None:
             b"\x00" * (size - 1) + b"@",
         ]
     )
-    content[start : start + size] = new
+    content[start : start + size] = replacement
     path.write_bytes(content)
 
 
@@ -277,8 +279,8 @@ def _word(path: Path, rng: random.Random) -> None:
 def _json(path: Path, rng: random.Random) -> None:
     text = path.read_text()
     lines = text.splitlines() if text.startswith('{"') and text.count("\n") else [text]
-    at = rng.randrange(len(lines))
-    lines[at] = json.dumps(_changed(json.loads(lines[at]), rng))
+    row = rng.randrange(len(lines))
+    lines[row] = json.dumps(_changed(json.loads(lines[row]), rng))
     path.write_text("\n".join(lines))
 
 
@@ -287,11 +289,11 @@ def _changed(value: Any, rng: random.Random) -> Any:
     if isinstance(value, dict) and value and rng.random() < 0.9:
         key = rng.choice(list(value))
         if rng.random() < 0.3:
-            return {name: each for name, each in value.items() if name != key}
+            return {name: item for name, item in value.items() if name != key}
         return {**value, key: _changed(value[key], rng)}
     if isinstance(value, list) and value and rng.random() < 0.8:
-        at = rng.randrange(len(value))
-        return [*value[:at], _changed(value[at], rng), *value[at + 1 :]]
+        index = rng.randrange(len(value))
+        return [*value[:index], _changed(value[index], rng), *value[index + 1 :]]
     return rng.choice(STRANGE)
 
 

@@ -29,27 +29,31 @@ def plant_two(folder: Path) -> tuple[Path, Path]:
 def contents(path: Path) -> dict[str, Any]:
     """All that a store and its control give to whoever reads them."""
     store = tp.open_store(path)
-    found: dict[str, Any] = {"tokens": store.tokens, "samples": store.samples, "sites": store.sites}
+    values: dict[str, Any] = {
+        "tokens": store.tokens,
+        "samples": store.samples,
+        "sites": store.sites,
+    }
     for site in store.sites:
-        found[f"{site}, {store.specs[site].axes}"] = np.asarray(store.read(site))
+        values[f"{site}, {store.specs[site].axes}"] = np.asarray(store.read(site))
         store.tokens_of(site) if not store.specs[site].is_attention else store.attention(site, 0)
-    found |= {f"{name} of xarray": np.asarray(array) for name, array in store.arrays.items()}
+    values |= {f"{name} of xarray": np.asarray(array) for name, array in store.arrays.items()}
     if store.control is not None:
-        found |= {f"untrained {k}": v for k, v in contents(store.control.path).items()}
-    return found
+        values |= {f"untrained {k}": v for k, v in contents(store.control.path).items()}
+    return values
 
 
-def are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def are_same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     """True if two readings give the same."""
 
-    def same(a: Any, b: Any) -> bool:
-        if isinstance(a, pd.DataFrame):
-            return a.equals(b)
-        if isinstance(a, np.ndarray):
-            return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-        return a == b
+    def same(x: Any, y: Any) -> bool:
+        if isinstance(x, pd.DataFrame):
+            return x.equals(y)
+        if isinstance(x, np.ndarray):
+            return x.dtype == y.dtype and np.array_equal(x, y, equal_nan=x.dtype.kind == "f")
+        return x == y
 
-    return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
 
 
 def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Way:
@@ -70,16 +74,16 @@ def _object(name: str, change: Callable[[dict[str, Any]], Any]) -> Way:
 
 def _metadata(change: Callable[[dict[str, Any]], Any]) -> dict[str, Way]:
     """The change in the metadata of a site, in the group's copy, and in both."""
-    one = _object(f"{ROOT}/{LAST}/zarr.json", change)
+    change_array = _object(f"{ROOT}/{LAST}/zarr.json", change)
     group = _object(
         f"{ROOT}/zarr.json", lambda all_: change(all_["consolidated_metadata"]["metadata"][LAST])
     )
 
-    def both(store: Path, other: Path) -> None:
-        one(store, other)
-        group(store, other)
+    def both(store: Path, donor: Path) -> None:
+        change_array(store, donor)
+        group(store, donor)
 
-    return {"its own": one, "the group's": group, "both": both}
+    return {"its own": change_array, "the group's": group, "both": both}
 
 
 def _file(name: str, change: Callable[[Path], Any]) -> Way:
@@ -91,22 +95,22 @@ def _bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
 
 
 def _from_other(*names: str) -> Way:
-    def way(store: Path, other: Path) -> None:
+    def way(store: Path, donor: Path) -> None:
         for name in names:
-            if (other / name).is_dir():
+            if (donor / name).is_dir():
                 shutil.rmtree(store / name)
-                shutil.copytree(other / name, store / name)
+                shutil.copytree(donor / name, store / name)
             else:
-                shutil.copy(other / name, store / name)
+                shutil.copy(donor / name, store / name)
 
     return way
 
 
-def _swap(one: str, two: str) -> Way:
+def _swap(first_name: str, second_name: str) -> Way:
     def way(store: Path, _: Path) -> None:
-        os.rename(store / one, store / "between")
-        os.rename(store / two, store / one)
-        os.rename(store / "between", store / two)
+        os.rename(store / first_name, store / "between")
+        os.rename(store / second_name, store / first_name)
+        os.rename(store / "between", store / second_name)
 
     return way
 
@@ -115,8 +119,8 @@ def _rename_site(manifest: dict[str, Any]) -> None:
     manifest["sites"]["encoder.7.self.role"] = manifest["sites"].pop(LAST)
 
 
-def _longer(content: dict[str, Any], by: int) -> None:
-    content["shape"][0] += by
+def _longer(content: dict[str, Any], n_rows: int) -> None:
+    content["shape"][0] += n_rows
 
 
 CHUNK = f"{ROOT}/{LAST}/c.0.0.0"
@@ -259,6 +263,6 @@ WAYS: dict[str, Way] = {
 
 def without_checksums(store: Path) -> None:
     """Makes a store such as older versions wrote, or a program that keeps no checksums."""
-    for path in (each for each in (store, store / "untrained") if each.exists()):
+    for path in (store_path for store_path in (store, store / "untrained") if store_path.exists()):
         content = json.loads((path / MANIFEST).read_text()) | {"checksums": {}}
         (path / MANIFEST).write_text(json.dumps(content))

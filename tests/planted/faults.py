@@ -20,7 +20,7 @@ from planted.questions import HIDDEN, LAST, SITES, tokens_of
 from tprprobe.files.locks import alone
 from tprprobe.store import StoreWriter
 
-MANY = 24  # samples
+N_SAMPLES = 24
 COMMANDS: dict[str, list[object]] = {
     "inspect": ["inspect", "STORE", "--verify"],
     "cluster": ["cluster", "STORE", "--site", LAST, "--head", 0, "--k", 3, "--out", "OUT"],
@@ -37,7 +37,7 @@ def _made(
     samples: int,
     change: Callable[[np.ndarray], np.ndarray] | None = None,
     question: str = "",
-    one: str = "",
+    tag: str = "",
 ) -> Any:
     """What writes a store of questions, its vectors changed."""
 
@@ -48,12 +48,10 @@ def _made(
             path, sites, {"model": "made", "data": {"name": "made", "split": "test"}}
         )
         for sample in range(samples):
-            asked = (
-                question or f"({rng.integers(1, 400)}/{rng.integers(1, 400)})/(-{sample + 1}/3)."
-            )
-            table = tokens_of(sample, asked, "1")
+            text = question or f"({rng.integers(1, 400)}/{rng.integers(1, 400)})/(-{sample + 1}/3)."
+            table = tokens_of(sample, text, "1")
             tags = table["token"].str.isdigit().map({True: "NUM", False: "SYM"})
-            table = table.assign(word=table["position"], pos=one if one else tags)
+            table = table.assign(word=table["position"], pos=tag if tag else tags)
             count = table["side"].value_counts()
             values = {n: rng.normal(size=(count[s.rows], *s.shape)) for n, s in sites.items()}
             writer.append({n: change(v) if change else v for n, v in values.items()}, table)
@@ -66,13 +64,15 @@ def _twice(path: Path) -> None:
     """A store whose token table has a column twice, as other programs may write it."""
     import pyarrow.parquet as pq
 
-    _made(MANY)(path)
+    _made(N_SAMPLES)(path)
     without_checksums(path)
     file = path / "tokens.parquet"
     table = pq.read_table(file)
     pq.write_table(table.append_column("token", table["token"]), file)
-    told = json.loads((path / "manifest.json").read_text()) | {"token_bytes": file.stat().st_size}
-    (path / "manifest.json").write_text(json.dumps(told))
+    manifest = json.loads((path / "manifest.json").read_text()) | {
+        "token_bytes": file.stat().st_size
+    }
+    (path / "manifest.json").write_text(json.dumps(manifest))
 
 
 @contextmanager
@@ -102,9 +102,9 @@ def _small_disk(folder: Path) -> Iterator[None]:
 @contextmanager
 def _read_only(folder: Path) -> Iterator[None]:
     """The store on a disk that is read only."""
-    kept = shutil.move(folder / "store", folder / "kept")
+    moved = shutil.move(folder / "store", folder / "kept")
     with _mounted(folder / "store", "size=64m"):
-        shutil.copytree(kept, folder / "store", dirs_exist_ok=True)
+        shutil.copytree(moved, folder / "store", dirs_exist_ok=True)
         subprocess.run(["mount", "-o", "remount,ro", folder / "store"], check=True)
         yield
 
@@ -161,23 +161,23 @@ RARE = (*MOUNTED, SIGNAL, "another writer", "files of a time to come")  # only i
 
 # fault → (what writes the store, what holds while the command runs, whether OUT cannot be written)
 FAULTS: dict[str, tuple[Any, Any, bool]] = {
-    "none": (_made(MANY), _nothing, False),
-    "folder that cannot be written": (_made(MANY), _nothing, True),
-    "full disk": (_made(MANY), _full_disk, False),
-    FILLS: (_made(MANY), _small_disk, False),
-    READ_ONLY: (_made(MANY), _read_only, False),
-    "another writer": (_made(MANY), _another_writer, False),
-    "files of a time to come": (_made(MANY), _clock_set_back, False),
-    SIGNAL: (_made(MANY), _stopped, False),
+    "none": (_made(N_SAMPLES), _nothing, False),
+    "folder that cannot be written": (_made(N_SAMPLES), _nothing, True),
+    "full disk": (_made(N_SAMPLES), _full_disk, False),
+    FILLS: (_made(N_SAMPLES), _small_disk, False),
+    READ_ONLY: (_made(N_SAMPLES), _read_only, False),
+    "another writer": (_made(N_SAMPLES), _another_writer, False),
+    "files of a time to come": (_made(N_SAMPLES), _clock_set_back, False),
+    SIGNAL: (_made(N_SAMPLES), _stopped, False),
     "a column twice": (_twice, _nothing, False),
-    "one question, again and again": (_made(MANY, question="(1/2)/(3/4)."), _nothing, False),
-    "one class": (_made(MANY, one="NN"), _nothing, False),
-    "all vectors the same": (_made(MANY, np.ones_like), _nothing, False),
-    "all vectors zero": (_made(MANY, np.zeros_like), _nothing, False),
+    "one question, again and again": (_made(N_SAMPLES, question="(1/2)/(3/4)."), _nothing, False),
+    "one class": (_made(N_SAMPLES, tag="NN"), _nothing, False),
+    "all vectors the same": (_made(N_SAMPLES, np.ones_like), _nothing, False),
+    "all vectors zero": (_made(N_SAMPLES, np.zeros_like), _nothing, False),
     "fewer vectors than clusters": (_made(1, question="1"), _nothing, False),
     "one sample": (_made(1), _nothing, False),
     "no samples": (_made(0), _nothing, False),
-    "numbers that are not finite": (_made(MANY, lambda v: v * np.nan), _nothing, False),
+    "numbers that are not finite": (_made(N_SAMPLES, lambda v: v * np.nan), _nothing, False),
 }
 
 
@@ -199,8 +199,8 @@ def run(
     _, during, closed = FAULTS[fault]
     out = Path("/proc/tprprobe") if closed else folder / ("disk/out" if fault == FILLS else "out")
     words = [
-        str(each).replace("STORE", str(folder / "store")).replace("OUT", str(out))
-        for each in COMMANDS[command]
+        str(word).replace("STORE", str(folder / "store")).replace("OUT", str(out))
+        for word in COMMANDS[command]
     ]
     with during(folder):
         return call(words)
@@ -216,5 +216,5 @@ def call_main(words: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, lis
         main()
     except SystemExit as ended:
         code = int(ended.code or 0)
-    said = capsys.readouterr().err.splitlines()
-    return code, [line for line in said if line.startswith("tprprobe:")]
+    lines = capsys.readouterr().err.splitlines()
+    return code, [line for line in lines if line.startswith("tprprobe:")]

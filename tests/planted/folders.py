@@ -14,14 +14,14 @@ from tprprobe.models.answers import save_lines
 MODULES = {"arithmetic__mixed": 0.75, "arithmetic__mul": 0.5}
 
 
-def write_evaluation(folder, model="tiny", split="interpolate", **more):
+def write_evaluation(folder, model="tiny", split="interpolate", **extra):
     """What `tprprobe eval --out` writes."""
     folder.mkdir(parents=True, exist_ok=True)
     modules = {
         name: {"exact_match": value, "exact_match_interval": [value - 0.1, value + 0.1], "n": 80}
         for name, value in MODULES.items()
     }
-    summary = {"model": model, "split": split, "modules": modules, **more}
+    summary = {"model": model, "split": split, "modules": modules, **extra}
     (folder / f"{model}.{split}.json").write_text(json.dumps(summary))
 
 
@@ -56,9 +56,9 @@ def write_summaries(folder):
         rows = pd.DataFrame(
             {"source": ["A b. C d."] * 4, "target": "a b", "prediction": [model, "a", "b", "a b"]}
         )
-        about = {"model": model, "data": "corpus", "split": "test"}
+        metadata = {"model": model, "data": "corpus", "split": "test"}
         rows = rows.join(score_summaries(rows))
-        save_lines(rows, about | summarize_scores(rows), folder / model, "made")
+        save_lines(rows, metadata | summarize_scores(rows), folder / model, "made")
     sheet = make_sheet(folder / "tpt-d", folder / "t5", folder / "sheet.csv", n=1)
     filled = pd.read_csv(sheet).assign(grammar="A", saliency="B", overall="tie")
     filled.to_csv(sheet, index=False)
@@ -69,15 +69,15 @@ def write_scores(folder):
     folder.mkdir(parents=True)
     score = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 40}
     scores = {"BLEU-1": score, "METEOR": score | {"low": None, "high": None}}
-    about = {"model": "tpgn", "data": "scenes", "split": "test", "n": 40, "scores": scores}
-    (folder / "tpgn.scenes.test.json").write_text(json.dumps(about))
+    metadata = {"model": "tpgn", "data": "scenes", "split": "test", "n": 40, "scores": scores}
+    (folder / "tpgn.scenes.test.json").write_text(json.dumps(metadata))
 
 
 def write_captions(folder):
     """What `tprprobe eval --out` writes of captions, of a TPGN and a CNN-LSTM; both are needed."""
     folder.mkdir(parents=True)
-    written = {"tpgn": ["a dog runs", "two cats"], "cnn-lstm": ["a dog runs", "two cows"]}
-    for name, captions in written.items():
+    captions_by_model = {"tpgn": ["a dog runs", "two cats"], "cnn-lstm": ["a dog runs", "two cows"]}
+    for name, captions in captions_by_model.items():
         rows = pd.DataFrame(
             {
                 "image": ["1", "2"],
@@ -85,5 +85,5 @@ def write_captions(folder):
                 "prediction": captions,
             }
         )
-        about = {"model": name, "architecture": name, "data": "made", "split": "test"}
-        save_lines(rows, about | summarize_captions(rows), folder, name)
+        metadata = {"model": name, "architecture": name, "data": "made", "split": "test"}
+        save_lines(rows, metadata | summarize_captions(rows), folder, name)

@@ -31,15 +31,15 @@ BART = {
 }  # fmt: skip
 T5 = {"d_model": 16, "d_kv": 8, "num_heads": 2, "num_layers": 2, "d_ff": 24}
 RELATIVE = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "max_relative_positions": 8}
-ENCODER, DECODER, BOTH = ("encoder",), ("layers",), ("encoder", "decoder")
+ENCODER, DECODER, ENCODER_DECODER = ("encoder",), ("layers",), ("encoder", "decoder")
 KINDS = {
     "bert": Kind(BASE, "wordpiece", ENCODER),
     "albert": Kind({**BASE, "embedding_size": 8, "num_hidden_layers": 3}, "unigram", ENCODER, layers=3),
     "modernbert": Kind({**BASE, "cls_token_id": 2, "sep_token_id": 3}, "bytes", ENCODER, "final_norm"),
     "deberta": Kind({**BASE, **RELATIVE}, "wordpiece", ENCODER),
     "deberta-v2": Kind({**BASE, **RELATIVE}, "unigram", ENCODER),
-    "t5": Kind({**T5, "decoder_start_token_id": 0}, "unigram", BOTH, "{}.final_layer_norm"),
-    "bart": Kind({**BART, "decoder_start_token_id": 2}, "bytes", BOTH),
+    "t5": Kind({**T5, "decoder_start_token_id": 0}, "unigram", ENCODER_DECODER, "{}.final_layer_norm"),
+    "bart": Kind({**BART, "decoder_start_token_id": 2}, "bytes", ENCODER_DECODER),
     "gpt2": Kind({"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}, "bytes", DECODER, "ln_f"),
     "opt": Kind({**BASE, "ffn_dim": 24, "word_embed_proj_dim": 16}, "bytes", DECODER, "decoder.final_layer_norm"),
     "gpt_neox": Kind(BASE, "bytes", DECODER, "final_layer_norm"),
@@ -164,14 +164,14 @@ def save_gguf(folder: Any) -> Any:
     )  # fmt: skip
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        own = transformers.LlamaForCausalLM(config).eval()
+        model = transformers.LlamaForCausalLM(config).eval()
     folder.mkdir()
-    _write_gguf(gguf, own, folder / "tiny.gguf")
-    return own
+    _write_gguf(gguf, model, folder / "tiny.gguf")
+    return model
 
 
-def _write_gguf(gguf: Any, own: Any, file: Any) -> None:
-    config, state = own.config, own.state_dict()
+def _write_gguf(gguf: Any, model: Any, file: Any) -> None:
+    config, state = model.config, model.state_dict()
     writer = gguf.GGUFWriter(file, "llama")
     writer.add_context_length(64)
     writer.add_embedding_length(config.hidden_size)

@@ -74,9 +74,9 @@ def name(folder: Path) -> Tables:
     from tprprobe.analyses.naming import name_all
 
     store = plant_roles(folder / "store", "polarity", samples=40)
-    found = name_all(store, k=6, projections=1)
+    result = name_all(store, k=6, projections=1)
     for table in ("names", "agreement", "decoding", "summary"):
-        yield table, getattr(found, table)
+        yield table, getattr(result, table)
 
 
 def decompose(folder: Path) -> Tables:
@@ -139,8 +139,8 @@ def examine(folder: Path) -> Tables:
     frame = folder / "seeing.toml"
     frame.write_text(test_behavior.FRAME)
     model = load_model(f"hf:{test_behavior.save_words(folder / 'llama')}")
-    found = examine(model, data=load_data(f"pairs:{frame}"), out=folder / "run", layers=2)
-    yield from found.tables.items()
+    result = examine(model, data=load_data(f"pairs:{frame}"), out=folder / "run", layers=2)
+    yield from result.tables.items()
 
 
 def figures(folder: Path) -> Tables:

@@ -52,7 +52,7 @@ def draw_swaps() -> Drawing:
     ways = [
         ("none", "pair"),
         ("question", "pair"),
-        *(("role", at) for at in ("pair", "elsewhere", "alike")),
+        *(("role", place) for place in ("pair", "elsewhere", "alike")),
     ]
     rows = [
         {
@@ -63,10 +63,10 @@ def draw_swaps() -> Drawing:
             "layer": -1,
             "head": -1,
         }
-        | {"at": at, "n": 57, "counterfactual": new, "counterfactual_low": new - 0.1}
-        | {"counterfactual_high": new + 0.1, "other": 0.3, "original": 0.7 - new}
+        | {"at": place, "n": 57, "counterfactual": share, "counterfactual_low": share - 0.1}
+        | {"counterfactual_high": share + 0.1, "other": 0.3, "original": 0.7 - share}
         for kind in ("polarity", "argument", "place")
-        for (vectors, at), new in zip(ways, (0.0, 0.7, 0.5, 0.2, 0.1), strict=True)
+        for (vectors, place), share in zip(ways, (0.0, 0.7, 0.5, 0.2, 0.1), strict=True)
     ]
     return swap_shares(pd.DataFrame(rows))
 
@@ -85,9 +85,9 @@ def draw_study() -> Drawing:
     ]
     runs = [{"variant": name, "gigaflops": 1000.0 * (1 + i)} for i, name in enumerate(names)]
     scores = [
-        {"measure": "exact_match", "set": each, "variant": name, "difference": 0.02 * i}
+        {"measure": "exact_match", "set": subset, "variant": name, "difference": 0.02 * i}
         | {"difference_low": 0.02 * i - 0.05, "difference_high": 0.02 * i + 0.05}
-        for each in ("all", "discordant")
+        for subset in ("all", "discordant")
         for i, name in enumerate(names)
     ]
     return matched_study(*map(pd.DataFrame, (curves, runs, scores)))

@@ -27,7 +27,7 @@ SITES = {
     ANSWERS: SiteSpec(("target", "head", "d_head"), (2, 8)),
 }
 GROUPS = 6
-KEPT = 4  # samples with attention maps
+N_WITH_MAPS = 4  # samples with attention maps
 
 
 def ask(rng: np.random.Generator) -> tuple[str, str]:
@@ -70,8 +70,8 @@ def plant(
     """The store; the last layer's roles of head 0 are GROUPS far centers, all else is noise."""
     rng = np.random.default_rng(seed)
     centers = 3 * rng.normal(size=(GROUPS, 8))
-    about = {"model": model, "data": {"name": "made", "split": "test"}}
-    writer = StoreWriter.create(path, SITES, about)
+    metadata = {"model": model, "data": {"name": "made", "split": "test"}}
+    writer = StoreWriter.create(path, SITES, metadata)
     for sample in range(samples):
         table = tokens_of(sample, *ask(rng))
         source, target = (table[table["side"] == side] for side in ("source", "target"))
@@ -85,7 +85,7 @@ def plant(
         values[LAST][:, 0] += centers[groups_of(list(source["token"]))]
         values[LAST] *= scale
         maps = {name: [] for name in (MAPS, CROSS)}
-        if sample < KEPT:
+        if sample < N_WITH_MAPS:
             maps[MAPS] = [attend(list(source["token"]), rng)]
             shape = (2, count["target"], count["source"])
             maps[CROSS] = [rng.dirichlet(np.full(shape[2], 0.1), shape[:2]).astype("float32")]
@@ -108,7 +108,9 @@ def attend(tokens: list[str], rng: np.random.Generator) -> np.ndarray:
 def truth(store: Store) -> np.ndarray:
     """The planted cluster of every source token of a planted store."""
     tokens = store.tokens_of(LAST)
-    return np.concatenate([groups_of(list(each)) for _, each in tokens.groupby("sample")["token"]])
+    return np.concatenate(
+        [groups_of(list(group)) for _, group in tokens.groupby("sample")["token"]]
+    )
 
 
 def compose(rng: np.random.Generator, depth: int = 3, long: float = 0.4) -> str:
@@ -116,9 +118,9 @@ def compose(rng: np.random.Generator, depth: int = 3, long: float = 0.4) -> str:
     if depth == 0 or (depth < 3 and rng.random() < 0.25):
         digits = 1 + min(2, int(rng.geometric(1 - long)) - 1)
         return str(int(rng.integers(10 ** (digits - 1), 10**digits)))
-    left, right = compose(rng, depth - 1, long), compose(rng, depth - 1, long)
+    operand, divisor = compose(rng, depth - 1, long), compose(rng, depth - 1, long)
     symbol = str(rng.choice(["/", "/", "*", " + ", " - "]))
-    return f"({left}){symbol}({right})" if depth > 1 else f"{left}{symbol}{right}"
+    return f"({operand}){symbol}({divisor})" if depth > 1 else f"{operand}{symbol}{divisor}"
 
 
 def grouping(gold: pd.DataFrame, *fields: str) -> pd.Series:

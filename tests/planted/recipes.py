@@ -81,15 +81,15 @@ def figures(out: Path) -> list[dict[str, Any]]:
     return [{key: row[key] for key in COLUMNS if key != "seconds"} for row in read_log(out)]
 
 
-def same(one: Any, other: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Whether two states are equal bit for bit, through all containers."""
-    if isinstance(one, torch.Tensor):
-        return one.dtype == other.dtype and one.equal(other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and a.equal(b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
 
 
 class Killed(BaseException):

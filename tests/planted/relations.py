@@ -22,8 +22,8 @@ def plant_relations(path: Path, samples: int = 60) -> Store:
         heads = np.array([0, *((i + rng.integers(1, LENGTH)) % LENGTH for i in range(1, LENGTH))])
         relations = ["root", *rng.choice(["subj", "obj"], LENGTH - 1)]
         cells = [
-            f"{name}[{i},{i + 1})[{of},{of + 1})"
-            for i, (name, of) in enumerate(zip(relations, heads, strict=True))
+            f"{name}[{i},{i + 1})[{head},{head + 1})"
+            for i, (name, head) in enumerate(zip(relations, heads, strict=True))
         ]
         tokens = pd.DataFrame(
             {

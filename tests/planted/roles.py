@@ -28,11 +28,11 @@ class Reader(nn.Module):
     def forward(self, ids: Tensor, bar: int, pad: int) -> Tensor:
         digits, roles = self.digit_of[ids], torch.zeros(*ids.shape, dtype=torch.long)
         for row, role in zip(ids.tolist(), roles, strict=True):
-            at = row.index(bar)
+            bar_index = row.index(bar)
             end = len([i for i in row if i != pad]) - 1
-            for i in range(1, at):
-                role[i] = at - 1 - i
-            for i in range(at + 1, end):
+            for i in range(1, bar_index):
+                role[i] = bar_index - 1 - i
+            for i in range(bar_index + 1, end):
                 role[i] = PLACES + end - 1 - i
         eye = torch.eye(2 * PLACES)[roles]
         role = self.role(torch.stack([eye, eye.flip(-1)], 2))
@@ -57,14 +57,14 @@ class PlantedRoles(Model):
         super().__init__()
         self.vocabulary, self.name = characters(), "planted"
         self.architecture, self.n_heads = "planted", 2
-        known = self.vocabulary
+        vocabulary = self.vocabulary
         self.config = SimpleNamespace(
-            pad=known.pad, sos=known.sos, eos=known.eos, vocab_size=len(known)
+            pad=vocabulary.pad, sos=vocabulary.sos, eos=vocabulary.eos, vocab_size=len(vocabulary)
         )
-        digit_of = torch.full((len(known),), -1)
+        digit_of = torch.full((len(vocabulary),), -1)
         for digit in range(DIGITS):
-            digit_of[known.encode(str(digit))[0]] = digit
-        self.bar = known.encode("/")[0]
+            digit_of[vocabulary.encode(str(digit))[0]] = digit
+        self.bar = vocabulary.encode("/")[0]
         self.encoder = nn.ModuleList([Layer(digit_of)])
         self.unit = nn.Parameter(torch.ones(()))
 

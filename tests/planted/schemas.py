@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-KEPT = 12  # parts of a long list or object that are drawn anew
+MAX_CHANGED = 12  # parts of a long list or object that are drawn anew
 EDGES = st.sampled_from([0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63), 2**64, 10**25, 0.1, 1e300, 5e-324,
                          float("nan"), float("inf"), -0.0])  # fmt: skip
 TEXTS = st.one_of(
@@ -64,26 +64,26 @@ def documents(draw: Any, sound: Any, odds: int) -> Any:
 
 def _object(draw: Any, sound: dict[str, Any], odds: int) -> dict[str, Any]:
     anew = (
-        draw(st.sets(st.sampled_from(sorted(sound)), max_size=KEPT))
-        if len(sound) > KEPT
+        draw(st.sets(st.sampled_from(sorted(sound)), max_size=MAX_CHANGED))
+        if len(sound) > MAX_CHANGED
         else set(sound)
     )
-    made = {
+    document = {
         key: draw(documents(value, odds)) if key in anew else value for key, value in sound.items()
     }
     if sound and not draw(st.integers(0, 2 * odds)):
-        made.pop(draw(st.sampled_from(sorted(sound))))
+        document.pop(draw(st.sampled_from(sorted(sound))))
     if not draw(st.integers(0, 2 * odds)):
-        made[draw(TEXTS)] = draw(ANYTHING)
-    return made
+        document[draw(TEXTS)] = draw(ANYTHING)
+    return document
 
 
 def _list(draw: Any, sound: list[Any], odds: int) -> list[Any]:
-    anew = draw(st.sets(st.integers(0, max(0, len(sound) - 1)), max_size=KEPT))
-    made = [draw(documents(value, odds)) if at in anew else value for at, value in enumerate(sound)]
-    lengths = [len(made)] * 12 + [0, 1, len(made) - 1, len(made) // 2]
-    made = made[: draw(st.sampled_from(lengths))]
-    return made * draw(st.sampled_from([1] * 15 + [2, 40]))
+    anew = draw(st.sets(st.integers(0, max(0, len(sound) - 1)), max_size=MAX_CHANGED))
+    items = [draw(documents(value, odds)) if i in anew else value for i, value in enumerate(sound)]
+    lengths = [len(items)] * 12 + [0, 1, len(items) - 1, len(items) // 2]
+    items = items[: draw(st.sampled_from(lengths))]
+    return items * draw(st.sampled_from([1] * 15 + [2, 40]))
 
 
 @st.composite
@@ -115,35 +115,35 @@ def arrays(draw: Any, sound: np.ndarray, odds: int) -> np.ndarray:
 def states(draw: Any, sound: dict[str, np.ndarray], odds: int) -> dict[str, np.ndarray]:
     """Named arrays like sound ones."""
     names = sorted(sound)
-    anew = draw(st.sets(st.sampled_from(names), max_size=KEPT))
-    made = {
+    anew = draw(st.sets(st.sampled_from(names), max_size=MAX_CHANGED))
+    arrays_by_name = {
         name: draw(arrays(sound[name], odds)) if name in anew else sound[name] for name in names
     }
     if not draw(st.integers(0, odds)):
-        made.pop(draw(st.sampled_from(names)))
+        arrays_by_name.pop(draw(st.sampled_from(names)))
     if not draw(st.integers(0, odds)):
-        made[draw(st.text(max_size=9))] = sound[names[0]]
-    return made
+        arrays_by_name[draw(st.text(max_size=9))] = sound[names[0]]
+    return arrays_by_name
 
 
 @st.composite
 def tables(draw: Any, sound: pd.DataFrame, odds: int) -> pd.DataFrame:
     """A table like a sound one: of other columns, types, lengths and values."""
     rows = draw(st.sampled_from([len(sound)] * 12 + [0, 1, max(0, len(sound) - 1)]))
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in map(str, sound.columns):
         if not draw(st.integers(0, 2 * odds)):
             continue
         values = sound[name].iloc[:rows].reset_index(drop=True)
         if not draw(st.integers(0, odds)):
             values = values.astype(object)
-            for at in draw(st.sets(st.integers(0, max(0, rows - 1)), max_size=3)) if rows else ():
-                values.iloc[at] = draw(ATOMS)
+            for row in draw(st.sets(st.integers(0, max(0, rows - 1)), max_size=3)) if rows else ():
+                values.iloc[row] = draw(ATOMS)
         if not draw(st.integers(0, odds)):
             kind: Any = draw(st.sampled_from(COLUMNS))
             values = pd.Series(np.arange(rows)).astype(kind)
-        made[draw(st.text(max_size=5)) if not draw(st.integers(0, 2 * odds)) else name] = values
-    table = pd.DataFrame(made)
+        columns[draw(st.text(max_size=5)) if not draw(st.integers(0, 2 * odds)) else name] = values
+    table = pd.DataFrame(columns)
     return (
         table[draw(st.permutations(list(table.columns)))]
         if not draw(st.integers(0, odds))
@@ -155,43 +155,58 @@ def tables(draw: Any, sound: pd.DataFrame, odds: int) -> pd.DataFrame:
 def fields(draw: Any, sound: str, odds: int) -> str:
     """A text like a sound one, line by line and field by field."""
     lines = sound.split("\n")
-    pool = sorted({each for line in lines for each in line.replace("\t", " ").split(" ")})
-    for at in draw(st.sets(st.integers(0, len(lines) - 1), min_size=1, max_size=4)):
-        blank = "\t" if "\t" in lines[at] else " "
-        parts = lines[at].split(blank)
-        place = draw(st.integers(0, len(parts) - 1))
-        parts[place] = str(draw(st.one_of(st.sampled_from(pool), EDGES, TEXTS)))
+    pool = sorted({field for line in lines for field in line.replace("\t", " ").split(" ")})
+    for row in draw(st.sets(st.integers(0, len(lines) - 1), min_size=1, max_size=4)):
+        blank = "\t" if "\t" in lines[row] else " "
+        cells = lines[row].split(blank)
+        place = draw(st.integers(0, len(cells) - 1))
+        cells[place] = str(draw(st.one_of(st.sampled_from(pool), EDGES, TEXTS)))
         if not draw(st.integers(0, odds)):
-            parts = draw(st.sampled_from([parts[:-1], parts * 2, parts[::-1], [""], [*parts, ""]]))
-        lines[at] = blank.join(parts)
+            cells = draw(
+                st.sampled_from(
+                    [
+                        cells[:-1],
+                        cells * 2,
+                        cells[::-1],
+                        [""],
+                        [*cells, ""],
+                    ]
+                )
+            )
+        lines[row] = blank.join(cells)
     order = list(range(len(lines)))
     if not draw(st.integers(0, odds)):
-        first = draw(st.integers(0, len(lines) - 1))
+        start = draw(st.integers(0, len(lines) - 1))
         order = draw(
-            st.sampled_from([order[first:], order[:first], order + order[first:], order[::-1]])
+            st.sampled_from([order[start:], order[:start], order + order[start:], order[::-1]])
         )
-    return "\n".join(lines[at] for at in order)
+    return "\n".join(lines[row] for row in order)
 
 
 @st.composite
 def raw(draw: Any, sound: bytes, odds: int) -> bytes:
     """Bytes like sound ones: numbers of 1 to 8 bytes drawn anew, parts left out, put in, twice."""
-    made = bytearray(sound)
+    content = bytearray(sound)
     for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, max(0, len(made) - 1)) | st.integers(0, min(400, len(made))))
+        offset = draw(
+            st.integers(0, max(0, len(content) - 1)) | st.integers(0, min(400, len(content)))
+        )
         size = draw(st.sampled_from([1, 2, 4, 8]))
         number = draw(
             st.sampled_from(
                 [0, 1, 3, 127, 128, 255, 2**15, 2**31, 2**32 - 1, 2**40, 2**63, 2**64 - 1]
             )
         )
-        made[at : at + size] = (number % 2 ** (8 * size)).to_bytes(size, "little")
+        content[offset : offset + size] = (number % 2 ** (8 * size)).to_bytes(size, "little")
     if not draw(st.integers(0, odds)):
-        at, length = draw(st.integers(0, len(made))), draw(st.sampled_from([1, 8, 100, 4096]))
-        made[at : at + length] = draw(
-            st.sampled_from([b"", made[at : at + length] * 2, bytes(length)])
+        offset, length = (
+            draw(st.integers(0, len(content))),
+            draw(st.sampled_from([1, 8, 100, 4096])),
         )
-    return bytes(made)
+        content[offset : offset + length] = draw(
+            st.sampled_from([b"", content[offset : offset + length] * 2, bytes(length)])
+        )
+    return bytes(content)
 
 
 @dataclass(frozen=True)
@@ -208,8 +223,8 @@ class Schemas:
 
     def draw(self, count: int, name: str) -> Iterator[dict[str, Any]]:
         """So many sets of one or two files to be written; what a name draws is always the same."""
-        found: list[dict[str, Any]] = []
-        some = st.lists(st.sampled_from(sorted(self.drawn)), min_size=1, max_size=2, unique=True)
+        drawings: list[dict[str, Any]] = []
+        names = st.lists(st.sampled_from(sorted(self.drawn)), min_size=1, max_size=2, unique=True)
         quiet = list(HealthCheck)
 
         @seeded(name)
@@ -222,10 +237,12 @@ class Schemas:
         )
         @given(st.data())
         def collect(data: Any) -> None:
-            found.append({each: data.draw(self.drawn[each]) for each in data.draw(some)})
+            drawings.append(
+                {file_name: data.draw(self.drawn[file_name]) for file_name in data.draw(names)}
+            )
 
         collect()
-        yield from found
+        yield from drawings
 
 
 def write(folder: Path, drawing: dict[str, Any]) -> str:
@@ -243,7 +260,7 @@ def write(folder: Path, drawing: dict[str, Any]) -> str:
 def _strategy(file: Path) -> Any:
     odds = st.sampled_from([6, 20, 60])
     kind, build = _read(file)
-    return odds.flatmap(lambda each: build(kind, each))
+    return odds.flatmap(lambda level: build(kind, level))
 
 
 def _read(file: Path) -> tuple[Any, Any]:
@@ -251,8 +268,8 @@ def _read(file: Path) -> tuple[Any, Any]:
     if file.suffix in (".json", ".jsonl"):
         lines = [file.read_text()] if file.suffix == ".json" else file.read_text().splitlines()
         with suppress(ValueError):  # lines under the name of one document are a text
-            found = [json.loads(line) for line in lines if line]
-            return found[0] if file.suffix == ".json" else found, documents
+            records = [json.loads(line) for line in lines if line]
+            return records[0] if file.suffix == ".json" else records, documents
     if file.suffix == ".toml":
         return tomllib.loads(file.read_text()), documents
     if file.suffix in (".csv", ".parquet"):
@@ -277,8 +294,8 @@ def _containers(draw: Any, content: bytes, odds: int) -> Any:
         return draw(states(safetensors.numpy.load(content), odds))
     (size,) = struct.unpack("<Q", content[:8])
     header = json.dumps(draw(documents(json.loads(content[8 : 8 + size]), odds))).encode()
-    told = draw(st.sampled_from([len(header)] * 9 + [0, len(header) - 1, 2**63]))
-    return struct.pack("<Q", told) + header + content[8 + size :]
+    header_size = draw(st.sampled_from([len(header)] * 9 + [0, len(header) - 1, 2**63]))
+    return struct.pack("<Q", header_size) + header + content[8 + size :]
 
 
 def _write(file: Path, value: Any) -> None:
@@ -295,7 +312,7 @@ def _write(file: Path, value: Any) -> None:
     elif file.suffix == ".toml":
         file.write_text(tomli_w.dumps(value))
     elif file.suffix == ".jsonl":
-        file.write_text("\n".join(json.dumps(each) for each in value))
+        file.write_text("\n".join(json.dumps(line) for line in value))
     elif file.suffix == ".json":
         file.write_text(json.dumps(value))
     else:

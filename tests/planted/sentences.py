@@ -76,11 +76,11 @@ def table(sample: int, words: list[tuple[str, str]]) -> pd.DataFrame:
     source = pd.DataFrame(columns)
     target = pd.DataFrame({"token": ["<s>"], "word": [-1], **{k: [""] for k in cells(words)}})
     target = pd.concat([target, source])
-    parts = [
-        part.assign(side=side, position=range(len(part)))
-        for side, part in (("source", source), ("target", target))
+    sides = [
+        frame.assign(side=side, position=range(len(frame)))
+        for side, frame in (("source", source), ("target", target))
     ]
-    return pd.concat(parts).assign(sample=sample, document=f"d{sample // 2}")
+    return pd.concat(sides).assign(sample=sample, document=f"d{sample // 2}")
 
 
 def identities(tokens: pd.Series) -> np.ndarray:
@@ -98,8 +98,8 @@ def plant(path: Path, samples: int = 60, seed: int = 0, control: bool = True) ->
     sentences = [sentence(rng) for _ in range(samples)]
     _write(path, sentences, project, seed)
     if control:
-        first = sentences[: samples * 5 // 6]
-        _write(path / "untrained", first, rng.normal(size=project.shape), seed + 1)
+        control_sentences = sentences[: samples * 5 // 6]
+        _write(path / "untrained", control_sentences, rng.normal(size=project.shape), seed + 1)
     return open_store(path)
 
 
@@ -107,7 +107,7 @@ def _write(path: Path, sentences: list, project: np.ndarray, seed: int) -> None:
     rng = np.random.default_rng(seed)
     writer = StoreWriter.create(path, SITES, {"model": {"name": "planted"}, "data": "made"})
     tokens = pd.concat([table(sample, words) for sample, words in enumerate(sentences)])
-    by_side = {side: part["token"] for side, part in tokens.groupby("side")}
+    by_side = {side: side_rows["token"] for side, side_rows in tokens.groupby("side")}
     source = identities(by_side["source"])
     heads = (source @ project).reshape(-1, 2, 4)
     values = {

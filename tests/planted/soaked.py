@@ -34,23 +34,29 @@ def so_far(kind: str, name: str, seed: int = 0) -> Tried:
 def add(kind: str, name: str, now: Tried, seed: int = 0) -> None:
     """Adds what was tried now; processes may run side by side."""
     with held(LOCK):
-        known, key = _read(), (kind, name, str(seed))
-        before = known.get(key, Tried())
-        counts = (one + other for one, other in zip(before[:-1], now[:-1], strict=True))
-        known[key] = Tried(*counts, max(before.megabytes, now.megabytes))
+        counts_by_key, key = _read(), (kind, name, str(seed))
+        before = counts_by_key.get(key, Tried())
+        sums = (a + b for a, b in zip(before[:-1], now[:-1], strict=True))
+        counts_by_key[key] = Tried(*sums, max(before.megabytes, now.megabytes))
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerows(
-            [(*KEYS, *Tried._fields), *((*each, *known[each]) for each in sorted(known))]
+            [
+                (*KEYS, *Tried._fields),
+                *(
+                    (*key_fields, *counts_by_key[key_fields])
+                    for key_fields in sorted(counts_by_key)
+                ),
+            ]
         )
         write_file(FILE, stream.getvalue())
 
 
-def ahead(kind: str, name: str, most: int, piece: int, seed: int = 0) -> list[range]:
+def ahead(kind: str, name: str, n_cases: int, chunk: int, seed: int = 0) -> list[range]:
     """The numbers of the next tries, in pieces: up to ``most`` of them, or what a cut-off run left."""
     start = so_far(kind, name, seed).tried
-    end = (start // most + 1) * most
-    return [range(first, min(first + piece, end)) for first in range(start, end, piece)]
+    end = (start // n_cases + 1) * n_cases
+    return [range(begin, min(begin + chunk, end)) for begin in range(start, end, chunk)]
 
 
 def _read() -> dict[tuple[str, ...], Tried]:

@@ -42,8 +42,8 @@ def plant_states(path: Path, samples: int = 120, noise: float = 0.02) -> Planted
             side="target", sample=sample, position=range(WORDS + 1)
         )
         states = [
-            sum((np.outer(fillers[each], roles[each]) for each in order[at:]), np.zeros((D, D)))
-            for at in range(WORDS + 1)
+            sum((np.outer(fillers[role], roles[role]) for role in order[start:]), np.zeros((D, D)))
+            for start in range(WORDS + 1)
         ]
         vectors = [np.outer(weights, duals[role]).ravel() for role in order]
         vectors.append(np.zeros(D * D))  # the end

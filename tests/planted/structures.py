@@ -67,50 +67,58 @@ def changed(value: Any, rng: random.Random) -> Any:
     """A tree with one of its parts of another type, size or length."""
     value = copy.deepcopy(value)
     holders = [(None, None, value), *_places(value)]
-    holder, key, part = rng.choice(holders)
-    new = _other(part, rng)
+    holder, key, value_in_place = rng.choice(holders)
+    replacement = _other(value_in_place, rng)
     if holder is None:
-        return new
+        return replacement
     if isinstance(holder, dict) and rng.random() < 0.15:
         holder.pop(key)
     elif isinstance(holder, dict) and rng.random() < 0.1:
         holder[f"{key}x"] = holder.pop(key)
     else:
-        holder[key] = new
+        holder[key] = replacement
     return value
 
 
 def _places(value: Any) -> list[tuple[Any, Any, Any]]:
     """Every part of a tree, with what holds it and where."""
-    found, waiting = [], [value]
+    places, waiting = [], [value]
     while waiting:
         holder = waiting.pop()
         keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
         for key in keys[:200]:
-            found.append((holder, key, holder[key]))
+            places.append((holder, key, holder[key]))
             if isinstance(holder[key], dict | list):
                 waiting.append(holder[key])
-    return found
+    return places
 
 
-def _other(part: Any, rng: random.Random) -> Any:
-    if isinstance(part, list) and rng.random() < 0.7:
+def _other(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, list) and rng.random() < 0.7:
         return rng.choice(
             [
-                part[:-1],
-                part * 2,
-                part[::-1],
-                [part],
-                part[:1] * 300,
-                [*part, None],
-                [*part, rng.choice(SIZES)],
+                value[:-1],
+                value * 2,
+                value[::-1],
+                [value],
+                value[:1] * 300,
+                [*value, None],
+                [*value, rng.choice(SIZES)],
             ]
         )
-    if isinstance(part, bool | int | float) and rng.random() < 0.7:
-        return rng.choice([*SIZES, str(part), [part], [part, part], {"value": part}])
-    if isinstance(part, str) and rng.random() < 0.5:
+    if isinstance(value, bool | int | float) and rng.random() < 0.7:
+        return rng.choice([*SIZES, str(value), [value], [value, value], {"value": value}])
+    if isinstance(value, str) and rng.random() < 0.5:
         return rng.choice(
-            [part[:-1], part * 2, part * 3000, part.upper(), [part], f"{part}/../x", part + "\0"]
+            [
+                value[:-1],
+                value * 2,
+                value * 3000,
+                value.upper(),
+                [value],
+                f"{value}/../x",
+                value + "\0",
+            ]
         )
     return rng.choice(TYPES + SIZES)
 
@@ -118,8 +126,8 @@ def _other(part: Any, rng: random.Random) -> Any:
 def _json(file: Path, rng: random.Random) -> None:
     text = file.read_text()
     lines = text.splitlines() if file.suffix == ".jsonl" else [text]
-    at = rng.randrange(len(lines))
-    lines[at] = json.dumps(changed(json.loads(lines[at]), rng))
+    row = rng.randrange(len(lines))
+    lines[row] = json.dumps(changed(json.loads(lines[row]), rng))
     file.write_text("\n".join(lines))
 
 
@@ -134,42 +142,42 @@ def _toml(file: Path, rng: random.Random) -> None:
         return
 
 
-def table(held: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
+def table(frame: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
     """A table with other columns, other types, or other rows."""
-    name = rng.choice(list(held.columns))
+    name = rng.choice(list(frame.columns))
     way = rng.randrange(11)
     if way == 0:
-        return held.drop(columns=name)
+        return frame.drop(columns=name)
     if way == 1:
-        return held.rename(columns={name: rng.choice(["x", "", str(held.columns[0])])})
+        return frame.rename(columns={name: rng.choice(["x", "", str(frame.columns[0])])})
     if way == 2:
-        return held.iloc[: rng.randrange(len(held) + 1)]
+        return frame.iloc[: rng.randrange(len(frame) + 1)]
     if way == 3:
-        return pd.concat([held, held])
+        return pd.concat([frame, frame])
     if way == 4:
-        return held.sample(frac=1, random_state=rng.randrange(99))
+        return frame.sample(frac=1, random_state=rng.randrange(99))
     if way == 5:
-        return held[[*reversed(list(held.columns))]]
+        return frame[[*reversed(list(frame.columns))]]
     if way == 6:
-        return held.assign(**{name: held[name].astype(str)})
+        return frame.assign(**{name: frame[name].astype(str)})
     if way == 7:
-        return held.assign(**{name: held[name].iloc[0] if len(held) else 0})
+        return frame.assign(**{name: frame[name].iloc[0] if len(frame) else 0})
     if way == 8:
-        values = held[name].astype(object).to_numpy(copy=True)
+        values = frame[name].astype(object).to_numpy(copy=True)
         if len(values):
             values[rng.randrange(len(values))] = rng.choice([None, "x", -1, 2**40, math.nan])
-        return held.assign(**{name: values})
+        return frame.assign(**{name: values})
     if way == 9:
-        return held.assign(**{name: [[0]] * len(held)})
-    return held.assign(**{name: rng.choice(SIZES)})
+        return frame.assign(**{name: [[0]] * len(frame)})
+    return frame.assign(**{name: rng.choice(SIZES)})
 
 
 def _csv(file: Path, rng: random.Random) -> None:
     text = file.read_text()
     if rng.random() < 0.2:  # lines of other lengths
         lines = text.splitlines()
-        at = rng.randrange(len(lines))
-        lines[at] = rng.choice([lines[at] + ",1", lines[at].rpartition(",")[0], "", lines[0]])
+        row = rng.randrange(len(lines))
+        lines[row] = rng.choice([lines[row] + ",1", lines[row].rpartition(",")[0], "", lines[0]])
         file.write_text("\n".join(lines))
         return
     table(pd.read_csv(file), rng).to_csv(file, index=False)
@@ -187,26 +195,26 @@ def _parquet(file: Path, rng: random.Random) -> None:
 def tensors(state: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """Tensors of which one has another shape, type, name or content."""
     name, state = rng.choice(list(state)), dict(state)
-    held = np.asarray(state[name])
+    array = np.asarray(state[name])
     way = rng.randrange(9)
     if way == 0:
         state.pop(name)
     elif way == 1:
         state[rng.choice([name + "x", f"layer.999999999.{name}", ""])] = state.pop(name)
     elif way == 2:
-        state[name] = held.reshape(-1)
+        state[name] = array.reshape(-1)
     elif way == 3:
-        state[name] = held[..., None]
+        state[name] = array[..., None]
     elif way == 4:
-        state[name] = np.concatenate([held.reshape(-1), held.reshape(-1)])
+        state[name] = np.concatenate([array.reshape(-1), array.reshape(-1)])
     elif way == 5:
-        state[name] = held.reshape(-1)[:0]
+        state[name] = array.reshape(-1)[:0]
     elif way == 6:
-        state[name] = held.astype(rng.choice(["int64", "bool", "float64", "float16"]))
-    elif way == 7 and held.size and held.dtype.kind == "f":
-        state[name] = np.where(np.arange(held.size).reshape(held.shape) == 0, np.nan, held)
+        state[name] = array.astype(rng.choice(["int64", "bool", "float64", "float16"]))
+    elif way == 7 and array.size and array.dtype.kind == "f":
+        state[name] = np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array)
     else:
-        state[name] = np.zeros((*held.shape[::-1],), held.dtype)
+        state[name] = np.zeros((*array.shape[::-1],), array.dtype)
     return state
 
 
@@ -244,8 +252,8 @@ def _numpy(file: Path, rng: random.Random) -> None:
     if file.suffix == ".npz":
         np.savez(file, **tensors(dict(np.load(file)), rng))
     else:
-        held = tensors({"x": np.load(file)}, rng)
-        np.save(file, next(iter(held.values()), np.zeros(0)))
+        states = tensors({"x": np.load(file)}, rng)
+        np.save(file, next(iter(states.values()), np.zeros(0)))
 
 
 def _cut(file: Path, rng: random.Random) -> None:
@@ -267,8 +275,8 @@ def _remove(file: Path, rng: random.Random) -> None:
 
 
 def _exchange(file: Path, rng: random.Random) -> None:
-    others = sorted(each for each in file.parent.rglob("*") if each.is_file() and each != file)
-    shutil.copy(rng.choice(others), file) if others else file.unlink()
+    candidates = sorted(path for path in file.parent.rglob("*") if path.is_file() and path != file)
+    shutil.copy(rng.choice(candidates), file) if candidates else file.unlink()
 
 
 def _become_folder(file: Path, rng: random.Random) -> None:

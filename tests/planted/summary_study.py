@@ -62,8 +62,8 @@ def plant_roles(
     columns: dict[str, list[str]] = {}
     along = []
 
-    def cells(share: float, of: int = 20) -> list[str]:
-        return [f"{hit}/{of}" for hit in rng.binomial(of, share, n)]
+    def cells(share: float, n_trials: int = 20) -> list[str]:
+        return [f"{hit}/{n_trials}" for hit in rng.binomial(n_trials, share, n)]
 
     for seed, variant in product(seeds, variants):
         kinds = (

@@ -5,11 +5,15 @@ from typing import Any
 
 WORDS = ["the", "cat", "sees", "a", "dog", "and", "runs", "fast"]
 LETTERS = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,'%"]
-PIECES = [*((f"▁{word}", -2.0) for word in WORDS), ("▁", -3.0), *((each, -5.0) for each in LETTERS)]
+SUBWORDS = [
+    *((f"▁{word}", -2.0) for word in WORDS),
+    ("▁", -3.0),
+    *((letter, -5.0) for letter in LETTERS),
+]
 
 
 def _unigram(*special: str) -> list[tuple[str, float]]:
-    return [*((each, 0.0) for each in special), *PIECES]
+    return [*((symbol, 0.0) for symbol in special), *SUBWORDS]
 
 
 def train_bytes(*texts: str, special: list[str] | None = None) -> tuple[dict[str, int], list[Any]]:
@@ -26,21 +30,21 @@ def train_bytes(*texts: str, special: list[str] | None = None) -> tuple[dict[str
     )  # fmt: skip
     bpe.train_from_iterator([*texts, " ".join(WORDS)] * 3, trainer)
     model = json.loads(bpe.to_str())["model"]
-    return model["vocab"], [tuple(each) for each in model["merges"]]
+    return model["vocab"], [tuple(merge) for merge in model["merges"]]
 
 
-def _template(**named: str) -> Any:
+def _template(**special: str) -> Any:
     """Words in a template of symbols that the settings do not name, as some tokenizer.json have it."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    symbols = {each: i for i, each in enumerate(["[unk]", "[A]", "[B]", *WORDS])}
+    symbols = {symbol: i for i, symbol in enumerate(["[unk]", "[A]", "[B]", *WORDS])}
     words = Tokenizer(models.WordLevel(symbols, unk_token="[unk]"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     words.post_processor = processors.TemplateProcessing(
         single="[A] [B] $A [B]", pair="[A] $A [B] $B [B]", special_tokens=[("[A]", 1), ("[B]", 2)]
     )
-    return PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[unk]", **named)
+    return PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[unk]", **special)
 
 
 def _bytes(name: str, **options: Any) -> Any:
@@ -69,7 +73,7 @@ def _bert() -> Any:
         *(f"##{x}" for x in LETTERS),
         *LETTERS,
     ]
-    return BertTokenizer(vocab={each: i for i, each in enumerate(symbols)})
+    return BertTokenizer(vocab={symbol: i for i, symbol in enumerate(symbols)})
 
 
 def _llama(**options: Any) -> Any:

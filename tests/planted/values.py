@@ -30,8 +30,8 @@ def plant_values(
         rows[f"encoder.{layer}.self.input"] = z
         rows[f"encoder.{layer}.hidden"] = z @ np.linalg.qr(rng.normal(size=(D_MODEL, D_MODEL)))[0]
         for site in ("value", "filler", "role"):
-            made = z @ rng.normal(size=(D_MODEL, HEADS * WIDTH))
-            rows[f"encoder.{layer}.self.{site}"] = made.reshape(count, HEADS, WIDTH)
+            projected = z @ rng.normal(size=(D_MODEL, HEADS * WIDTH))
+            rows[f"encoder.{layer}.self.{site}"] = projected.reshape(count, HEADS, WIDTH)
     index = np.arange(count)
     sample = index // LENGTH  # no two are the same text
     table = pd.DataFrame({"side": "source", "sample": sample, "token": sample.astype(str)})
