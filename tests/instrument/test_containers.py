@@ -14,8 +14,8 @@ VECTORS = np.ones((3, 4), np.float32)
 
 def _beside(file):
     """The vectors in another file, which lies beside."""
-    with h5py.File(file.parent / "beside.h5", "w") as other:
-        other["features"] = VECTORS
+    with h5py.File(file.parent / "beside.h5", "w") as linked:
+        linked["features"] = VECTORS
     return "beside.h5"
 
 
@@ -57,8 +57,8 @@ def sound(tmp_path_factory):
 def _exchange(reader):
     """What is said of the places of two tensors of different sizes."""
     places = {tensor.name: tensor.field.parts[-1] for tensor in reader.tensors}
-    one, two = places["token_embd.weight"], places["output_norm.weight"]
-    one[:], two[:] = two.copy(), one.copy()
+    embedding, norm = places["token_embd.weight"], places["output_norm.weight"]
+    embedding[:], norm[:] = norm.copy(), embedding.copy()
 
 
 def _retype(reader):
@@ -98,9 +98,9 @@ def test_a_gguf_file_that_contradicts_itself_is_refused(kind, sound, tmp_path):
 
     file = tmp_path / "tiny.gguf"
     file.write_bytes(sound)
-    change, said = CONTRADICTIONS[kind]
+    change, message = CONTRADICTIONS[kind]
     reader = GGUFReader(file, "r+")
     change(reader)
     reader.data.flush()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         tp.load_model(f"hf:{file}")

@@ -112,52 +112,52 @@ def as_pickle(change):
     return write
 
 
-def shards(change=lambda parts, places: None, beside=False):
+def shards(change=lambda files, places: None, keeps_whole=False):
     """Weights in two files and an index."""
 
     def write(folder):
         state = safetensors.torch.load_file(folder / WEIGHTS)
         names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
-        parts = {name: dict([*state.items()][number::2]) for number, name in enumerate(names)}
-        places = {key: name for name, part in parts.items() for key in part}
-        change(parts, places)
-        for name, part in parts.items():
-            safetensors.torch.save_file(part, folder / name, metadata={"format": "pt"})
+        files = {name: dict([*state.items()][number::2]) for number, name in enumerate(names)}
+        places = {key: name for name, tensors in files.items() for key in tensors}
+        change(files, places)
+        for name, tensors in files.items():
+            safetensors.torch.save_file(tensors, folder / name, metadata={"format": "pt"})
         (folder / f"{WEIGHTS}.index.json").write_text(
             json.dumps({"metadata": {}, "weight_map": places})
         )
-        if not beside:
+        if not keeps_whole:
             (folder / WEIGHTS).unlink()
 
     return write
 
 
-def twice(parts, places):
-    first, second = parts.values()
-    name = next(iter(first))
-    second[name] = first[name] + 1
+def twice(files, places):
+    tensors, copy = files.values()
+    name = next(iter(tensors))
+    copy[name] = tensors[name] + 1
 
 
-def moved(parts, places):
-    (_, second), name = parts, next(iter(places))
+def moved(files, places):
+    (_, second), name = files, next(iter(places))
     places[name] = second
 
 
-def outside(parts, places):
+def outside(files, places):
     places[next(iter(places))] = "../outside.safetensors"
 
 
-def absent(parts, places):
+def absent(files, places):
     places[next(iter(places))] = "model-00003-of-00002.safetensors"
 
 
 def empty(state):
     """The end of a file that a download never wrote."""
-    total, seen = sum(each.numel() for each in state.values()), 0
-    for each in state.values():
-        seen += each.numel()
-        if seen > 0.6 * total:
-            each.zero_()
+    total, n_before = sum(tensor.numel() for tensor in state.values()), 0
+    for tensor in state.values():
+        n_before += tensor.numel()
+        if n_before > 0.6 * total:
+            tensor.zero_()
 
 
 def of_type(dtype):
@@ -196,7 +196,7 @@ DAMAGE = {
     "an index of other places": (shards(moved), "says that .* is in model-00002.*, it is in model-00001"),
     "an index out of the folder": (shards(outside), "names '../outside.safetensors', no file of this folder"),
     "an index of no file": (shards(absent), "names 'model-00003-of-00002.safetensors', no file of this"),
-    "a file beside an index": (shards(beside=True), "names other files: remove what is left over"),
+    "a file beside an index": (shards(keeps_whole=True), "names other files: remove what is left over"),
     "an index of nothing": (filled(f"{WEIGHTS}.index.json", b'{"weight_map": []}'), "has no weight_map"),
     "a pipe for weights": (lambda f: ((f / WEIGHTS).unlink(), os.mkfifo(f / WEIGHTS)), "is no file, but a pipe"),
     "a vocabulary that lacks a line": (lines_of_words, "a line is missing, get it again"),
@@ -241,9 +241,9 @@ DAMAGE = {
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_is_one_line(folder, capfd, kind):
-    damage, said = DAMAGE[kind]
+    damage, message = DAMAGE[kind]
     damage(folder)
-    with pytest.raises(InputError, match=said) as error:
+    with pytest.raises(InputError, match=message) as error:
         load_model(f"hf:{folder}")
     assert "\n" not in str(error.value)
     assert capfd.readouterr() == ("", "")
@@ -269,52 +269,52 @@ def test_a_folder_that_contradicts_itself_is_refused_or_told(family, tmp_path):
 
 def test_weights_in_shards_are_read(sound, folder):
     shards()(folder)
-    both = [load_model(f"hf:{each}").state_dict() for each in (sound, folder)]
-    assert all(torch.equal(tensor, both[1][name]) for name, tensor in both[0].items())
+    states = [load_model(f"hf:{path}").state_dict() for path in (sound, folder)]
+    assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
 
 
 def test_ties_that_the_weights_contradict_are_refused(tmp_path):
-    made = save_foreign("llama", tmp_path / "llama", "causal")
-    setting(tie_word_embeddings=True)(made)
+    model_folder = save_foreign("llama", tmp_path / "llama", "causal")
+    setting(tie_word_embeddings=True)(model_folder)
     with pytest.raises(
         InputError, match=r"different tensors, lm_head.weight and .*, which config.json ties"
     ):
-        load_model(f"hf:{made}")
+        load_model(f"hf:{model_folder}")
     weights(
         lambda state: state.update({"lm_head.weight": state["model.embed_tokens.weight"].clone()})
-    )(made)
-    assert load_model(f"hf:{made}").head == "causal"
+    )(model_folder)
+    assert load_model(f"hf:{model_folder}").head == "causal"
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_half_of_the_merges_is_refused(tmp_path, kind):
-    made = save_foreign(kind, tmp_path / kind, "causal")
-    load_model(f"hf:{made}")
+    model_folder = save_foreign(kind, tmp_path / kind, "causal")
+    load_model(f"hf:{model_folder}")
     tokens(
         lambda c: c["model"].update(merges=c["model"]["merges"][: len(c["model"]["merges"]) // 2])
-    )(made)
+    )(model_folder)
     with pytest.raises(InputError, match=r"tokenizer.json: its \d+ merges do not make"):
-        load_model(f"hf:{made}")
+        load_model(f"hf:{model_folder}")
 
 
 def test_merges_that_are_left_out_at_random_are_refused(tmp_path):
-    made = save_foreign("gpt2", tmp_path / "gpt2", "causal")
-    tokens(lambda content: content["model"].update(dropout=0.1))(made)
+    model_folder = save_foreign("gpt2", tmp_path / "gpt2", "causal")
+    tokens(lambda content: content["model"].update(dropout=0.1))(model_folder)
     with pytest.raises(InputError, match=r"leaves out merges at random \(dropout 0.1\)"):
-        load_model(f"hf:{made}")
+        load_model(f"hf:{model_folder}")
 
 
 def test_distances_that_fit_no_bucket_are_refused(tmp_path):
-    made = save_foreign("t5", tmp_path / "t5")
-    setting(relative_attention_max_distance=8)(made)
+    model_folder = save_foreign("t5", tmp_path / "t5")
+    setting(relative_attention_max_distance=8)(model_folder)
     with pytest.raises(InputError, match="max_distance 8 for 32 buckets: it must be more than 16"):
-        load_model(f"hf:{made}")
+        load_model(f"hf:{model_folder}")
 
 
 def test_a_token_that_the_embedding_lacks_is_refused_where_it_is_read(folder, make_data, tmp_path):
-    known = load_model(f"hf:{folder}").vocabulary
-    piece = known.symbols[known.encode("dog")[0]]
-    tokens(lambda content: content["model"]["vocab"].update({piece: 10**6}))(folder)
+    vocabulary = load_model(f"hf:{folder}").vocabulary
+    symbol = vocabulary.symbols[vocabulary.encode("dog")[0]]
+    tokens(lambda content: content["model"]["vocab"].update({symbol: 10**6}))(folder)
     model = load_model(f"hf:{folder}")
     with pytest.raises(InputError, match=r"has the id 1000000, the model's embedding has \d+ rows"):
         tp.extract(model, make_data([("the dog", "")]), None, tmp_path / "store")
@@ -322,10 +322,14 @@ def test_a_token_that_the_embedding_lacks_is_refused_where_it_is_read(folder, ma
 
 def test_a_text_that_the_tokenizer_cannot_read_is_one_line(folder):
     tokens(lambda content: content["model"].update(unk_token="<none>"))(folder)
-    known = load_model(f"hf:{folder}").vocabulary
-    for read in (known.encode, known.offsets, lambda text: known.encode_all([text])):
+    vocabulary = load_model(f"hf:{folder}").vocabulary
+    for encode in (
+        vocabulary.encode,
+        vocabulary.offsets,
+        lambda text: vocabulary.encode_all([text]),
+    ):
         with pytest.raises(InputError, match="the tokenizer cannot read this text"):
-            read("犬")
+            encode("犬")
 
 
 def test_what_is_left_over_or_new_is_noted(sound, folder, tmp_path, make_data, capfd):
@@ -344,26 +348,26 @@ def test_what_is_left_over_or_new_is_noted(sound, folder, tmp_path, make_data, c
 
 
 def test_a_frame_beyond_the_embedding_is_refused(tmp_path):
-    made = save_foreign("llama", tmp_path / "llama", "causal")
-    tokens(lambda c: c["post_processor"]["special_tokens"]["<s>"].update(ids=[10**6]))(made)
+    model_folder = save_foreign("llama", tmp_path / "llama", "causal")
+    tokens(lambda c: c["post_processor"]["special_tokens"]["<s>"].update(ids=[10**6]))(model_folder)
     with pytest.raises(InputError, match="framing symbol has the id 1000000"):
-        load_model(f"hf:{made}")
+        load_model(f"hf:{model_folder}")
 
 
 def test_a_tokenizer_that_knows_few_of_the_models_symbols_is_noted(folder):
     rows = load_model(f"hf:{folder}").config.vocab_size
-    tokens(lambda c: [c["model"]["vocab"].pop(each) for each in list(c["model"]["vocab"])[12:]])(
-        folder
-    )
+    tokens(
+        lambda c: [c["model"]["vocab"].pop(symbol) for symbol in list(c["model"]["vocab"])[12:]]
+    )(folder)
     notes = load_model(f"hf:{folder}").notes
     assert notes["symbols"] == f"the tokenizer knows 12 of the model's {rows}: is it this model's?"
 
 
 def test_states_that_are_no_numbers_are_refused_with_site_and_sample(sound, tmp_path, make_data):
     model = load_model(f"hf:{sound}")
-    (piece, *_) = model.vocabulary.encode("dog")
+    (symbol_id, *_) = model.vocabulary.encode("dog")
     with torch.no_grad():
-        model.module.get_input_embeddings().weight[piece] = torch.nan
+        model.module.get_input_embeddings().weight[symbol_id] = torch.nan
     data = make_data([("the cats see", ""), ("the dog sees", "")])
     with pytest.raises(InputError, match=r"encoder\.embedding has no finite numbers in sample 1"):
         tp.extract(model, data, "*.embedding", tmp_path / "store", control=False)
@@ -376,9 +380,12 @@ def test_a_text_of_unknown_tokens_is_said_and_kept(sound, tmp_path, make_data, c
     model = load_model(f"hf:{sound}")
     data = make_data([("犬 が 好き the dog", ""), ("the cats see", "")])
     store = tp.extract(model, data, "*.hidden", tmp_path / "store", control=False)
-    told = store.manifest["unknown_tokens"]
-    assert 0.1 < told["share"] < 0.5
-    assert f"{told['share']:.1%} of the tokens are unknown to hf:bert" in capfd.readouterr().err
-    known = make_data([("the cats see", "")])
-    store = tp.extract(model, known, "*.hidden", tmp_path / "known", control=False)
+    unknown_tokens = store.manifest["unknown_tokens"]
+    assert 0.1 < unknown_tokens["share"] < 0.5
+    assert (
+        f"{unknown_tokens['share']:.1%} of the tokens are unknown to hf:bert"
+        in capfd.readouterr().err
+    )
+    known_words = make_data([("the cats see", "")])
+    store = tp.extract(model, known_words, "*.hidden", tmp_path / "known", control=False)
     assert "unknown_tokens" not in store.manifest

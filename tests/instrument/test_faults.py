@@ -30,10 +30,10 @@ def test_a_fault_is_a_result_or_one_line(
     command, fault, planted, tmp_path, monkeypatch, capsys, record_property
 ):
     shutil.copytree(planted(fault), tmp_path / "store")
-    code, said = run(command, fault, tmp_path, lambda words: call_main(words, monkeypatch, capsys))
-    told = re.sub(r"\S*/", "", said[0]) if said else ""
-    record_property("told", f"{command}|{fault}|{code}|{told}")
-    assert (code, len(said)) in {(0, 0), (2, 1), *STOPPED.get(fault, [])}, (command, fault, said)
+    code, lines = run(command, fault, tmp_path, lambda words: call_main(words, monkeypatch, capsys))
+    summary = re.sub(r"\S*/", "", lines[0]) if lines else ""
+    record_property("told", f"{command}|{fault}|{code}|{summary}")
+    assert (code, len(lines)) in {(0, 0), (2, 1), *STOPPED.get(fault, [])}, (command, fault, lines)
     assert not list(tmp_path.rglob("*.partial.*"))
     assert (tmp_path / "out.npz").exists() == (tmp_path / "out.parquet").exists()
     assert not find_unexplained_in(tmp_path / "out")

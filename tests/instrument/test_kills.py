@@ -102,9 +102,9 @@ PAPER = {  # two quick commands and what is drawn of them
 }
 CLOCKED = ("seconds",)  # columns that the clock writes
 CLOCKS = {"state.pt", "tensorboard"}  # what is only to go on with, and begins anew
-MOST = 9  # kills of a command in a run of `make soak`
+MAX_TIMES = 9  # kills of a command in a run of `make soak`
 PAUSE, PATIENCE = 0.2, 600  # between two tries while a killed command's child writes; tries
-WRITTEN = "is being written by another process"
+IS_BEING_WRITTEN = "is being written by another process"
 
 
 class Places(NamedTuple):
@@ -215,72 +215,81 @@ class Killed(NamedTuple):
     resumes: bool = True  # else a command that was killed is begun anew
 
 
-def _asked(at: Places, split: str = "interpolate") -> list[Any]:
-    return ["--data", f"{at.questions}:arithmetic__mixed", "--split", split]
+def _asked(places: Places, split: str = "interpolate") -> list[Any]:
+    return ["--data", f"{places.questions}:arithmetic__mixed", "--split", split]
 
 
-def _extracting(at: Places) -> list[Any]:
-    return ["extract", "--ckpt", at.checkpoint, *_asked(at, "train-easy")]
+def _extracting(places: Places) -> list[Any]:
+    return ["extract", "--ckpt", places.checkpoint, *_asked(places, "train-easy")]
 
 
-def _many(at: Places) -> list[Any]:
+def _many(places: Places) -> list[Any]:
     """Questions enough for two processes."""
     data = ["--data", "mathematics:arithmetic__mixed", "--split", "small", "-n", "1100"]
-    return ["extract", "--ckpt", at.checkpoint, *data, "--attention-samples", "4"]
+    return ["extract", "--ckpt", places.checkpoint, *data, "--attention-samples", "4"]
 
 
 COMMANDS = {
     "extract": Killed(_extracting),
     "extract by two processes": Killed(_many, processes=2, ranks=True),
-    "train": Killed(lambda at: ["train", _written(at, "r.toml", f'name = "t"\n{TRAINING}')]),
-    "train PLAN": Killed(lambda at: ["train", _written(at, "p.toml", PLAN)]),
-    "train PLAN by two processes": Killed(
-        lambda at: ["train", _written(at, "p.toml", PLAN)], processes=2
+    "train": Killed(
+        lambda places: ["train", _written(places, "r.toml", f'name = "t"\n{TRAINING}')]
     ),
-    "name": Killed(lambda at: ["name", _store(at), "--site", LAST, "--k", 3]),
-    "probe": Killed(lambda at: ["probe", "pos", _labelled(at)]),
+    "train PLAN": Killed(lambda places: ["train", _written(places, "p.toml", PLAN)]),
+    "train PLAN by two processes": Killed(
+        lambda places: ["train", _written(places, "p.toml", PLAN)], processes=2
+    ),
+    "name": Killed(lambda places: ["name", _store(places), "--site", LAST, "--k", 3]),
+    "probe": Killed(lambda places: ["probe", "pos", _labelled(places)]),
     "intervene": Killed(
-        lambda at: ["intervene", _written(at, "s.toml", SWEEP), "--ckpt", at.checkpoint]
+        lambda places: ["intervene", _written(places, "s.toml", SWEEP), "--ckpt", places.checkpoint]
     ),
     "features": Killed(
-        lambda at: ["features", *_photographs(at)[:1], "OUT", *_photographs(at)[1:]], "", ".parquet"
+        lambda places: ["features", *_photographs(places)[:1], "OUT", *_photographs(places)[1:]],
+        "",
+        ".parquet",
     ),
-    "import": Killed(lambda at: ["import", _numbers(at, 20000), "OUT", "--format", "tpdn"], ""),
+    "import": Killed(
+        lambda places: ["import", _numbers(places, 20000), "OUT", "--format", "tpdn"], ""
+    ),
     "decompose": Killed(
-        lambda at: ["decompose", _imported(at), "--site", "encoding", "--roles", "left"]
+        lambda places: ["decompose", _imported(places), "--site", "encoding", "--roles", "left"]
     ),
-    "examine": Killed(lambda at: ["examine", *_foreign(at), "--layers", 1]),
-    "cluster": Killed(lambda at: ["cluster", _store(at), "--site", LAST, "--k", 3], resumes=False),
-    "export": Killed(lambda at: ["export", _store(at), "OUT"], "", ".npz", resumes=False),
-    "paper": Killed(lambda at: ["paper", "schlag"]),
-    "roles": Killed(lambda at: ["roles", _bound(at), "--site", STATE]),
-    "reconstruct": Killed(lambda at: ["reconstruct", _valued(at)], resumes=False),
+    "examine": Killed(lambda places: ["examine", *_foreign(places), "--layers", 1]),
+    "cluster": Killed(
+        lambda places: ["cluster", _store(places), "--site", LAST, "--k", 3], resumes=False
+    ),
+    "export": Killed(lambda places: ["export", _store(places), "OUT"], "", ".npz", resumes=False),
+    "paper": Killed(lambda places: ["paper", "schlag"]),
+    "roles": Killed(lambda places: ["roles", _bound(places), "--site", STATE]),
+    "reconstruct": Killed(lambda places: ["reconstruct", _valued(places)], resumes=False),
     "eval": Killed(
-        lambda at: ["eval", "--ckpt", at.checkpoint, *_asked(at), "-n", 20], resumes=False
+        lambda places: ["eval", "--ckpt", places.checkpoint, *_asked(places), "-n", 20],
+        resumes=False,
     ),
-    "convert": Killed(lambda at: ["convert", *_published(at)], "", resumes=False),
+    "convert": Killed(lambda places: ["convert", *_published(places)], "", resumes=False),
     "trajectory": Killed(
-        lambda at: [
+        lambda places: [
             "trajectory",
-            _trained(at),
+            _trained(places),
             "--ask",
             "reconstruct --layer 0",
-            *_asked(at),
+            *_asked(places),
             "-n",
             24,
         ]
     ),
-    "report": Killed(lambda at: ["report", _store(at)], ending=".html", resumes=False),
+    "report": Killed(lambda places: ["report", _store(places)], ending=".html", resumes=False),
     "figure": Killed(
-        lambda at: ["figure", "roles", "--store", _store(at)], ending=".png", resumes=False
+        lambda places: ["figure", "roles", "--store", _store(places)], ending=".png", resumes=False
     ),
 }
 
 
 def _run(words: list[str], log: str, rank: int | None) -> None:
     """In a process of its own."""
-    with open(log, "w") as said:
-        os.dup2(said.fileno(), 2)
+    with open(log, "w") as log_stream:
+        os.dup2(log_stream.fileno(), 2)
     sys.argv = ["tprprobe", *words]
     if rank is not None:
         os.environ |= {"SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0"}
@@ -298,8 +307,8 @@ def _begin(command: Killed, words: list[str], log: Path) -> list[Any]:
     processes = []
     for number in range(command.processes):
         rank = number if command.ranks else None
-        given = (words, f"{log}{number}", rank)
-        processes.append(SERVER.Process(target=_run, args=given))
+        arguments = (words, f"{log}{number}", rank)
+        processes.append(SERVER.Process(target=_run, args=arguments))
         processes[-1].start()
     return processes
 
@@ -307,9 +316,9 @@ def _begin(command: Killed, words: list[str], log: Path) -> list[Any]:
 def _wait(processes: list[Any], seconds: float) -> bool:
     """True if all have ended before so many seconds."""
     end = time.monotonic() + seconds
-    for each in processes:
-        each.join(max(0.0, end - time.monotonic()))
-    return not any(each.is_alive() for each in processes)
+    for process in processes:
+        process.join(max(0.0, end - time.monotonic()))
+    return not any(process.is_alive() for process in processes)
 
 
 def _complete(command: Killed, words: list[str], log: Path) -> float:
@@ -317,21 +326,21 @@ def _complete(command: Killed, words: list[str], log: Path) -> float:
     for _ in range(PATIENCE):
         begun = time.monotonic()
         processes = _begin(command, words, log)
-        for each in processes:
-            each.join()
-        said = [Path(f"{log}{number}").read_text() for number in range(len(processes))]
-        if not any(each.exitcode for each in processes):
+        for process in processes:
+            process.join()
+        logs = [Path(f"{log}{number}").read_text() for number in range(len(processes))]
+        if not any(process.exitcode for process in processes):
             return time.monotonic() - begun
-        assert WRITTEN in "".join(said), said
+        assert IS_BEING_WRITTEN in "".join(logs), logs
         time.sleep(PAUSE)
     raise AssertionError("it was written for ever")
 
 
 def _contents(place: Path) -> dict[str, Any]:
-    files = [place] if place.is_file() else [each for each in place.rglob("*") if each.is_file()]
-    names = {each: str(each.relative_to(place)) for each in files}
-    kept = {each: name for each, name in names.items() if not CLOCKS & {*Path(name).parts}}
-    return {name: _content(each, place) for each, name in kept.items()}
+    files = [place] if place.is_file() else [path for path in place.rglob("*") if path.is_file()]
+    names = {path: str(path.relative_to(place)) for path in files}
+    compared = {path: name for path, name in names.items() if not CLOCKS & {*Path(name).parts}}
+    return {name: _content(path, place) for path, name in compared.items()}
 
 
 def _content(path: Path, place: Path) -> Any:
@@ -349,47 +358,52 @@ def _content(path: Path, place: Path) -> Any:
 
 
 def _leftovers(folder: Path) -> list[str]:
-    return [each.name for each in folder.rglob(".*") if each.name.endswith((".lock", ".parts"))]
+    return [path.name for path in folder.rglob(".*") if path.name.endswith((".lock", ".parts"))]
 
 
 def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> int:
     """How often a command and its resumed runs were killed, which then ended in the same files."""
     command = COMMANDS[name]
     folder.mkdir()
-    whole, killed = (folder / f"{each}{command.ending}" for each in ("whole", "killed"))
-    given = [str(word) for word in command.words(places)]
+    undisturbed, killed = (folder / f"{stem}{command.ending}" for stem in ("whole", "killed"))
+    command_words = [str(word) for word in command.words(places)]
 
     def words(out: Path, resume: bool) -> list[str]:
-        placed = [str(out) if word == "OUT" else word for word in given]
-        placed += [command.out, str(out)] if command.out else []
-        return [*placed, *(["--resume"] if resume and command.resumes else [])]
+        full_words = [str(out) if word == "OUT" else word for word in command_words]
+        full_words += [command.out, str(out)] if command.out else []
+        return [*full_words, *(["--resume"] if resume and command.resumes else [])]
 
-    took = _complete(Killed(command.words), words(whole, False), folder / "log")
+    took = _complete(Killed(command.words), words(undisturbed, False), folder / "log")
     shared = command.processes > 1 and not command.ranks  # by processes that are told to go on
-    expected, rng, left, begun = _contents(whole), random.Random(f"{name} {seed}"), times, shared
-    while left:
+    expected, rng, remaining, begun = (
+        _contents(undisturbed),
+        random.Random(f"{name} {seed}"),
+        times,
+        shared,
+    )
+    while remaining:
         if not command.resumes and killed.exists():  # it was finished before it was killed
-            assert _contents(killed) == expected, (name, seed, left)
+            assert _contents(killed) == expected, (name, seed, remaining)
             _remove(killed)
         processes = _begin(command, words(killed, begun), folder / "log")
         if _wait(processes, rng.uniform(0.02, took)):
-            said = "".join((folder / f"log{i}").read_text() for i in range(len(processes)))
-            if any(each.exitcode for each in processes):
-                assert WRITTEN in said, said
+            log_text = "".join((folder / f"log{i}").read_text() for i in range(len(processes)))
+            if any(process.exitcode for process in processes):
+                assert IS_BEING_WRITTEN in log_text, log_text
                 time.sleep(PAUSE)
                 continue
-            assert _contents(killed) == expected, (name, seed, left)
+            assert _contents(killed) == expected, (name, seed, remaining)
             _remove(killed)
             begun = shared
             continue
-        some = [each for each in processes if each.is_alive()]
-        for each in some if rng.random() < 0.5 else some[:1]:
-            os.kill(each.pid or 0, signal.SIGKILL)
-            left -= 1
-        for each in processes:  # under a starter, the others of a group are ended too
-            if command.ranks and each.is_alive():
-                os.kill(each.pid or 0, signal.SIGKILL)
-            each.join()
+        alive_processes = [process for process in processes if process.is_alive()]
+        for process in alive_processes if rng.random() < 0.5 else alive_processes[:1]:
+            os.kill(process.pid or 0, signal.SIGKILL)
+            remaining -= 1
+        for process in processes:  # under a starter, the others of a group are ended too
+            if command.ranks and process.is_alive():
+                os.kill(process.pid or 0, signal.SIGKILL)
+            process.join()
         begun = shared or _is_begun(killed, command)
     if command.resumes or not killed.exists():
         _complete(command, words(killed, begun), folder / "log")
@@ -399,8 +413,8 @@ def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> 
 
 
 def _is_begun(out: Path, command: Killed) -> bool:
-    parts = out.with_name(f".{out.name}.parts")  # of an extraction by several processes
-    return out.exists() or parts.exists() or Path(f"{out}.parts").exists()
+    parts_folder = out.with_name(f".{out.name}.parts")  # of an extraction by several processes
+    return out.exists() or parts_folder.exists() or Path(f"{out}.parts").exists()
 
 
 def _remove(place: Path) -> None:
@@ -420,7 +434,7 @@ def test_killed_commands_go_on_to_the_same_results(name, places, tmp_path):
 @pytest.mark.soak
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_killed_many_times_go_on_to_the_same_results(name, places, tmp_path, capsys):
-    for tries in soaked.ahead("kills", name, MOST, MOST):
+    for tries in soaked.ahead("kills", name, MAX_TIMES, MAX_TIMES):
         killed = _kill(name, len(tries), tries.start, places, tmp_path / str(tries.start))
         soaked.add("kills", name, soaked.Tried(killed))
     with capsys.disabled():
@@ -445,26 +459,26 @@ def test_of_two_commands_that_write_a_path_one_stays_whole(name, tmp_path, soaki
     stores = [plant(tmp_path / kind, 24, seed=seed).path for seed, kind in enumerate("ab")]
     pairs, seed = soaking(PAIRS)
 
-    def given(store: Path, out: Path) -> list[str]:
+    def fill_places(store: Path, out: Path) -> list[str]:
         return [str({"STORE": store, "OUT": out}.get(str(word), word)) for word in words]
 
     place = tmp_path / "place"  # for all that a command writes
-    command, alone, out = Killed(lambda _: words), [], place / f"out{ending}"
+    command, contents_of_one, out = Killed(lambda _: words), [], place / f"out{ending}"
     for store in stores:
-        _complete(command, given(store, out), tmp_path / "log")
-        alone.append(_contents(place))
+        _complete(command, fill_places(store, out), tmp_path / "log")
+        contents_of_one.append(_contents(place))
         shutil.rmtree(place)
-    assert alone[0] != alone[1]
+    assert contents_of_one[0] != contents_of_one[1]
     for tries in soaked.ahead("two writers", name, pairs, 1, seed):
         rng, processes = random.Random(f"{name} {seed} {tries.start}"), []
         for number, store in enumerate(stores):
             time.sleep(rng.choice([0, rng.uniform(0, 0.3)]))
-            processes += _begin(command, given(store, out), tmp_path / f"log{number}")
-        for each in processes:
-            each.join()
-        assert _contents(place) in alone
-        assert {each.exitcode for each in processes} <= {0, 2}
-        assert any(each.exitcode == 0 for each in processes)
-        lost = sum(each.exitcode == 2 for each in processes)
+            processes += _begin(command, fill_places(store, out), tmp_path / f"log{number}")
+        for process in processes:
+            process.join()
+        assert _contents(place) in contents_of_one
+        assert {process.exitcode for process in processes} <= {0, 2}
+        assert any(process.exitcode == 0 for process in processes)
+        lost = sum(process.exitcode == 2 for process in processes)
         soaked.add("two writers", name, soaked.Tried(1, lost), seed)
         shutil.rmtree(place)

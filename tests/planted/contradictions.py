@@ -213,18 +213,18 @@ CHANGES: dict[str, Change] = {
         TOKENIZER, lambda c: c["added_tokens"][-1].update(id=c["added_tokens"][0]["id"])
     ),
     "an index twice": _split(
-        lambda parts, index: parts[_last(parts)].update(next(iter(parts.values())))
+        lambda shards, index: shards[_last(shards)].update(next(iter(shards.values())))
     ),
     "an index that lacks tensors": _split(
-        lambda parts, index: [index["weight_map"].pop(name) for name in parts[_last(parts)]]
+        lambda shards, index: [index["weight_map"].pop(name) for name in shards[_last(shards)]]
     ),
     "an index of another place": _split(
-        lambda parts, index: index["weight_map"].update(
-            dict.fromkeys(index["weight_map"], next(iter(parts)))
+        lambda shards, index: index["weight_map"].update(
+            dict.fromkeys(index["weight_map"], next(iter(shards)))
         )
     ),
-    "a shard lost": _split(lambda parts, index: parts.pop(_last(parts))),
-    "a shard empty": _split(lambda parts, index: parts[_last(parts)].clear()),
+    "a shard lost": _split(lambda shards, index: shards.pop(_last(shards))),
+    "a shard empty": _split(lambda shards, index: shards[_last(shards)].clear()),
     "ties that differ": _untied,
 }  # fmt: skip
 

@@ -245,15 +245,15 @@ WAYS: dict[str, Way] = {
     "manifest: a site more": _object(
         MANIFEST, lambda m: m["sites"].update({"encoder.7.self.role": m["sites"][LAST]})
     ),
-    "control: another model's sites": lambda store, other: _object(
+    "control: another model's sites": lambda store, donor: _object(
         f"untrained/{MANIFEST}", lambda m: m["sites"].pop(ROLE)
-    )(store, other),
+    )(store, donor),
     "control: no table": _file(f"untrained/{TABLE}", Path.unlink),
-    "control: rows lost": lambda store, other: _table(lambda t: t.iloc[:-2])(
-        store / "untrained", other
+    "control: rows lost": lambda store, donor: _table(lambda t: t.iloc[:-2])(
+        store / "untrained", donor
     ),
-    "control: three rows more": lambda store, other: _metadata(lambda m: _longer(m, 3))["both"](
-        store / "untrained", other
+    "control: three rows more": lambda store, donor: _metadata(lambda m: _longer(m, 3))["both"](
+        store / "untrained", donor
     ),
     "control: the store's own table": lambda store, _: shutil.copy(
         store / TABLE, store / "untrained" / TABLE

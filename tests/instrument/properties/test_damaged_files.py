@@ -61,8 +61,8 @@ def _written(write):
     return make
 
 
-def _drawn(name, kind, *parts):
-    return lambda folder: catalogue.make(name, **{kind: [folder / part for part in parts or [""]]})
+def _drawn(name, kind, *paths):
+    return lambda folder: catalogue.make(name, **{kind: [folder / path for path in paths or [""]]})
 
 
 def _read_store(folder):
@@ -96,20 +96,20 @@ READERS = {  # what writes a folder, and what reads it
 @pytest.mark.filterwarnings("ignore")  # of libraries about what they read
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_is_a_result_or_one_line(name, tmp_path):
-    make, read = READERS[name]
-    found = damage_each(make(tmp_path), read, SEEDS, name)
-    assert not found.faults
-    assert found.refused
+    make, reader = READERS[name]
+    outcome = damage_each(make(tmp_path), reader, SEEDS, name)
+    assert not outcome.faults
+    assert outcome.refused
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", READERS)
 def test_a_thousand_damaged_files_are_a_result_or_one_line(name, tmp_path, capsys, soaking):
-    make, read = READERS[name]
-    said = soak("bytes", make(tmp_path), read, name, *soaking(1000))
+    make, reader = READERS[name]
+    report = soak("bytes", make(tmp_path), reader, name, *soaking(1000))
     with capsys.disabled():
-        print(said)
+        print(report)
 
 
 @pytest.mark.parametrize("head", ["0.5", "inf", "one"])

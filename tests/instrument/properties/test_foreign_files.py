@@ -80,7 +80,7 @@ def _copy(path: Path, name: str):
 
 
 def _lines(*records: Any) -> str:
-    return "\n".join(json.dumps(each) for each in records) + "\n"
+    return "\n".join(json.dumps(record) for record in records) + "\n"
 
 
 def _read(name: str, **options: Any):
@@ -128,8 +128,8 @@ def _parquet_features(path):
 
 def _features(name):
     def read(folder):
-        found = open_features(folder / name)
-        return found.width, [found.read(row) for row in range(found.vectors.shape[0])]
+        features = open_features(folder / name)
+        return features.width, [features.read(row) for row in range(features.vectors.shape[0])]
 
     return read
 
@@ -155,8 +155,10 @@ def _tokenizer(folder):
 
 def _encode(name):
     def read(folder):
-        found = load_subwords(folder / name)
-        return found.decode(found.encode("the coin of naïve cats")), found.offsets("a cat")
+        vocabulary = load_subwords(folder / name)
+        return vocabulary.decode(vocabulary.encode("the coin of naïve cats")), vocabulary.offsets(
+            "a cat"
+        )
 
     return read
 
@@ -181,8 +183,8 @@ def _archive(folder):
     folder.mkdir()
     file = publishedfiles.schlag_file(folder.parent / "c.pt")
     packed = publishedfiles.archive(folder / "a.tar.gz", file)
-    with tarfile.open(packed) as whole:
-        assert whole.getnames()
+    with tarfile.open(packed) as archive:
+        assert archive.getnames()
 
 
 def _published(folder):
@@ -199,9 +201,9 @@ def _pickle(zipped):
 
 def _converted(name, **options):
     def read(folder):
-        with TemporaryDirectory(dir=folder.parent) as made:
+        with TemporaryDirectory(dir=folder.parent) as scratch:
             convert(
-                folder / name, Path(made) / "out", **{"config": publishedfiles.HEADS, **options}
+                folder / name, Path(scratch) / "out", **{"config": publishedfiles.HEADS, **options}
             )
 
     return read
@@ -209,8 +211,8 @@ def _converted(name, **options):
 
 def _dump(name, **options):
     def read(folder):
-        with TemporaryDirectory(dir=folder.parent) as made:
-            store = tp.import_store(folder / name, Path(made) / "store", **options)
+        with TemporaryDirectory(dir=folder.parent) as scratch:
+            store = tp.import_store(folder / name, Path(scratch) / "store", **options)
             return [store.read(site) for site in store.sites], store.tokens
 
     return read
@@ -242,8 +244,8 @@ def _datasets(folder):
     import datasets
 
     rows = {"tokens": [["a", "b"], ["c"]], "layer": [VECTORS[:2].tolist(), VECTORS[2:3].tolist()]}
-    found = datasets.Dataset.from_dict({"token": rows["tokens"], "layer": rows["layer"]})
-    found.save_to_disk(str(folder / "saved"))
+    dataset = datasets.Dataset.from_dict({"token": rows["tokens"], "layer": rows["layer"]})
+    dataset.save_to_disk(str(folder / "saved"))
 
 
 def _neurox_hdf5(path):
@@ -369,29 +371,29 @@ FEWER = {"features hdf5": 200}  # each read by a process of its own first
 @pytest.mark.filterwarnings("ignore")  # of libraries about what they read
 @pytest.mark.parametrize("name", READERS)
 def test_a_hostile_file_is_a_result_or_one_line(name, tmp_path):
-    make, read = READERS[name]
+    make, reader = READERS[name]
     make(tmp_path / "given")
-    assert not damage_each(tmp_path / "given", read, ALWAYS, name).faults
+    assert not damage_each(tmp_path / "given", reader, ALWAYS, name).faults
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", READERS)
 def test_thousands_of_hostile_files_are_results_or_one_line(name, tmp_path, capsys, soaking):
-    make, read = READERS[name]
+    make, reader = READERS[name]
     make(tmp_path / "given")
-    most = soaking(FEWER.get(name, SOAK))
-    said = soak("bytes", tmp_path / "given", read, name, *most)
+    soak_size = soaking(FEWER.get(name, SOAK))
+    report = soak("bytes", tmp_path / "given", reader, name, *soak_size)
     with capsys.disabled():
-        print(said)
+        print(report)
 
 
 def test_an_error_is_one_line_that_does_nothing_to_a_terminal():
-    given = "a\n\x1b[2Jb\u202ec\ud800d" + "x" * 10**5
-    said = str(InputError(f"no file {given}"))
-    assert said.isprintable()
-    assert len(said) < 2100
-    assert said.startswith(r"no file a\n\x1b[2Jb\u202ec\ud800d")
+    name = "a\n\x1b[2Jb\u202ec\ud800d" + "x" * 10**5
+    message = str(InputError(f"no file {name}"))
+    assert message.isprintable()
+    assert len(message) < 2100
+    assert message.startswith(r"no file a\n\x1b[2Jb\u202ec\ud800d")
 
 
 @pytest.mark.parametrize("name", ["f.h5", "f.zarr"])
@@ -411,8 +413,9 @@ def test_features_that_claim_more_than_they_hold_are_refused(tmp_path, name):
 def test_texts_that_hdf5_never_ends_reading_are_refused(tmp_path, monkeypatch):
     _hdf5(tmp_path / "f.h5")
     content = (tmp_path / "f.h5").read_bytes()
-    at = content.index(b"GCOL") + 80  # in the heap of texts, whose objects then have other sizes
-    (tmp_path / "f.h5").write_bytes(content[:at] + b"{}" + content[at + 1 :])
+    # in the heap of texts, whose objects then have other sizes
+    offset = content.index(b"GCOL") + 80
+    (tmp_path / "f.h5").write_bytes(content[:offset] + b"{}" + content[offset + 1 :])
     monkeypatch.setattr(hdf5, "SECONDS", 2)
     with pytest.raises(InputError, match="the texts of image_id cannot be read"):
         open_features(tmp_path / "f.h5")

@@ -29,8 +29,8 @@ def _scale(linear: torch.nn.Linear, factors: torch.Tensor) -> None:
 
 def regauge(model, seed):
     """The same function with other vectors."""
-    other, rng = copy.deepcopy(model).double(), torch.Generator().manual_seed(seed)
-    for module in other.modules():
+    equivalent, rng = copy.deepcopy(model).double(), torch.Generator().manual_seed(seed)
+    for module in equivalent.modules():
         if not isinstance(module, TPAttention):
             continue
         width, heads = module.to_value.out_features, module.n_heads
@@ -47,10 +47,13 @@ def regauge(model, seed):
             mix = torch.randn(size, size, generator=rng, dtype=torch.float64)
             mix += 2 * torch.eye(size, dtype=torch.float64)
             rows = slice(head * size, (head + 1) * size)
-            for linear, by in ((module.to_query, mix), (module.to_key, torch.linalg.inv(mix).T)):
-                linear.weight.data[rows] = by @ linear.weight.data[rows]
-                linear.bias.data[rows] = by @ linear.bias.data[rows]
-    return other.float()
+            for linear, transform in (
+                (module.to_query, mix),
+                (module.to_key, torch.linalg.inv(mix).T),
+            ):
+                linear.weight.data[rows] = transform @ linear.weight.data[rows]
+                linear.bias.data[rows] = transform @ linear.bias.data[rows]
+    return equivalent.float()
 
 
 @pytest.fixture(scope="module")
@@ -58,22 +61,22 @@ def stores(make_model, tmp_path_factory):
     model = make_model(fluent=True, d_model=32, n_heads=4, n_layers=(2, 1))
     data = load_data("mathematics:arithmetic__mixed", split="small-test", n=40, seed=0)
     out = tmp_path_factory.mktemp("gauge")
-    found = []
-    for name, each in (("own", model), ("other", regauge(model, 1))):
-        found.append(extract(each, data, ["encoder.*"], out=out / name, control=False))
+    extracted = []
+    for name, variant in (("own", model), ("other", regauge(model, 1))):
+        extracted.append(extract(variant, data, ["encoder.*"], out=out / name, control=False))
     source = torch.tensor([model.vocabulary.encode("1/2 + 3")])
     target = torch.tensor([[2, 5, 6]])
     assert torch.allclose(model(source, target), regauge(model, 1)(source, target), atol=1e-3)
-    return found
+    return extracted
 
 
 def test_the_diagonals_share_does_not_depend_on_the_gauge(stores):
-    own, other = (capture_variance(store) for store in stores)
+    table, regauged = (capture_variance(store) for store in stores)
     searched = {"repeated pairs": 0.01, "random pairs": 0.05}  # from draws, which signs change
     for column in ("captured", "of_best"):
-        for basis, rows in own.groupby("basis"):
+        for basis, rows in table.groupby("basis"):
             np.testing.assert_allclose(
-                rows[column], other.loc[rows.index, column], atol=searched.get(str(basis), 1e-3)
+                rows[column], regauged.loc[rows.index, column], atol=searched.get(str(basis), 1e-3)
             )
 
 
@@ -82,16 +85,18 @@ def test_clusters_do_not_depend_on_the_gauge(stores, vectors):
     labels = []
     for store in stores:
         targets = find_targets(store, "encoder.1.self.role")
-        chosen = [each for each in targets if each.vectors == vectors and each.head == 0]
-        labels.append(run_all(chosen[0].source, k=4)[0].labels)
+        head_targets = [
+            target for target in targets if target.vectors == vectors and target.head == 0
+        ]
+        labels.append(run_all(head_targets[0].source, k=4)[0].labels)
     table = pd.crosstab(labels[0], labels[1]).to_numpy()
     assert table.max(1).sum() / len(labels[0]) > 0.99
 
 
 def test_reconstruction_and_coupling_do_not_depend_on_the_gauge(stores):
     tables = [reconstruct(store, layer=-1) for store in stores]
-    kept = (tables[0]["predictor"] == "head") & (tables[0]["penalty"] == "none")
-    own, other = (each.loc[kept, "r2"].to_numpy(float) for each in tables)
-    np.testing.assert_allclose(own, other, atol=2e-3)
-    coupled = [couple_roles(each, cluster_all(each, "encoder.1.self.role", k=4)) for each in stores]
+    is_plain = (tables[0]["predictor"] == "head") & (tables[0]["penalty"] == "none")
+    r2, r2_regauged = (item.loc[is_plain, "r2"].to_numpy(float) for item in tables)
+    np.testing.assert_allclose(r2, r2_regauged, atol=2e-3)
+    coupled = [couple_roles(item, cluster_all(item, "encoder.1.self.role", k=4)) for item in stores]
     np.testing.assert_allclose(coupled[0]["advantage"], coupled[1]["advantage"], atol=0.02)

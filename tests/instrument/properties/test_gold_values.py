@@ -71,9 +71,9 @@ def expressions(numbers: st.SearchStrategy[str], operators: str) -> st.SearchStr
     return st.recursive(numbers, joined, max_leaves=10)
 
 
-WHOLE = st.integers(1, 999).map(str)
+INTEGERS = st.integers(1, 999).map(str)
 NUMBERS = st.one_of(
-    WHOLE, WHOLE.map("-{}".format), st.sampled_from(["0", "007", "0.50", ".5", "12.25"])
+    INTEGERS, INTEGERS.map("-{}".format), st.sampled_from(["0", "007", "0.50", ".5", "12.25"])
 )
 
 
@@ -95,7 +95,7 @@ def test_the_value_is_what_python_makes_of_fractions(expression):
 
 
 @settings(deadline=None)
-@given(expressions(WHOLE, "* /"), st.data())
+@given(expressions(INTEGERS, "* /"), st.data())
 def test_doubling_a_number_doubles_the_value_if_it_is_a_numerator_and_else_halves_it(
     expression, data
 ):
@@ -133,6 +133,6 @@ def test_many_questions_at_once_are_as_one_at_a_time(questions):
             with pytest.raises(InputError, match="cannot read"):
                 arithmetic(question)
         else:
-            alone = arithmetic(question)
-            pd.testing.assert_frame_equal(rows[alone.columns], alone)
+            annotated = arithmetic(question)
+            pd.testing.assert_frame_equal(rows[annotated.columns], annotated)
             assert rows["position"].to_list() == list(range(len(question)))

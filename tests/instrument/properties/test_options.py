@@ -19,8 +19,8 @@ from planted.questions import LAST, plant
 from tprprobe.cli import app
 from tprprobe.figures.catalogue import list_figures
 
-WHOLE = ["-1", "0", "1", "3", "65536", "-2147483649", "9" * 400, "1.5", "nan", "x", "", "٣"]
-REAL = [*WHOLE, "1e-320", "1e308", "-inf", "inf"]
+INTEGERS = ["-1", "0", "1", "3", "65536", "-2147483649", "9" * 400, "1.5", "nan", "x", "", "٣"]
+REAL = [*INTEGERS, "1e-320", "1e308", "-inf", "inf"]
 TEXTS = ["", " ", "x", "*", "encoder.*", "encoder.-1.hidden", "a,b", "a=b", "[1]", "{", "\udc80", "é\u202e\n", "../..", "-",
          "/proc/self/mem", "STORE", "STORE/manifest.json", "PIPE", "nothing.png", "1x", "4x2", "1:2", "9" * 5000]  # fmt: skip
 ALWAYS, SOAK = range(1), 60
@@ -67,21 +67,23 @@ def places(tmp_path_factory) -> Path:
     plant_bindings(folder / "bound", left, n=60, ranks=(4, 2))
     save_foreign("gpt2", folder / "model", "causal")
     (folder / "lines.txt").write_text("the dog sees cats\na cat sees the dogs\n" * 6)
-    asked = {"document": "the dog sees cats and a dog", "summary": "a dog"}
-    (folder / "asked.jsonl").write_text(f"{json.dumps(asked)}\n" * 3)
+    question = {"document": "the dog sees cats and a dog", "summary": "a dog"}
+    (folder / "asked.jsonl").write_text(f"{json.dumps(question)}\n" * 3)
     return folder
 
 
 def _draw(command: str, rng: random.Random) -> list[str]:
     """The words of a command, of which one or two options have any values."""
     main: Any = typer.main.get_command(app)
-    known = main.get_command(typer.Context(main), command).params
-    options = [one for one in known if one.param_type_name == "option" and one.name != "help"]
+    params = main.get_command(typer.Context(main), command).params
+    options = [
+        option for option in params if option.param_type_name == "option" and option.name != "help"
+    ]
     words = [str(word) for word in COMMANDS[command]]
-    for one in rng.sample(options, min(len(options), rng.choice([1, 1, 2]))):
-        kind = one.type.name
-        values = WHOLE if "int" in kind else REAL if "float" in kind else [*TEXTS, "0", "-1"]
-        words += [max(one.opts, key=len), *([] if one.is_flag else [rng.choice(values)])]
+    for option in rng.sample(options, min(len(options), rng.choice([1, 1, 2]))):
+        kind = option.type.name
+        values = INTEGERS if "int" in kind else REAL if "float" in kind else [*TEXTS, "0", "-1"]
+        words += [max(option.opts, key=len), *([] if option.is_flag else [rng.choice(values)])]
     if command == "figure" and rng.random() < 0.3:
         words += [rng.choice(["--colour", "--site", "--names", "--n", "--top"]), rng.choice(TEXTS)]
     if rng.random() < 0.1 and words:  # what the command needs is another thing
@@ -105,19 +107,19 @@ def _try(
             "ASKED": "asked.jsonl",
         }
         words = [command, *_draw(command, rng)]
-        placed = [
+        full_words = [
             word.replace("OUT", str(folder / "out")).replace("PIPE", str(folder / "pipe"))
             for word in words
         ]
         os.mkfifo(folder / "pipe")
         for name, path in names.items():
-            at = f"hf:{folder / 'model'}" if path == "hf:" else str(folder / path)
-            placed = [word.replace(name, at) for word in placed]
+            place = f"hf:{folder / 'model'}" if path == "hf:" else str(folder / path)
+            full_words = [word.replace(name, place) for word in full_words]
 
-        def read(_: Path, placed: list[str] = placed) -> None:
-            code, said = call_main(placed, monkeypatch, capsys)
-            if (code, len(said)) not in ((0, 0), (2, 1), (2, 0)):
-                raise RuntimeError(f"{code}: {said}")
+        def read(_: Path, full_words: list[str] = full_words) -> None:
+            code, lines = call_main(full_words, monkeypatch, capsys)
+            if (code, len(lines)) not in ((0, 0), (2, 1), (2, 0)):
+                raise RuntimeError(f"{code}: {lines}")
             outcome.refused += code == 2
 
         monkeypatch.chdir(folder)
@@ -139,11 +141,11 @@ def test_an_option_of_any_value_is_a_result_or_one_line(command, places, monkeyp
 def test_many_options_of_any_value_are_results_or_one_line(
     command, places, monkeypatch, capsys, soaking
 ):
-    most, seed = soaking(SOAK)
+    n_cases, seed = soaking(SOAK)
     faults = []
-    for seeds in soaked.ahead("options", command, most, 20, seed):
-        found = _try(places, command, seeds, seed, monkeypatch, capsys)
-        counts = soaked.Tried(len(seeds), found.refused, len(found.faults), found.hangs)
+    for seeds in soaked.ahead("options", command, n_cases, 20, seed):
+        outcome = _try(places, command, seeds, seed, monkeypatch, capsys)
+        counts = soaked.Tried(len(seeds), outcome.refused, len(outcome.faults), outcome.hangs)
         soaked.add("options", command, counts, seed)
-        faults += found.faults
+        faults += outcome.faults
     assert not faults, "\n".join(faults)

@@ -9,24 +9,24 @@ from properties.test_foreign_files import FEWER, READERS
 from properties.test_structures import TARGETS
 
 EVERY = {**READERS, **TARGETS}
-SOME = ["jsonl", "conllu", "npz", "tokenizer", "plans", "checkpoint", "transformers, words"]
+QUICK = ["jsonl", "conllu", "npz", "tokenizer", "plans", "checkpoint", "transformers, words"]
 ALWAYS, SOAK = range(4), 1000
 
 
 @pytest.mark.filterwarnings("ignore")  # of libraries about what they read
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", QUICK)
 def test_a_file_of_a_schema_is_a_result_or_one_line(name, tmp_path):
-    make, read = EVERY[name]
+    make, reader = EVERY[name]
     make(tmp_path / "made")
-    assert not draw_folders(tmp_path / "made", read, ALWAYS, name).faults
+    assert not draw_folders(tmp_path / "made", reader, ALWAYS, name).faults
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", EVERY)
 def test_thousands_of_files_of_schemas_are_results_or_one_line(name, tmp_path, capsys, soaking):
-    make, read = EVERY[name]
+    make, reader = EVERY[name]
     make(tmp_path / "made")
-    said = soak("schemas", tmp_path / "made", read, name, *soaking(FEWER.get(name, SOAK)))
+    report = soak("schemas", tmp_path / "made", reader, name, *soaking(FEWER.get(name, SOAK)))
     with capsys.disabled():
-        print(said)
+        print(report)

@@ -29,19 +29,19 @@ from tprprobe.training.recipes import read_recipe
 
 ROOT = Path(__file__).parents[3]
 ALWAYS, SOAK = range(8), 2000
-Made = Callable[[Path], None]
+Maker = Callable[[Path], None]
 
 
 def _run(*words: object) -> None:
-    done = CliRunner().invoke(app, list(map(str, words)))
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(app, list(map(str, words)))
+    assert result.exit_code == 0, result.output
 
 
 def _store(folder: Path) -> None:
     exchanges.plant_two(folder)
 
 
-def _result(*words: object, store: Callable[[Path], Any] = lambda path: plant(path, 12)) -> Made:
+def _result(*words: object, store: Callable[[Path], Any] = lambda path: plant(path, 12)) -> Maker:
     """What makes a store and lets a command write its result beside it."""
 
     def make(folder: Path) -> None:
@@ -69,15 +69,15 @@ def _tables(folder: Path) -> None:
 
 
 def _read_results(folder: Path) -> Any:
-    found = load_run(folder / "out" if (folder / "out").exists() else folder)
-    for each in found.values():
-        repr(each)
+    tables = load_run(folder / "out" if (folder / "out").exists() else folder)
+    for table in tables.values():
+        repr(table)
     verify_run(folder / "out" if (folder / "out").exists() else folder)
-    return found
+    return tables
 
 
 def _read_tables(folder: Path) -> Any:
-    return [load_run(each) for each in sorted(folder.iterdir()) if each.is_dir()]
+    return [load_run(path) for path in sorted(folder.iterdir()) if path.is_dir()]
 
 
 def _published(folder: Path) -> None:
@@ -98,13 +98,13 @@ def _t5(folder: Path) -> None:
 
 
 def _convert(folder: Path) -> Any:
-    made = folder.parent / "converted"
-    shutil.rmtree(made, ignore_errors=True)
+    out = folder.parent / "converted"
+    shutil.rmtree(out, ignore_errors=True)
     if (folder / "c.pt").exists():
-        tp.convert(folder / "c.pt", made, config=folder / "config.json")
+        tp.convert(folder / "c.pt", out, config=folder / "config.json")
     else:
-        tp.convert(folder, made)
-    return tp.load_model(made)
+        tp.convert(folder, out)
+    return tp.load_model(out)
 
 
 def _checkpoint(folder: Path) -> None:
@@ -132,23 +132,23 @@ def _spiece(folder: Path) -> None:
     """A T5 whose tokenizer is a SentencePiece model."""
     files._spiece(folder)
     foreign.build_foreign("t5", 40).save_pretrained(folder)
-    said = {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}
-    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    settings = {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
 def read_transformers(folder: Path) -> Any:
     """A model, what its tokenizer makes of a text, and one pass over it."""
     model: Any = tp.load_model(f"hf:{next(iter(folder.glob('*.gguf')), folder)}")
-    known = model.vocabulary
-    known.all_offsets(["the naïve dog sees", ""])
-    ids, _ = known.encode_all(["the naïve dog sees"])
-    first, last = known.source_frame
-    given = torch.tensor([[*first, *map(int, ids), *last] or [0]])
+    vocabulary = model.vocabulary
+    vocabulary.all_offsets(["the naïve dog sees", ""])
+    ids, _ = vocabulary.encode_all(["the naïve dog sees"])
+    prefix, suffix = vocabulary.source_frame
+    batch = torch.tensor([[*prefix, *map(int, ids), *suffix] or [0]])
     with torch.no_grad():
-        return model.run(given[:, : known.limit], given[:, :1])
+        return model.run(batch[:, : vocabulary.limit], batch[:, :1])
 
 
-TARGETS: dict[str, tuple[Made, Callable[[Path], Any]]] = {
+TARGETS: dict[str, tuple[Maker, Callable[[Path], Any]]] = {
     "store": (_store, lambda folder: exchanges.contents(folder / "store")),
     "conversion": (_published, _convert),
     "conversion of a folder": (_t5, _convert),
@@ -175,20 +175,20 @@ TARGETS: dict[str, tuple[Made, Callable[[Path], Any]]] = {
 @pytest.mark.filterwarnings("ignore")  # of libraries about what they read
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_damaged_structure_is_a_result_or_one_line(name, tmp_path):
-    make, read = TARGETS[name]
+    make, reader = TARGETS[name]
     make(tmp_path / "made")
-    assert not damage_folders(tmp_path / "made", read, ALWAYS, name).faults
+    assert not damage_folders(tmp_path / "made", reader, ALWAYS, name).faults
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TARGETS)
 def test_thousands_of_damaged_structures_are_results_or_one_line(name, tmp_path, capsys, soaking):
-    make, read = TARGETS[name]
+    make, reader = TARGETS[name]
     make(tmp_path / "made")
-    said = soak("structure", tmp_path / "made", read, name, *soaking(SOAK))
+    report = soak("structure", tmp_path / "made", reader, name, *soaking(SOAK))
     with capsys.disabled():
-        print(said)
+        print(report)
 
 
 PAGES = ("overview", "roles", "attention", "probes", "layers", "decomposition", "compare")
@@ -226,10 +226,10 @@ def test_pages_of_hundreds_of_damaged_folders_show_no_exception(
     tmp_path, open_page, capsys, soaking
 ):
     _run_folder(tmp_path / "made")
-    most = soaking(300)
-    said = soak("structure", tmp_path / "made", _open_each(open_page), "pages", *most)
+    soak_size = soaking(300)
+    report = soak("structure", tmp_path / "made", _open_each(open_page), "pages", *soak_size)
     with capsys.disabled():
-        print(said)
+        print(report)
 
 
 @pytest.mark.filterwarnings("ignore")
