@@ -11,7 +11,7 @@ import pandas as pd
 from tprprobe import plugins
 from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
 from tprprobe.dashboard.view import View, measured
-from tprprobe.figures.behavior import OWN, contrast_rows
+from tprprobe.figures.behavior import EDIT_ITSELF, contrast_rows
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.patching import patching_squares
@@ -109,7 +109,7 @@ def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
 def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     """How far an edit moves the next token towards that of the other text, by layer, beside all its controls."""
     lines = contrast_rows(rows[rows["layer"] >= 0], edit, "change")
-    hints = lines["line"].replace(OWN, edit) + " at " + lines["site"]
+    hints = lines["line"].replace(EDIT_ITSELF, edit) + " at " + lines["site"]
     hints += lines["value"].map(": {:.2f} nats".format)
     is_sure = lines["beyond_low"].gt(0) if "beyond_low" in lines else False
     panel = f"{edit}: nats towards the other text"

@@ -10,7 +10,7 @@ from tprprobe.statistics import measured
 
 LEVELS = {"none": "unedited", "other text": "the other text itself"}
 CONTROLS = ("identity", "mean", "random direction", "wrong role", "wrong position")
-OWN = "the edit itself"
+EDIT_ITSELF = "the edit itself"
 ANSWERS = {"p_other": "the other text's answer", "p_answer": "the text's own answer"}
 
 
@@ -46,7 +46,7 @@ def contrast_rows(rows: pd.DataFrame, edit: str, score: str = "difference") -> p
     """The rows of lines: an edit, then its controls, by layer; filled where the edit is beyond its strongest control."""
     of_any = rows["edit"].eq("any") & rows["control"].ne("")  # controls of every edit
     rows = rows[(rows["edit"].eq(edit) | of_any) & rows[score].notna()]
-    names = rows["control"].replace({"": OWN, "real": OWN})
+    names = rows["control"].replace({"": EDIT_ITSELF, "real": EDIT_ITSELF})
     beyond = rows["beyond"].gt(0) if "beyond" in rows else pd.Series(False, rows.index)
     is_sure = rows["p"].lt(0.05) if "p" in rows else False
     lines = measured(rows, score, panel=edit, line=names, x=rows["layer"], sure=beyond & is_sure)
@@ -54,7 +54,7 @@ def contrast_rows(rows: pd.DataFrame, edit: str, score: str = "difference") -> p
 
 
 def _rank(column: pd.Series) -> pd.Series:
-    order = {name: i for i, name in enumerate((OWN, *CONTROLS))}
+    order = {name: i for i, name in enumerate((EDIT_ITSELF, *CONTROLS))}
     return column.map(order).fillna(len(order)) if column.name == "line" else column
 
 
@@ -78,7 +78,7 @@ def _answer_lines(behaviors: pd.DataFrame, rows: pd.DataFrame, edit: str, kind: 
         words = rows[name.removeprefix("p_")].dropna().unique()
         line = f"{label}: {words[0]}" if len(words) else label
         points = measured(rows, name, panel=edit, line=line, x=rows["layer"], sure=True)
-        lines.append(points.assign(group=OWN))
+        lines.append(points.assign(group=EDIT_ITSELF))
     return Lines(
         pd.concat(lines), label="probability", limits=(0, None),
         title=f"{edit}, {kind}: probabilities of both answers",

@@ -66,15 +66,15 @@ def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
 def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
     """Bars of parts side by side; the last part, which is left, is gray."""
     panels, names = shares.rows["panel"].unique().tolist(), shares.rows["name"].unique().tolist()
-    parts = shares.rows["part"].unique().tolist()
-    colors = [*write_colors(palette(len(parts) - 1)), find_theme(dark).faint]
+    steps = shares.rows["part"].unique().tolist()
+    colors = [*write_colors(palette(len(steps) - 1)), find_theme(dark).faint]
     titles = [plotted(panel, TITLE_WIDTH) for panel in panels]
     chart = make_subplots(len(panels), 1, subplot_titles=titles, vertical_spacing=0.2)
-    for (panel, part), rows in shares.rows.groupby(["panel", "part"], sort=False):
-        hints = rows["name"].map(plotted) + f", {part}: " + rows["value"].map("{:.1%}".format)
+    for (panel, step), rows in shares.rows.groupby(["panel", "part"], sort=False):
+        hints = rows["name"].map(plotted) + f", {step}: " + rows["value"].map("{:.1%}".format)
         bar = go.Bar(
-            x=rows["value"].clip(lower=0), y=rows["name"].map(plotted), orientation="h", name=str(part),
-            marker_color=colors[parts.index(part)], legendgroup=str(part), showlegend=panel == panels[0],
+            x=rows["value"].clip(lower=0), y=rows["name"].map(plotted), orientation="h", name=str(step),
+            marker_color=colors[steps.index(step)], legendgroup=str(step), showlegend=panel == panels[0],
             hovertext=hints, hoverinfo="text",
         )  # fmt: skip
         chart.add_trace(bar, row=panels.index(panel) + 1, col=1)
@@ -100,20 +100,20 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     colors = dict(zip(names, write_colors(line_colors(len(names))), strict=True))
     legended: set[str] = set()
     for i, panel in enumerate(panels):
-        at: Any = {"row": i // across + 1, "col": i % across + 1}
+        cell: Any = {"row": i // across + 1, "col": i % across + 1}
         for trace in _band(lines.bands[lines.bands["panel"] == panel], dark):
-            chart.add_trace(trace, **at)
+            chart.add_trace(trace, **cell)
         of_panel = lines.rows[lines.rows["panel"] == panel]
         for line, points in of_panel.groupby("line", sort=False):
             name, symbol = str(line), SYMBOLS[names.index(line) % 8]
             is_new = name not in legended and len(names) > 1
             legended.add(name)
             trace = _points(points, "x", name, colors[line], symbol, showlegend=is_new)
-            chart.add_trace(trace, **at)
+            chart.add_trace(trace, **cell)
         for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
             style = {"color": find_theme(dark).soft, "width": 1, "dash": "dot"}
-            chart.add_hline(level["value"], line=style, annotation_text=level["line"], **at)
-        chart.update_yaxes(_room(of_panel), **at)
+            chart.add_hline(level["value"], line=style, annotation_text=level["line"], **cell)
+        chart.update_yaxes(_room(of_panel), **cell)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
     chart.update_yaxes(tickformat=".0%" if lines.percent else None)
     chart.update_yaxes(title=lines.label, col=1)
@@ -189,10 +189,10 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
         )
     )  # fmt: skip
     backs = shade(np.nan_to_num(squares.values.ravel()) / end, dark)
-    for at, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
-        if squares.texts is not None and squares.texts[at]:
+    for index, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
+        if squares.texts is not None and squares.texts[index]:
             look = {"showarrow": False, "font": {"color": ink, "size": 11}}
-            chart.add_annotation(x=at[1], y=at[0], text=squares.texts[at], **look)
+            chart.add_annotation(x=index[1], y=index[0], text=squares.texts[index], **look)
     chart.update_xaxes(title=squares.titles[1], type="category", showgrid=False)
     chart.update_yaxes(
         title=squares.titles[0], autorange="reversed", type="category", showgrid=False

@@ -85,28 +85,28 @@ def _draw_dots(dots: Dots, ax: Axes | None) -> Any:
 def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
     """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
     rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
-    names, parts = rows["name"].unique().tolist(), rows["part"].unique().tolist()
+    names, steps = rows["name"].unique().tolist(), rows["part"].unique().tolist()
     width = current_look().inches or 0.6 + 3.2 * len(panels)
-    legend_rows = -(-len(parts) // count_columns(width, parts))
+    legend_rows = -(-len(steps) // count_columns(width, steps))
     height = 0.3 * len(names) + 1.2 + LEGEND_ROW * (legend_rows - 1) + 0.3 * (width < NARROW)
     figure, axes = open_panels(width, height, 1, len(panels), ax, sharey=True)
     legible = LEGIBLE * 3.2 * len(panels) / width
-    colors = dict(zip(parts, [*palette(len(parts) - 1), to_rgb(FAINT)], strict=True))
+    colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
     for panel, title in zip(axes.flat, panels, strict=True):
         table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
-        values = table.loc[names, parts].clip(lower=0)
+        values = table.loc[names, steps].clip(lower=0)
         widths = values.div(values.sum(axis=1).clip(lower=1), axis=0)  # estimates may exceed 100 %
         starts = widths.cumsum(axis=1) - widths
-        for part in parts:
+        for step in steps:
             panel.barh(
-                range(len(names)), widths[part], 0.72, starts[part], color=colors[part], label=part
+                range(len(names)), widths[step], 0.72, starts[step], color=colors[step], label=step
             )
             for y, (start, share, value) in enumerate(
-                zip(starts[part], widths[part], values[part], strict=True)
+                zip(starts[step], widths[step], values[step], strict=True)
             ):
                 if share >= legible:
                     look: Any = {"ha": "center", "va": "center", "fontsize": 6.5}
-                    look |= {"color": text_color(colors[part])}
+                    look |= {"color": text_color(colors[step])}
                     panel.text(start + share / 2, y, f"{value:.0%}", **look)
         panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
         panel.set_yticks(range(len(names)), names, parse_math=False)

@@ -16,7 +16,7 @@ CAPTION = (
     "or more, 95 % intervals). Head and offset were chosen on half of the documents and are scored on the other half;\n"
     "beyond: the head less the word at the fixed distance that does best."
 )
-MAX_COLORS, OTHER = 6, "another relation"
+MAX_COLORS, OTHER_RELATION = 6, "another relation"
 MAX_ROWS = 16  # layers whose squares have numbers
 DIRECTIONS = {False: "to the head", True: "to the dependent"}
 
@@ -54,13 +54,13 @@ def relation_squares(heads: pd.DataFrame) -> Squares:
     """
     follows = heads["relation"] != ""
     frequent = heads.loc[follows, "relation"].value_counts().index[:MAX_COLORS]
-    names = heads["relation"].where(heads["relation"].isin([*frequent, ""]), OTHER)
-    shown = heads.assign(group=names, share=heads["value"].where(follows))
-    wide = shown.pivot(index="site", columns="head", values=["group", "share"])
+    names = heads["relation"].where(heads["relation"].isin([*frequent, ""]), OTHER_RELATION)
+    grouped = heads.assign(group=names, share=heads["value"].where(follows))
+    wide = grouped.pivot(index="site", columns="head", values=["group", "share"])
     wide = wide.reindex(heads["site"].unique())
     shares = wide["share"].to_numpy(float)
     texts = np.where(np.isnan(shares), "", np.char.mod("%.0f", 100 * np.nan_to_num(shares)))
     rows, columns = [*map(site_label, wide.index)], [*map(str, wide["share"].columns)]
     groups = wide["group"].fillna("").to_numpy(object)
-    written = texts if len(rows) <= MAX_ROWS else None
-    return Squares(shares, rows, columns, ("", "head"), written, groups=groups)
+    cell_texts = texts if len(rows) <= MAX_ROWS else None
+    return Squares(shares, rows, columns, ("", "head"), cell_texts, groups=groups)

@@ -51,10 +51,10 @@ class Look:
 
     def measure(self, width: float, height: float, keeps_shape: bool) -> tuple[float, float]:
         """The size of a figure that would choose ``width`` and ``height``."""
-        new = self.inches or (
+        new_width = self.inches or (
             width * self.height / height if keeps_shape and self.height else width
         )
-        return new, self.height or (height * new / width if keeps_shape else height)
+        return new_width, self.height or (height * new_width / width if keeps_shape else height)
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -96,8 +96,8 @@ class Look:
 
     def rename(self, text: str) -> str:
         """The text with other words for some."""
-        for old, new in self.labels.items():
-            text = text.replace(old, new)
+        for name, label in self.labels.items():
+            text = text.replace(name, label)
         return text
 
 

@@ -44,11 +44,11 @@ def describe_run(subject: Any) -> str:
         f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
         for tasks in guessed
     )
-    first, last = site_label(subject.sites[0]), site_label(subject.sites[-1])
+    start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
-        f"{len(subject.sites)} sites were recorded, from {first} to {last}"
-        if first != last
-        else f"the site {last} was recorded"
+        f"{len(subject.sites)} sites were recorded, from {start} to {end}"
+        if start != end
+        else f"the site {end} was recorded"
     )
     return (
         f"{subject.model.name} read {len(subject.data):,} texts ({subject.data.name}); {sites}. The state of a text is {unit}.{labels}\n"
@@ -82,16 +82,16 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     """Stacked shares of variance by layer, of the model beside its baseline."""
     controls = ["", *subject.store.twins]
     figure = render(share_bars(table, subject.sites, subject.model.name))
-    last = subject.sites[-1]
-    words, baseline = (_find(table, last, PLACE, "bag", control) for control in ("", controls[-1]))
+    site = subject.sites[-1]
+    words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
-        f"At {site_label(last)}, which words (tokens) a text has explains {_percent(words, 'share')} of the variance of its states "
+        f"At {site_label(site)}, which words (tokens) a text has explains {_percent(words, 'share')} of the variance of its states "
         f"({_percent(baseline, 'share')} in the baseline model)."
     )
     bound, unbound = _list_bindings(table)
     note = " ".join([UNBIASED, *_calibrate(table)])
     deeper = (
-        f"tprprobe decompose {subject.store.path} --site {last} --roles left --unit {subject.unit}"
+        f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
     return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
 
@@ -114,11 +114,11 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share"])
         where, share = site_label(best["site"]), _percent(best, "share", 1)
-        learned = _percent(best, "share_learned", 1) if "share_learned" in best else "–"
+        share_learned = _percent(best, "share_learned", 1) if "share_learned" in best else "–"
         if bound:
             sites = f"{len(bound)} of {len(records)} sites bind words to {name}"
             bound_texts.append(
-                f"{sites}, most at {where}: {share} of the variance depends on which word has which ({learned} more than in the baseline model)."
+                f"{sites}, most at {where}: {share} of the variance depends on which word has which ({share_learned} more than in the baseline model)."
             )
         else:
             unbound_texts.append(
@@ -166,13 +166,13 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     """Texts whose tokens have the color of their cluster, and what the clusters are called."""
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
-    named = table[names != UNNAMED]
+    with_names = table[names != UNNAMED]
     labels = (
         {
             int(cluster): f"{cluster}: {visible(name, MAX_NAME)}"
-            for cluster, name in zip(named["cluster"], named["name"], strict=True)
+            for cluster, name in zip(with_names["cluster"], with_names["name"], strict=True)
         }
-        if len(named)
+        if len(with_names)
         else {}
     )
     text = (
@@ -184,11 +184,11 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         if "name" in table
         else "the words have no labels to name them by"
     )
-    lack = "" if len(named) else f"No group has a name: {reason}."
-    if len(named):
-        best = top(named, "precision")
+    lack = "" if len(with_names) else f"No group has a name: {reason}."
+    if len(with_names):
+        best = top(with_names, "precision")
         text += (
-            f" {len(named)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
+            f" {len(with_names)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
             f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
         )
     deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
@@ -205,8 +205,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         best = top(rows, "f1")
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
-        beside = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
-        clause = f"{task} best at {site_label(best['site'])}, {score} ({beside})"
+        control_score = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
+        clause = f"{task} best at {site_label(best['site'])}, {score} ({control_score})"
         is_read = best["f1_low"] > best["best_control_f1"]
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""

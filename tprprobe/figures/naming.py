@@ -57,9 +57,9 @@ def named_table(names: pd.DataFrame, title: str, caption: str = "") -> Table:
     return Table(pd.DataFrame(cells), title, caption if len(names) else "There are none.")
 
 
-def summarize_words(named: pd.DataFrame) -> str:
+def summarize_words(cluster_names: pd.DataFrame) -> str:
     """How many clusters of words have a name, model by model."""
-    counts = count_names(named, ["model"])
+    counts = count_names(cluster_names, ["model"])
     shares = [
         f"{row['model']} {row['named']:.0f} of {row['clusters']:.0f}"
         for _, row in counts.iterrows()
@@ -68,9 +68,9 @@ def summarize_words(named: pd.DataFrame) -> str:
     return f"{clusters}: {'; '.join(shares)}."
 
 
-def words_table(named: pd.DataFrame) -> Table:
+def words_table(cluster_names: pd.DataFrame) -> Table:
     """Clusters of the trained model for which a name was proposed: cluster, name, precision, recall, and why it has none."""
-    rows = named[(named["model"] == TRAINED) & (named["candidate"] != "")]
+    rows = cluster_names[(cluster_names["model"] == TRAINED) & (cluster_names["candidate"] != "")]
     rows = rows.sort_values(["q_value", "coverage"], ascending=[True, False])
     places = zip(rows["site"], rows["head"], rows["cluster"], strict=True)
     cells = {
@@ -80,7 +80,7 @@ def words_table(named: pd.DataFrame) -> Table:
         "recall": _intervals(rows, "recall"),
         "unnamed because": [explain_unnamed(row) for _, row in rows.iterrows()],
     }
-    n_other = int(((named["model"] == TRAINED) & (named["candidate"] == "")).sum())
+    n_other = int(((cluster_names["model"] == TRAINED) & (cluster_names["candidate"] == "")).sum())
     caption = f"{n_other} clusters of the trained model: no label fits on the first half of the documents."
     return Table(pd.DataFrame(cells), "Names of clusters of words", caption * bool(n_other))
 

@@ -22,8 +22,8 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(sites)
     values, tokens = wide.to_numpy(float), rows[rows["site"] == sites[0]]
     columns = [
-        visible(token) if token == other else f"{visible(token)} → {visible(other)}"
-        for token, other in zip(tokens["token"], tokens["other_token"], strict=True)
+        visible(token) if token == other_token else f"{visible(token)} → {visible(other_token)}"
+        for token, other_token in zip(tokens["token"], tokens["other_token"], strict=True)
     ]
     texts = np.array([[f"{x:.2f}".replace("-", "−") if abs(x) >= MIN_WRITTEN else "" for x in row] for row in values])  # fmt: skip
     return Squares(

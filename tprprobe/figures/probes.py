@@ -114,8 +114,8 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
-    first = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
-    real = real.assign(layer=real["layer"].fillna(pd.Series(first, real.index)))
+    default_layers = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
+    real = real.assign(layer=real["layer"].fillna(pd.Series(default_layers, real.index)))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
     how = {**dict.fromkeys(numbers, "mean"), "control_name": "first"}
     means = real.groupby(keys, as_index=False).agg(how)
@@ -201,9 +201,9 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
         for row in _baselines(means.attrs["baselines"], str(task), str(place))
     ]
-    least = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
+    lower_limit = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
     return Lines(
-        rows, bands, means.attrs["metric"], across=rows["task"].nunique(), limits=(least, 1.02),
+        rows, bands, means.attrs["metric"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
         levels=pd.DataFrame(levels, columns=LEVEL),
     )  # fmt: skip
 

@@ -56,8 +56,8 @@ def save_reconstruction(
     results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
 ) -> Path:
     """The new folder with the results of some stores, their table and their figure."""
-    about = origin_json({"stores": [store.fingerprint for store in stores]})
-    files: Any = {FILE: encode(list_results(results)), RECONSTRUCTION.file: about}
+    origin = origin_json({"stores": [store.fingerprint for store in stores]})
+    files: Any = {FILE: encode(list_results(results)), RECONSTRUCTION.file: origin}
     files["reconstruction.md"] = reconstruction_table(results).markdown()
     return write_folder(out, files | figure_files(reconstruction_curves(results)))
 

@@ -125,8 +125,8 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
         for control in ("", *twins[:1]):
             of_model = families[families["control"] == control].set_index("family")
             panel = "baseline model" if control else "model"
-            parts = list_steps(of_model["r2"].to_dict())
-            rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in parts]
+            steps = list_steps(of_model["r2"].to_dict())
+            rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in steps]
         notes.append(f"{name}: {_describe_gains(families[families['control'] == ''])}.")
     title = "Fillers, roles, bindings: what every step explains"
     return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
@@ -183,8 +183,8 @@ def operation_dots(operations: pd.DataFrame) -> Dots:
     """R² of the vectors of unseen pairs by every operation, a group a site and scheme; the note says which one is named."""
     groups = operations["site"].map(site_label) + ", " + operations["roles"]
     rows = operations.assign(group=groups, name=operations["operation"]).dropna(subset="r2")
-    named = rows[rows["is_named"].astype(bool)]
-    claims = [f"{row['group']}: {row['operation']}" for row in named.to_dict("records")]
+    named_rows = rows[rows["is_named"].astype(bool)]
+    claims = [f"{row['group']}: {row['operation']}" for row in named_rows.to_dict("records")]
     note = f"Named, beyond every other one: {'; '.join(claims) or 'none'}. 95 % intervals over fillers and roles."
     title, label = "Which operation binds?", "R² of the vectors of unseen pairs"
     return replace(_r2_dots(measured(rows, "r2"), title, label), note=note)
@@ -214,8 +214,8 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
 
 def _describe_controls(search: RoleSearch) -> str:
     pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
-    found = "; ".join(f"of {control}: {roles}" for control, roles in pairs)
-    return f"Lower is shorter; 0: no structure. Markers: the shortest descriptions. What the same search finds {found}."
+    control_roles = "; ".join(f"of {control}: {roles}" for control, roles in pairs)
+    return f"Lower is shorter; 0: no structure. Markers: the shortest descriptions. What the same search finds {control_roles}."
 
 
 def _draw_search(axes: Axes, search: RoleSearch) -> None:

@@ -15,27 +15,27 @@ STEPS = {  # the name of a part, the row of its step, and its column
     "words × length": ("additive", "share_by_length"),
     "bindings of words to places": ("factored", "share"),
 }
-REST, BASELINE = "rest", "baseline model"
+REMAINDER, BASELINE = "rest", "baseline model"
 
 
 def share_bars(shares: pd.DataFrame, sites: Sequence[str], model: str) -> Shares:
     """The scene of the table of :func:`score_shares`, of roles that are places."""
     rows = shares[(shares["roles"] == PLACE) & shares["control"].isin(["", *TWINS])]
-    parts = [
-        {"panel": BASELINE if control else model, "name": site_label(site), "part": part, "value": value}
+    step_rows = [
+        {"panel": BASELINE if control else model, "name": site_label(site), "part": step, "value": value}
         for control in rows["control"].unique()
         for site in sites
-        for part, value in _list_parts(rows[(rows["control"] == control) & (rows["site"] == site)])
+        for step, value in _list_parts(rows[(rows["control"] == control) & (rows["site"] == site)])
     ]  # fmt: skip
-    return Shares(pd.DataFrame(parts), "share of the variance of states")
+    return Shares(pd.DataFrame(step_rows), "share of the variance of states")
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[tuple[str, float]]:
     """The shares of a bar; the rest is what the others leave, nothing where all states are the same."""
     shares = [
-        (part, float(rows.loc[rows["family"] == family, column].sum()))
-        for part, (family, column) in STEPS.items()
+        (step, float(rows.loc[rows["family"] == family, column].sum()))
+        for step, (family, column) in STEPS.items()
     ]
     yield from shares
-    left = max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
-    yield REST, left if rows["share"].notna().any() else 0.0
+    remainder = max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
+    yield REMAINDER, remainder if rows["share"].notna().any() else 0.0

@@ -100,9 +100,9 @@ class Strip:
         """Line, first column and width of a frame's part in every line."""
         places = self.places[frame.start : frame.stop]
         return [
-            (line, parts[0][1], sum(width for _, _, width in parts))
+            (line, cells[0][1], sum(width for _, _, width in cells))
             for line, group in groupby(places, itemgetter(0))
-            for parts in [list(group)]
+            for cells in [list(group)]
         ]
 
     @property
@@ -148,12 +148,12 @@ def draw_strips(
         handles = [Patch(color=color, label=text) for color, text in scene.key]
         size = 6 * (scale if ax else 1)
         look: Any = {"frameon": False, "fontsize": size, "handlelength": 1, "borderaxespad": 0}
-        at: Any = {
+        position: Any = {
             "loc": "upper left",
             "bbox_to_anchor": (0, 0),
             "ncols": _count_keys(width, scene),
         }
-        axes.legend(handles=handles, columnspacing=1, **at, **look)
+        axes.legend(handles=handles, columnspacing=1, **position, **look)
     return figure
 
 
@@ -178,11 +178,11 @@ def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Any, Axes]:
     height = rows * cell + (HEAD if scene.title else MARGIN) + foot
     figure = drawing(width, height)
     figure.set_layout_engine(None)
-    left = MARGIN / width
-    headline(figure, scene.title, x=left, y=1 - 0.1 / height, va="top", color=INK)
-    figure.text(left, 0.1 / height, note, va="bottom", fontsize=6.5, color=MUTED)
+    left_edge = MARGIN / width
+    headline(figure, scene.title, x=left_edge, y=1 - 0.1 / height, va="top", color=INK)
+    figure.text(left_edge, 0.1 / height, note, va="bottom", fontsize=6.5, color=MUTED)
     return figure, figure.add_axes(
-        (left, foot / height, columns * cell / width, rows * cell / height)
+        (left_edge, foot / height, columns * cell / width, rows * cell / height)
     )
 
 
@@ -201,8 +201,8 @@ def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
         box = Rectangle((x, y), width, 1, facecolor=color, edgecolor="white", linewidth=0.5)
         squares.append(box)
         text, ink = write_token(token), text_color(color)
-        written = [(0.54, text, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
-        for below, text, color, size in written:
+        texts = [(0.54, text, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
+        for below, text, color, size in texts:
             if text:
                 place = (x + width / 2, y + below)
                 axes.text(*place, text, color=color, fontsize=size * scale, **MIDDLE)

@@ -145,21 +145,21 @@ def _wrap_labels(figure: Figure) -> None:
     figure.draw_without_rendering()
     lefts = [axes.get_position().x0 for axes in figure.axes if axes.get_title(loc="left")]
     for axes in figure.axes:
-        left, title = axes.get_position().x0, axes.get_title(loc="left")
+        x_left, title = axes.get_position().x0, axes.get_title(loc="left")
         height = axes.get_position().height * figure.get_figheight()
         axes.set_ylabel(wrap_lines(axes.get_ylabel(), height, LABEL_LETTER))
-        right = min((x for x in lefts if x > left + 0.05), default=1.0)
+        right = min((x for x in lefts if x > x_left + 0.05), default=1.0)
         texts: Any = axes.findobj(Text) if title else ()
         for text in texts:
             if text.get_text() == title:
                 letter = BOLD_LETTER * text.get_fontsize() / TITLE
-                text.set_text(wrap_lines(title, (right - left) * figure.get_figwidth(), letter))
+                text.set_text(wrap_lines(title, (right - x_left) * figure.get_figwidth(), letter))
 
 
-def fit_across(n: int, least: float) -> int:
+def fit_across(n: int, min_width: float) -> int:
     """How many of ``n`` panels, each at least so many inches wide, stand beside each other in the width that is asked for."""
     width = current_look().inches
-    return n if width is None else max(1, min(n, int(width / least)))
+    return n if width is None else max(1, min(n, int(width / min_width)))
 
 
 def wrap_lines(text: str, width: float, letter: float = BOLD_LETTER, indent: str = "") -> str:
@@ -189,8 +189,8 @@ def legend(figure: Any, handles: Any = None, labels: Any = None, **look: Any) ->
     if isinstance(figure, Axes):
         plain = {"fontsize": 7, "framealpha": 0.8, "edgecolor": "none"}
         look = {}
-    given = {"handles": handles} | ({"labels": labels} if labels is not None else {})
-    figure.legend(**(given if handles is not None else {}), **{**plain, **look})
+    entries = {"handles": handles} | ({"labels": labels} if labels is not None else {})
+    figure.legend(**(entries if handles is not None else {}), **{**plain, **look})
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:

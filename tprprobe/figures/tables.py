@@ -95,17 +95,17 @@ class Table:
         self, axes: Axes, columns: Sequence[Sequence[str]], widths: Sequence[float]
     ) -> None:
         """A heading at line 1.4, the rows below it, and rules as in a printed table."""
-        left, pad, rows = 0.0, SEPARATION * CHARACTER / 2, len(self.cells)
+        x_left, pad, rows = 0.0, SEPARATION * CHARACTER / 2, len(self.cells)
         for texts, width, is_number in zip(columns, widths, self.numeric, strict=True):
-            x, align = (left + width - pad, "right") if is_number else (left + pad, "left")
+            x, align = (x_left + width - pad, "right") if is_number else (x_left + pad, "left")
             for line, text in enumerate(texts):
                 look: Any = {"fontsize": POINTS, "fontweight": "normal" if line else "bold"}
                 axes.text(x, line + 1.5, text, ha=align, va="center", parse_math=False, **look)
-            left += width
+            x_left += width
         for y, thickness in [(1, 1.0), (2, 0.6), (rows + 2, 1.0)]:
-            axes.plot([0, left], [y, y], color=INK, linewidth=thickness)
+            axes.plot([0, x_left], [y, y], color=INK, linewidth=thickness)
         for row in self.ruled:
-            axes.plot([0, left], [row + 2, row + 2], color=FAINT, linewidth=0.6)
+            axes.plot([0, x_left], [row + 2, row + 2], color=FAINT, linewidth=0.6)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """The file: a figure, or by its ending Markdown, LaTeX, CSV or Parquet.
