@@ -334,7 +334,7 @@ def draw_figures() -> dict[str, Drawing]:
     heights = {
         name: i + TASKS.index(name[0]) for i, name in enumerate(names)
     }  # a gap between tasks
-    figure = drawing(7.2, 4.2)
+    figure = drawing(7.2, 4.5)
     left, right = figure.subplots(1, 2, sharey=True)
     for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
         rows = last[last["weights"] == weights]
@@ -351,7 +351,9 @@ def draw_figures() -> dict[str, Drawing]:
     tidy(left, "How much the state binds")
     tidy(right, "Exchanged roles, and hardest test")
     for axes in (left, right):
-        axes.legend(frameon=False, fontsize=6.5, loc="lower right")
+        axes.legend(
+            frameon=False, fontsize=6.5, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.13)
+        )
     return {IMAGE: figure}
 
 

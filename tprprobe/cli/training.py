@@ -18,7 +18,7 @@ def models(as_json: common.Json = False) -> None:
     models_by_kind = list_models()
     lines = []
     for kind, rows in models_by_kind.items():
-        line = "  {name:24} {architecture:16} {parameters:>12,}"
+        line = "  {name:26} {architecture:16} {parameters:>12,}"
         lines += [f"{kind}:", *(line.format(**row) for row in rows)]
     common.show(as_json, models_by_kind, lambda: "\n".join(lines))
 
