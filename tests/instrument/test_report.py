@@ -201,3 +201,11 @@ def test_the_binding_problem_is_told_with_both_answers():
     assert shares["standard", "equal weights"] == "100%"
     assert shares["tp", "as printed"] == "0%"
     assert shares["tp", "constant roles"] == "100%"
+
+
+def test_the_page_of_examine_stays(tmp_path):
+    (tmp_path / "examination.json").write_text("{}")
+    (tmp_path / "report.html").write_text("the page")
+    with pytest.raises(InputError, match=r"is the page of `tprprobe examine`: give --out"):
+        report_run(tmp_path)
+    assert (tmp_path / "report.html").read_text() == "the page"

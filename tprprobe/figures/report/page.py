@@ -136,9 +136,13 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     those that do not say of which they are (`store.origins`).
 
     Raises:
-        InputError: the folder holds none of them.
+        InputError: the folder holds none of them, or is one of `examine`, whose page stays.
     """
     run = Path(run)
+    if out is None and (run / "examination.json").is_file():
+        raise InputError(
+            f"{run / 'report.html'} is the page of `tprprobe examine`: give --out FILE.html"
+        )
     folders = [run, *sorted(path for path in run.glob("*/") if path.is_dir())]
     inputs = catalogue.find_inputs(run)
     inputs |= {name: kind.find_finished(folders) for name, (kind, _) in SECTIONS.items()}
