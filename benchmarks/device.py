@@ -1,4 +1,4 @@
-"""The same work on a GPU and on the processor: extraction, probes, decomposition and training, one line each.
+"""The same work on a GPU and on the processor: extraction, probes, decomposition and training.
 
     python benchmarks/device.py FOLDER TREEBANK TOKENIZER [--device cuda] [--large] [--sentences 2000]
 

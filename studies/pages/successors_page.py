@@ -11,11 +11,12 @@ import pandas as pd
 from scipy import stats
 
 import tprpapers.successors
+from studies.pages.successors_figure import draw_binding
 from studies.successors.tables import MODELS, SHARES
 from studies.successors.trainings import PLAN, list_trainings
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
-from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.style import Drawing
 from tprprobe.files.settings import read_toml
 from tprprobe.models.architectures import find_architecture
 from tprprobe.statistics import Interval, interval_text
@@ -326,46 +327,9 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 
 
 def draw_figures() -> dict[str, Drawing]:
-    """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
     models, shares = read_models(), pd.read_csv(SHARES)
-    last = bound_shares(shares)
-    known = {*zip(models["task"], models["model"], strict=True)}
-    names = [(task, model) for task in TASKS for model in TITLES if (task, model) in known]
-    heights = {
-        name: i + TASKS.index(name[0]) for i, name in enumerate(names)
-    }  # a gap between tasks
-    figure = drawing(7.2, 4.5)
-    left, right = figure.subplots(1, 2, sharey=True)
-    for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
-        rows = last[last["weights"] == weights]
-        label = "random weights" if weights == "untrained" else weights
-        draw_points(left, rows, "share", heights, color=color, face=face, label=label)
-    hard = models.assign(hard=models["test"].fillna(models["dev"]))
-    draw_points(right, hard, "hard", heights, MUTED, "none", "right answers")
-    draw_points(right, hard, "algebra", heights, HUES[0], HUES[0], "answers of the algebra")
-    left.set_yticks([*heights.values()], [f"{TITLES[m]}, {task}" for task, m in names])
-    left.invert_yaxis()
-    left.axvline(0, color=INK, linewidth=0.5)
-    left.set_xlabel("share of variance due to bindings")
-    right.set_xlabel("share of answers")
-    tidy(left, "How much the state binds")
-    tidy(right, "Exchanged roles, and hardest test")
-    for axes in (left, right):
-        axes.legend(
-            frameon=False, fontsize=6.5, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.13)
-        )
-    return {IMAGE: figure}
-
-
-def draw_points(
-    axes: Any,
-    rows: pd.DataFrame,
-    column: str,
-    heights: dict[tuple[str, str], int],
-    color: str,
-    face: str,
-    label: str,
-) -> None:
-    """A point for every row, at the height of its task and model."""
-    height = [heights[name] for name in zip(rows["task"], rows["model"], strict=True)]
-    axes.scatter(rows[column], height, s=22, edgecolors=color, facecolors=face, label=label)
+    measured = {*zip(models["task"], models["model"], strict=True)}
+    titles = {
+        (task, m): f"{TITLES[m]}, {task}" for task in TASKS for m in TITLES if (task, m) in measured
+    }
+    return {IMAGE: draw_binding(models, bound_shares(shares), titles)}

@@ -286,8 +286,8 @@ def _square(kernel: Kernel, products: Products) -> float:
 
 
 class _NamedProducts(NamedTuple):
-    """Of every name: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
-    columns.
+    """Sums by the name (filler or role) of columns: products of all pairs of blocks, their expectation for vectors of length 1,
+    and squares of the columns.
     """
 
     products: Float64[np.ndarray, "name block block"]
