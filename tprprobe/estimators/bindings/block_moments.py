@@ -148,37 +148,41 @@ class Products(NamedTuple):
 
 class Kernel:
     """Products r_aᵀ (P K P)_ab r_b of blocks with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
-    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a, and X stays sparse.
+    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. X stays sparse, and no other product is as long as units.
     """
 
     def __init__(self, component: Component, projection: Projection):
         columns, root = component.columns, np.sqrt(component.weights)
-        x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
+        is_sparse, rows = isinstance(columns, csr_array), projection.rows
+        x = columns @ diags_array(root) if is_sparse else columns * root
         self.component, self.projection, self.x = component, projection, x
         self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
         self.size = float((columns * columns).sum())
-        of_basis = self._apply(projection.rows)
-        self.g = projection.rows @ (projection.rows.T @ of_basis) / 2 - of_basis
-        self.inside = [_drop_empty(x[units]) for units in projection.blocks]
-
-    def _apply(self, states: States) -> States:
-        return self.x @ (self.x.T @ states) - self.own * states
+        self.along_basis = x.T @ rows if is_sparse else np.zeros((x.shape[1], rows.shape[1]))  # fixed columns are orthogonal to Q  # fmt: skip
+        self.of_basis = self.along_basis.T @ self.along_basis - rows.T @ (self.own * rows)
 
     def multiply(self, residuals: Residuals) -> Products:
         """The products of residuals."""
-        r, fits, left_out_fits = residuals.states, residuals.fits, residuals.left_out_fits
-        everywhere = self._apply(r)
-        shared, sums, of_columns, of_g = self.projection.rows.T @ everywhere, [], [], []
-        for units, x, fit, left_out_fit in zip(self.projection.blocks, self.inside, fits, left_out_fits, strict=True):  # fmt: skip
-            left_out, g = residuals.left_out[units], self.g[units]
-            inside = x @ (x.T @ left_out) - self.own[units] * left_out
-            correction = g.T @ r[units]
+        r, rows = residuals.states, self.projection.rows
+        everywhere = self.x @ (self.x.T @ r) - self.own * r
+        shared, sums, columns, corrections = rows.T @ everywhere, [], [], []
+        for units, fit, left_out_fit in zip(self.projection.blocks, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
+            x, left_out = self.x[units], residuals.left_out[units]
+            inner, left_out_inner = x.T @ r[units], x.T @ left_out
+            correction = self._correct(units, r[units], inner, fit)
+            left_out_correction = self._correct(units, left_out, left_out_inner, left_out_fit)
+            inside = x @ left_out_inner - self.own[units] * left_out
             product = (r[units] * (everywhere[units] - inside)).sum(0)
-            product -= (fit * (shared + g.T @ left_out) + correction * left_out_fit).sum(0)
+            product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)
             sums.append(product)
-            of_columns.append(self.x[units].T @ r[units])
-            of_g.append(correction)
-        return Products(np.array(sums), of_columns, fits, of_g)
+            columns.append(inner)
+            corrections.append(correction)
+        return Products(np.array(sums), columns, residuals.fits, corrections)
+
+    def _correct(self, units: slice, states: States, inner: States, fit: States) -> States:
+        """G_a s = ½ Qᵀ K Q (Q_aᵀ s) − Qᵀ X (X_aᵀ s) + Q_aᵀ D s"""
+        own = self.projection.rows[units].T @ (self.own[units] * states)
+        return self.of_basis @ fit / 2 - self.along_basis.T @ inner + own
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,13 +329,6 @@ class _NamedProducts(NamedTuple):
         spread = ((deviations**2).sum() - sum(noise)) / expected
         spread = np.clip(spread, 0, MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2)
         return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
-
-
-def _drop_empty(columns: Columns) -> Columns:
-    """The columns that are not empty."""
-    if isinstance(columns, csr_array):
-        return csr_array(columns[:, np.unique(columns.indices)])
-    return columns
 
 
 def _variance(influence: np.ndarray, gram: np.ndarray) -> float:
