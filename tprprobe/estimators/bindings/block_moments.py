@@ -148,7 +148,7 @@ class Products(NamedTuple):
 
 class Kernel:
     """Products r_aᵀ (P K P)_ab r_b of blocks with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
-    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. X stays sparse, and no other product is as long as units.
+    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. Only products with X_a and Q_a of one block are made.
     """
 
     def __init__(self, component: Component, projection: Projection):
@@ -158,31 +158,38 @@ class Kernel:
         self.component, self.projection, self.x = component, projection, x
         self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
         self.size = float((columns * columns).sum())
-        self.along_basis = x.T @ rows if is_sparse else np.zeros((x.shape[1], rows.shape[1]))  # fixed columns are orthogonal to Q  # fmt: skip
-        self.of_basis = self.along_basis.T @ self.along_basis - rows.T @ (self.own * rows)
+        self.along_basis = np.asarray(rows.T @ x) if is_sparse else None  # fixed ones are orthogonal to Q  # fmt: skip
+        self.of_basis = -rows.T @ (self.own * rows)
+        if self.along_basis is not None:
+            self.of_basis += self.along_basis @ self.along_basis.T
 
     def multiply(self, residuals: Residuals) -> Products:
         """The products of residuals."""
-        r, rows = residuals.states, self.projection.rows
-        everywhere = self.x @ (self.x.T @ r) - self.own * r
-        shared, sums, columns, corrections = rows.T @ everywhere, [], [], []
-        for units, fit, left_out_fit in zip(self.projection.blocks, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
-            x, left_out = self.x[units], residuals.left_out[units]
-            inner, left_out_inner = x.T @ r[units], x.T @ left_out
-            correction = self._correct(units, r[units], inner, fit)
-            left_out_correction = self._correct(units, left_out, left_out_inner, left_out_fit)
-            inside = x @ left_out_inner - self.own[units] * left_out
-            product = (r[units] * (everywhere[units] - inside)).sum(0)
+        blocks = self.projection.blocks
+        inner = [self.x[units].T @ residuals.states[units] for units in blocks]
+        own_fits = [self._fit_own(units, residuals.states) for units in blocks]
+        total = np.sum(inner, 0)
+        shared, sums, corrections = self._along(total) - np.sum(own_fits, 0), [], []
+        for units, inside, own_fit, fit, left_out_fit in zip(blocks, inner, own_fits, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
+            r, left_out = residuals.states[units], residuals.left_out[units]
+            left_out_inside = self.x[units].T @ left_out
+            correction = self.of_basis @ fit / 2 - self._along(inside) + own_fit
+            left_out_correction = self.of_basis @ left_out_fit / 2 - self._along(left_out_inside)
+            left_out_correction += self._fit_own(units, residuals.left_out)
+            product = (inside * (total - left_out_inside)).sum(0)
+            product -= (self.own[units] * r * (r - left_out)).sum(0)
             product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)
             sums.append(product)
-            columns.append(inner)
             corrections.append(correction)
-        return Products(np.array(sums), columns, residuals.fits, corrections)
+        return Products(np.array(sums), inner, residuals.fits, corrections)
 
-    def _correct(self, units: slice, states: States, inner: States, fit: States) -> States:
-        """G_a s = ½ Qᵀ K Q (Q_aᵀ s) − Qᵀ X (X_aᵀ s) + Q_aᵀ D s"""
-        own = self.projection.rows[units].T @ (self.own[units] * states)
-        return self.of_basis @ fit / 2 - self.along_basis.T @ inner + own
+    def _along(self, inner: States) -> Any:
+        """Qᵀ X times a matrix"""
+        return 0.0 if self.along_basis is None else self.along_basis @ inner
+
+    def _fit_own(self, units: slice, states: States) -> States:
+        """Q_aᵀ D s"""
+        return self.projection.rows[units].T @ (self.own[units] * states[units])
 
 
 @dataclass(frozen=True, eq=False)
