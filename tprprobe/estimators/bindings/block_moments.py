@@ -18,7 +18,7 @@ N_TRACES, TRACED_UNITS = (
 )  # random vectors of every component, fewer of many units
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
-SHRINKAGE = 10.0
+SHRINKAGE = 1.0
 MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
 MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
@@ -187,7 +187,7 @@ class Kernel:
         """Qᵀ X times a matrix"""
         return 0.0 if self.along_basis is None else self.along_basis @ inner
 
-    def _fit_own(self, units: slice, states: States) -> States:
+    def _fit_own(self, units: slice, states: States) -> Float64[np.ndarray, "axis d"]:
         """Q_aᵀ D s"""
         return self.projection.rows[units].T @ (self.own[units] * states[units])
 
