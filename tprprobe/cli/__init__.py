@@ -29,7 +29,6 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=F
 
 
 def _print_version(is_asked: bool) -> bool:
-    """Prints the versions of tprprobe, Python and torch, and the devices that torch finds, and exits."""
     if is_asked:
         import torch  # here, as other commands need it later or never
 

@@ -76,7 +76,6 @@ def decompose(
 def _compare(
     store: Any, site: str, roles: list[str], out: Any, resume: bool, as_json: bool, options: Any
 ) -> None:
-    """Prints the table of operations."""
     from tprprobe.analyses.decomposition import compare_all, summarize_operations, view_operations
     from tprprobe.console import format_table, track
 

@@ -130,7 +130,6 @@ def _constructor_options(group: str, reserved: Collection[str]) -> dict[str, ins
 
 
 def _read(path: Path, name: str) -> Iterator[Written]:
-    """The arguments of a function, or of a class's constructor, or the fields of a class."""
     nodes = ast.parse(path.read_text("utf-8")).body
     node = next((node for node in nodes if getattr(node, "name", "") == name), None)
     if not isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -157,7 +156,6 @@ def _list_arguments(node: Any) -> list[tuple[str, ast.expr | None, ast.expr | No
 
 
 def _value(default: ast.expr) -> Any:
-    """A default that is written out; None for one that the module computes."""
     try:
         return ast.literal_eval(default)
     except ValueError:

@@ -100,7 +100,6 @@ def probe(
 def _extract(
     model: "Readable", data: "Dataset", sites: Sequence[str], out: Path, resume: bool
 ) -> "Store":
-    """The store that is extracted in the folder of a run without one."""
     from tprprobe.analyses.probing.features import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
@@ -112,7 +111,6 @@ def _extract(
 def _probe(
     store: "Store", task: str, out: Path | None, refine: bool, settings: dict[str, Any]
 ) -> "tuple[pd.DataFrame, str]":
-    """The rows of a run, and what is printed of them."""
     import pandas as pd
 
     from tprprobe.analyses.probing import probe

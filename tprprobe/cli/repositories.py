@@ -80,7 +80,6 @@ def _card(files: Mapping[str, Any], text: str) -> str:
 
 
 def _tables_of_store(store: Store) -> Tables:
-    """The token table, and the first vectors of every site."""
     tables = []
     for site in (site for site, spec in store.specs.items() if not spec.is_attention):
         rows = store.read(site, slice(0, MAX_VECTORS))

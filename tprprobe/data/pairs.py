@@ -38,14 +38,12 @@ class Spool:
         self.cut += flat.cut
 
     def flat(self) -> Flat:
-        """All texts; their ids stay on disk until they are used."""
         self.file.flush()
         values = np.memmap(self.file, self.dtype, "r+")
         return Flat(values, np.concatenate(self.lengths), self.cut)
 
 
 def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
-    """The ids of sources, with the symbols that the vocabulary puts around them."""
     return _checked(vocabulary.encode_sources(texts), texts, vocabulary)
 
 
@@ -66,8 +64,6 @@ def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Encoded examples."""
-
     source: Sources
     target: Ragged
     cut: tuple[int, int] = (0, 0)  # sources and targets that were too long
@@ -85,9 +81,7 @@ class Pairs:
     def by_length(
         self, batch_size: int, model: Any = None, mask: Bool[Tensor, " sample"] | None = None
     ) -> tuple[Int64[Tensor, " batch"], ...]:
-        """The indices in ``mask`` (all without one) in batches of like length, each batch with at most ``batch_size``.
-        For a model that padding disturbs (``needs_equal_lengths``) the sources of a batch have one length.
-        """
+        """The indices in ``mask`` in batches of like length; of one length for a model that padding disturbs."""
         is_equal = getattr(model, "needs_equal_lengths", False)
         lengths = self.source.lengths
         order = torch.argsort(
@@ -120,7 +114,6 @@ class Pairs:
 
 
 def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
-    """The ids of all sources and of all targets, with start and end symbols."""
     return encode_mix([data], vocabulary)
 
 

@@ -43,11 +43,7 @@ def _with_words(sentence: Labelled) -> Labelled:
 
 
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
-    """The places in a decoder's own text of the n tokens that it reads of it, the start symbol first.
-
-    A model may write a text in other sub-words than the text is encoded in. A character that takes
-    several sub-words (bytes) is where each of them stands.
-    """
+    """The places in a decoder's own text of its first n tokens; those of one character (bytes) stand where it does."""
     text, start = vocabulary.decode(ids), 0
     places: list[Span] = []
     for n_read in range(1, len(ids) + 1):
@@ -68,12 +64,7 @@ def align_words(
     answer_ids: Sequence[Sequence[int]] | None,
     labellers: Sequence[Labeller] = (),
 ) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
-    """The columns of all tokens by side, and how many tokens, words and targets there are by side, and how many of
-    them belong to no word, or have no token.
-
-    ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
-    labels of their own.
-    """
+    """The columns of all tokens by side, and counts of tokens, words and targets; ``answer_ids`` replace the references."""
     texts = [vocabulary.decode(ids) for ids in answer_ids] if answer_ids else [None] * len(examples)
     sentences = [sentence for pair in map(label_words, examples, texts) for sentence in pair]
     labelled_sentences = [
@@ -111,14 +102,12 @@ def align_words(
 
 
 def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -> Columns:
-    """The columns of a text's tokens; a task without labels has an empty column."""
     asked_targets = {task: targets for task, targets in labelled.targets.items() if task in tasks}
     columns = token_columns(replace(labelled, targets=asked_targets), places)
     return {task: [""] * len(places) for task in tasks} | columns
 
 
 def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
-    """The number of tokens that have a place in a text but belong to no word."""
     return sum(
         word < 0 and end > start for word, (start, end) in zip(columns[WORD], places, strict=True)
     )
@@ -173,7 +162,6 @@ def token_table(
 
 
 def as_category(texts: Sequence[str]) -> Any:
-    """The texts as a category, in the order in which they come."""
     codes, values = pd.factorize(np.array(texts, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(values))
 

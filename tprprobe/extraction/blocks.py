@@ -152,7 +152,6 @@ def plan(
     batch_tokens: int | None = None,
     max_new_tokens: int = NEW_TOKENS,
 ) -> Extraction:
-    """The extraction that arguments of :func:`extract` ask for."""
     if not isinstance(model, Language | Attached):  # in memory, of another library
         model, vocabulary = load_model(model, vocabulary), None
     check_storage(store_dtype, compress)
@@ -192,7 +191,6 @@ def plan(
 def plan_controls(
     run: Extraction, control: bool, twins: Sequence[str] | None, samples: int
 ) -> dict[str, Control]:
-    """The twins that an extraction reads on so many samples."""
     if samples < 1:
         raise InputError(
             "control samples are 1 or more: without a twin, control=False (--no-control)"

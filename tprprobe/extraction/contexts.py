@@ -28,7 +28,6 @@ class Contexts(Dataset[Article]):
 
     @classmethod
     def of(cls, data: Dataset, vocabulary: Codec) -> "Contexts":
-        """All texts, each in as many parts as it needs."""
         if vocabulary.most is None or vocabulary.reads_images or data.has_targets or data.tasks:
             raise InputError(
                 f"pack divides texts, and {data.name} has words with labels, targets or no limit"

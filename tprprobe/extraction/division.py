@@ -35,12 +35,7 @@ def split_blocks(
     attention_samples: int,
     ends: Iterable[int],
 ) -> Iterator[tuple[int, list[Example]]]:
-    """The blocks of these samples, each with the number of its first sample.
-
-    A block ends at every multiple of the stride, where maps or a pass end, and before its vectors
-    exceed BLOCK_BYTES, whatever was done before: a resumed run makes the same batches, and so do
-    processes whose ranges begin at a multiple of the stride.
-    """
+    """The blocks of these samples. They end at multiples of the stride, and so that a resumed run makes the same batches."""
     cuts, stride = {attention_samples, *ends}, stride_of(data)
     pending, size = [], 0
     examples = data[samples.start : samples.stop] if samples else ()

@@ -62,8 +62,6 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """The settings of an extraction, and its passes; ``model`` answers the questions."""
-
     model: Readable
     vocabulary: Codec
     data: Dataset
@@ -140,7 +138,6 @@ class Extraction:
             self.prepared[start] = shared
 
     def _prepare(self, start: int, examples: Sequence[Example], names: list[str]) -> Prepared:
-        """The ids and the token table of a block, and what the model answers."""
         pairs, block, answers = self._encode(examples), None, None
         n_cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         n_read = pairs.source.lengths.tolist()
@@ -198,7 +195,6 @@ class Extraction:
     def _answers(
         self, examples: Sequence[Example], pairs: Pairs, correct: Any
     ) -> tuple[Any, list[list[int]]] | None:
-        """Which answers are right, and what the model writes; None where it is not asked."""
         if not self._is_asked:
             return None
         if not self.vocabulary.target_frame[1]:
@@ -209,7 +205,6 @@ class Extraction:
     def _columns(
         self, examples: Sequence[Example], answers: tuple[Any, list[list[int]]] | None
     ) -> dict[str, Any]:
-        """The columns of samples that have targets, and of those that were asked."""
         columns: dict[str, Any] = {}
         if answers or self._has_targets:
             columns["answer"] = as_category([example.target for example in examples])
@@ -237,7 +232,6 @@ class Extraction:
 
     @property
     def stored_specs(self) -> dict[str, SiteSpec]:
-        """The sites as they lie on disk."""
         pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
         return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
 
@@ -255,7 +249,6 @@ class Extraction:
 
     @cached_property
     def sample(self) -> Pairs:
-        """The symbols of the first samples."""
         return self._encode(list(self.data[:CONTROL_SAMPLES]))
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:

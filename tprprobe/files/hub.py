@@ -42,7 +42,6 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
 
 
 def is_foreign(folder: Path) -> bool:
-    """True for a folder of transformers: a config.json of another type of model than ours, or a GGUF file."""
     config = folder / CONFIG
     if not config.is_file():
         return folder.is_dir() and any(folder.glob("*.gguf"))
@@ -52,7 +51,6 @@ def is_foreign(folder: Path) -> bool:
 
 
 def _hinted(text: str, error: InputError) -> InputError:
-    """The error of a model that is not here, with what its name may be meant as."""
     if not Path(text).is_file():
         hint = f"; a model of transformers is hf:{text}" if ID.fullmatch(text) else ""
         return InputError(f"{error}{hint}")
@@ -86,7 +84,6 @@ def upload(
     private: bool = False,
     extra_files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> str:
-    """The address of the repository (model or dataset) that got a folder, and further files by name."""
     from huggingface_hub import HfApi
 
     if is_offline():
@@ -169,12 +166,10 @@ def verify_cached(name: str) -> int:
 
 
 def is_plain_id(text: str) -> bool:
-    """True if a text can be the id of a hub's model, ``name`` or ``owner/name``."""
     return ID.fullmatch(text) is not None
 
 
 def near_folders(text: str) -> str:
-    """A hint at a folder of nearly this path, for an error; empty where there is none."""
     parent = Path(text).parent
     names = [str(child) for child in parent.iterdir() if child.is_dir()] if parent.is_dir() else []
     near = difflib.get_close_matches(str(Path(text)), names, n=1, cutoff=0.6)

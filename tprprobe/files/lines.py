@@ -50,7 +50,6 @@ class LineReader:
         self.lines, self.stream, self.next = lines, stream, 0
 
     def read(self, row: int) -> str:
-        """The line of this number, without its end."""
         try:
             if row != self.next:
                 self.stream.seek(self.lines.places[row // STRIDE])
@@ -83,7 +82,6 @@ def scan_lines(
 
 
 def read_lines(path: Path) -> Iterator[Numbered]:
-    """The lines of a file with their numbers, from 1, without their ends."""
     with opened(path) as stream:
         for number, line in enumerate(_bounded(stream, path), 1):
             yield number, _decoded(line, path, number)
@@ -100,7 +98,6 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
-    """The lines of a file, of which none is read that would not fit into memory."""
     size, packed = 0, path.stat().st_size
     if path.suffix == ".gz" and packed > TRAILER:  # which says the size, as a rule
         with path.open("rb") as file:

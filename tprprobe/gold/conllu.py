@@ -30,10 +30,7 @@ Word = Mapping[str, str]
 
 
 def read_conllu(path: Path) -> Reading:
-    """The sentences of a file with all labels that its columns hold; those that are odd are counted.
-
-    A document begins with ``# newdoc``, with or without id; in a file that has none, with ``# newpar``.
-    """
+    """The sentences with all labels of their columns; a document begins with ``# newdoc`` or, without any, ``# newpar``."""
     columns: Sequence[str] = PLAIN
     sentences: list[Labelled] = []
     documents, odd = Documents(), Counter[str]()
@@ -81,9 +78,7 @@ def read_conllu(path: Path) -> Reading:
 def _words(
     path: Path, lines: list[Numbered], columns: Sequence[str]
 ) -> tuple[list[tuple[int, Word]], list[SurfaceToken], int]:
-    """The words of a sentence, each a field a column, with their lines' numbers; the tokens that they are
-    written as; and the number of empty nodes.
-    """
+    """The words of a sentence with their lines' numbers, the tokens that they are written as, and the number of empty nodes."""
     words: list[tuple[int, Word]] = []
     tokens: list[SurfaceToken] = []
     end, n_empty = 0, 0  # the last word of a multi-word token
@@ -120,7 +115,6 @@ def _words(
 
 
 def _check_range(start: int, end: int, n_words: int, last_before: int) -> None:
-    """Checks that a multi-word token begins with the next word, behind the one before."""
     if not max(n_words, last_before) + 1 == start < end:
         raise InputError(
             f"multi-word token {start}-{end} after word {n_words}: it stands before its first word, "

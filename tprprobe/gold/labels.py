@@ -36,10 +36,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Labelled:
-    """A sentence and its targets by task; ``document`` is what it is part of, or its own name.
-
-    ``places`` are of words that the text does not spell one after another.
-    """
+    """A sentence and its targets by task; ``places`` are of words that the text does not spell one after another."""
 
     name: str
     document: str
@@ -50,7 +47,6 @@ class Labelled:
 
     @property
     def offsets(self) -> Sequence[Span]:
-        """The start and end of each word in the text, in characters."""
         return self.places or place_words(self.text, self.words)
 
 

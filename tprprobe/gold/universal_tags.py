@@ -78,11 +78,7 @@ UNIVERSAL = ("UPOS", "XPOS", "DEPREL")  # columns
 
 
 def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str]:
-    """How many words have a tag or a relation that is not universal, of the counted values of UNIVERSAL columns.
-
-    Raises:
-        InputError: UPOS and XPOS were exchanged.
-    """
+    """How many words have a tag or a relation that is not universal. InputError where UPOS and XPOS were exchanged."""
     total, unknown = Counter[str](), Counter[str]()
     for column, counts in values.items():
         accepted = RELATIONS if column == "DEPREL" else TAGS
@@ -100,11 +96,7 @@ def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str
 
 
 def check_end(path: Path, text: str | None, forms: Sequence[str]) -> Counter[str]:
-    """Whether the last sentence of a file, which has this ``# text``, may be cut.
-
-    Raises:
-        InputError: its text goes on behind its last word, where the file ends.
-    """
+    """Whether the file may be cut behind the last sentence. InputError where its ``# text`` goes on."""
     if path.suffix == ".gz":  # a cut one cannot be unpacked
         return Counter()
     with path.open("rb") as file:

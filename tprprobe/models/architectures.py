@@ -142,7 +142,6 @@ def typed_option(field: dataclasses.Field, value: Any, label: str) -> Any:
 
 
 def check(config: Any) -> None:
-    """Checks that an architecture can have these values."""
     if not 0 <= config.dropout < 1:
         raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
     for name, symbol in (("pad", config.pad), ("sos", config.sos), ("eos", config.eos)):
@@ -153,7 +152,6 @@ def check(config: Any) -> None:
 
 
 def _check_memory(module_class: type[Model], config: Any) -> None:
-    """Checks that a model of these sizes fits into this machine's memory, before any of it is taken."""
     sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= SMALL_MODEL:
         return

@@ -73,7 +73,6 @@ def save_pretrained(
 
 
 def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str, bytes | str]:
-    """The files that make a model again: its settings, its weights and its vocabulary's."""
     state = {
         name: tensor.detach().cpu().to(dtype or tensor.dtype).contiguous()
         for name, tensor in model.state_dict().items()
@@ -108,7 +107,6 @@ def read_checkpoint(
 
 
 def default_data(model: Readable, split: str | None = None) -> tuple[str, str | None]:
-    """The data and split that the checkpoint's card names under ``tprprobe``."""
     settings = _named_data(model.folder / hub.CARD) if model.folder else {}
     if "data" not in settings:
         raise InputError(f"the card of {model.name} names no data: give --data")
@@ -116,7 +114,6 @@ def default_data(model: Readable, split: str | None = None) -> tuple[str, str | 
 
 
 def _named_data(card: Path) -> dict[str, Any]:
-    """The card's section ``tprprobe``; empty if its front matter cannot be read."""
     if not card.is_file():
         return {}
     import yaml
@@ -131,7 +128,6 @@ def _named_data(card: Path) -> dict[str, Any]:
 
 
 def untrained_twin(model: Model, seed: int = 0) -> Model:
-    """The control: a freshly initialized model of the same configuration and vocabulary."""
     twin = build(model.describe(), seed=seed)
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)
@@ -140,7 +136,6 @@ def untrained_twin(model: Model, seed: int = 0) -> Model:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The settings in a folder's config.json, checked by name."""
     config = read_json(folder / hub.CONFIG)
     if config.get("model_type") == TYPED["model_type"]:
         config = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}
@@ -160,7 +155,6 @@ def _vocabulary(folder: Path, config: Any) -> Codec | None:
 
 
 def check_vocabulary(vocabulary: Codec, config: Any, where: str) -> None:
-    """Checks that a model's ids are those of the vocabulary."""
     size = config.vocab_size if vocabulary.has_spare_rows else len(vocabulary)
     if size < len(vocabulary):
         raise InputError(f"{where} has {len(vocabulary)} sub-words, the model rows for {size}")
@@ -195,7 +189,6 @@ def _sum(state: Mapping[str, torch.Tensor]) -> str:
 
 
 def _check_weights(config: dict[str, Any], path: Path) -> None:
-    """Checks that a file of weights has the tensors of a configuration, before either takes memory."""
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
     with _undamaged(path), safetensors.safe_open(path, "pt") as opened:

@@ -188,7 +188,6 @@ def _read_twin(
 
 @torch.no_grad()
 def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readable:
-    """The twin with the weights and the name of its kind."""
     name = trained.name
     if kind == PERMUTED:
         permute(twin, seed)

@@ -30,7 +30,6 @@ class Placement:
 
     @classmethod
     def of(cls, device: str, dtype: str, *dispatch: Any) -> "Placement":
-        """The checked settings."""
         if dtype != AUTO and dtype not in DTYPES:
             raise unknown("dtype", dtype, (AUTO, *DTYPES))
         placement = cls(find_device(device), DTYPES.get(dtype), *dispatch)
@@ -42,11 +41,9 @@ class Placement:
 
     @property
     def is_dispatched(self) -> bool:
-        """Whether transformers puts the weights where they belong."""
         return bool(self.device_map or self.quantization)
 
     def check_own(self, name: str) -> None:
-        """Checks that nothing is asked for which only models of transformers can have."""
         if self.is_dispatched:
             raise InputError(
                 f"{name}: device_map and quantization are of trained models of transformers (hf:PATH)"

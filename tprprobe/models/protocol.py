@@ -190,7 +190,6 @@ def require_model(model: Readable, reason: str) -> Model:
 
 
 def require_head(model: Readable, purpose: str) -> Language:
-    """The model, checked to predict symbols: one of ours, or one of transformers with its head."""
     if isinstance(model, Language) and getattr(model, "head", "own"):
         return model
     is_language = isinstance(model, Language)

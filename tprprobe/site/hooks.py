@@ -29,7 +29,6 @@ class PlacedEdit(ABC):
 
 
 def find_sites(model: nn.Module) -> dict[str, Site]:
-    """The sites of a model by their dotted names, in the order of the modules."""
     modules = [m for m in model.named_modules() if not m[0].startswith(f"{FOREIGN}.")]
     sites_by_name = {name: module for name, module in modules if isinstance(module, Site)}
     if not sites_by_name:
@@ -210,7 +209,6 @@ class Calls:
 
 @contextlib.contextmanager
 def _counted(model: Any) -> Iterator[Any]:
-    """What counts the calls of a model: itself, where it is a module with attached sites."""
     if hasattr(model, "calls"):
         yield model
         return

@@ -52,7 +52,6 @@ def per_position(d_model: int) -> Site:
 
 
 def attention_map() -> Site:
-    """A site of attention weights; the map is computed only while it is read."""
     return Site("batch head query key")
 
 

@@ -50,8 +50,6 @@ class Origin(Document):
 
 
 class Imported(Document):
-    """The dump that a store was made of."""
-
     source: str | None = None
     format: str | None = None
 
@@ -94,12 +92,10 @@ class Manifest(Document):
 
     @cached_property
     def files(self) -> Files:
-        """The files that the store needs so far."""
         return Files(self.sites, self.lengths, self.complete, self.sizes, self.token_bytes)
 
 
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
-    """The manifest of the store at ``path`` so far; None if there is nothing; ``advice`` ends the error."""
     for name in (MANIFEST, JOURNAL):
         if (path / name).is_file():
             return _read(path / name)
@@ -120,7 +116,6 @@ def read_begun(path: Path, resume: bool) -> Manifest | None:
 
 
 def read_complete(path: Path) -> Manifest:
-    """The manifest of the complete store at ``path``."""
     manifest = read_manifest(path)
     if manifest is None:
         raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
@@ -173,7 +168,6 @@ def without_progress(content: Content) -> Content:
 
 
 def check_same(path: Path, begun: Content, content: Content) -> None:
-    """Checks that two manifests are of the same model, data and sites."""
     settings = [flatten(without_progress(manifest)) for manifest in (begun, content)]
     for key in (key for values in reversed(settings) for key in values):
         before, now = (json.dumps(values.get(key), ensure_ascii=False) for values in settings)
@@ -198,7 +192,6 @@ def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
 
 
 def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:
-    """What a file's length tells against it: missing, cut short or, of numbers all written, too long."""
     try:
         size = (path / entry.file).stat().st_size
     except (FileNotFoundError, NotADirectoryError):
@@ -209,7 +202,6 @@ def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:
 
 
 def undamaged(path: Path) -> AbstractContextManager[None]:
-    """A block in which every error of reading is one line: the store is damaged."""
     return as_input_error(f"{path} is damaged", "extract it again")
 
 
@@ -225,7 +217,6 @@ class Ledger:
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Ledger":
-        """A copy of what a manifest knows."""
         return cls(dict(manifest.checksums), dict(manifest.sizes))
 
     def add(self, file: Path, data: bytes | memoryview, is_new: bool, packed: bool = False) -> None:
@@ -259,7 +250,6 @@ def with_checksums(path: Path, manifest: Manifest) -> Progress:
 
 
 def sum_manifest(content: Content) -> str:
-    """The checksum of all that a manifest says but this checksum."""
     sums = {file: digest for file, digest in content["checksums"].items() if file != MANIFEST}
     text = json.dumps({**content, "checksums": sums}, sort_keys=True)
     return sum_bytes(text.encode())

@@ -297,7 +297,6 @@ def takes_paths(
 
 
 def as_store(store: Store | Source) -> Store:
-    """The store, opened if its path is given."""
     return store if isinstance(store, Store) else open_store(store)
 
 

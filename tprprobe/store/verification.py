@@ -43,10 +43,7 @@ def check_store(path: Path, manifest: Manifest) -> None:
 
 
 def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> None:
-    """Checks that the store of a twin is of this store's model, made a twin of this kind, on the same data.
-
-    Stores that do not name the files of their model are older than the bond and are not checked.
-    """
+    """Checks that a twin's store is of this store's model, of this kind, on the same data; old stores do not say."""
     if "files" not in manifest.model.model_fields_set:
         return
     twin_model, name = twin.model, str(twin.model.name)
@@ -64,13 +61,11 @@ def _damage(file: Path, fault: str) -> InputError:
 
 
 def is_as_written(manifest: Manifest) -> bool:
-    """True unless a manifest contradicts its checksum."""
     digest = manifest.checksums.get(MANIFEST)
     return digest is None or digest == sum_manifest(manifest.content)
 
 
 def _change_of(path: Path, entry: Part, manifest: Manifest) -> str | None:
-    """What a file's checksum says against it, if one was kept."""
     digest = manifest.checksums.get(entry.file)
     return CHANGED if digest not in (None, sum_file(path / entry.file)) else None
 

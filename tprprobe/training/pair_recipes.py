@@ -78,9 +78,7 @@ seed = {seed}
 
 
 def choose_units(texts: Sequence[str]) -> Units:
-    """What texts are cut into: symbols between blanks if these are few and frequent, characters of short
-    texts, else sub-words.
-    """
+    """Symbols between blanks if these are few and frequent, characters of short texts, else sub-words."""
     counts = Counter(symbol for text in texts for symbol in text.split())
     n_tokens = sum(counts.values())
     if (

@@ -44,7 +44,6 @@ QUOTING = {
 
 
 def open_list(texts: Sequence[Any], request: Request) -> Articles:
-    """The texts of a list; its name tells one list from another."""
     if not texts:
         raise InputError("the list has no texts: give at least one")
     if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
@@ -86,7 +85,6 @@ def open_text(path: Path, request: Request) -> Articles:
 
 
 def _check_prose(path: Path) -> None:
-    """Refuses a column file of words and tags that is named like a text."""
     head = [line.split() for _, line in islice(read_lines(path), MAX_HEAD) if line.strip()]
     if head and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in head):
         raise InputError(
@@ -159,13 +157,11 @@ ALIASES = {"dev": ("validation", "val", "valid")}
 
 
 def is_corpus(spec: str) -> bool:
-    """True if a data set is a file of articles (or `FILE:COLUMN`), or a folder of such files."""
     path, _ = _divided(spec)
     return _suffix(path) in FORMATS or (path.is_dir() and bool(_files(path)))
 
 
 def open_corpus(request: Request) -> Dataset:
-    """The articles of a file or of a folder's split, or the first n."""
     path, column = _divided(request.spec)
     request = replace(request, column=column)
     file = path
@@ -179,7 +175,6 @@ def open_corpus(request: Request) -> Dataset:
 
 
 def _divided(spec: str) -> tuple[Path, str | None]:
-    """The file and the column (of a text file: the unit) of `FILE:COLUMN`."""
     file, colon, column = spec.rpartition(":")
     if colon and not Path(spec).exists() and _suffix(Path(file)) in COLUMNED:
         return Path(file), column
@@ -199,7 +194,6 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def find_split(owner: object, split: str, names: Collection[str]) -> str:
-    """The name that a split has among those that are there."""
     for name in (split, *ALIASES.get(split, ())):
         if name in names:
             return name
@@ -207,10 +201,7 @@ def find_split(owner: object, split: str, names: Collection[str]) -> str:
 
 
 def choose(dataset: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
-    """The first n examples of a whole, or of its split if it is to be ``divided``; no more are read than needed.
-
-    Those without a document or a summary are left out and counted.
-    """
+    """The first n examples with a text and a target, of the whole or (``divided``) of a split; no more are read than needed."""
     if divided and request.split not in {None, ALL, *SHARES}:
         raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])
     split = request.split if divided and request.split in SHARES else None

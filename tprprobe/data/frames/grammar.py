@@ -83,8 +83,6 @@ class Filled:
 
 @dataclass(frozen=True)
 class Text:
-    """A filled pattern."""
-
     text: str
     ask: str
     answer: str
@@ -180,7 +178,6 @@ def _choose(frame: Frame, match: re.Match, words: SlotWords) -> Filled:
 def _place(
     frame: Frame, pattern: Pattern, answer: str, filled_slots: list[Filled], words: SlotWords
 ) -> Text:
-    """The pattern with chosen words in its text's slots, and where they stand."""
     text, words_in_text, end = "", [], 0
     for match, filled in zip(SLOT.finditer(pattern.text), filled_slots, strict=True):
         text += pattern.text[end : match.start()]
@@ -195,7 +192,6 @@ def _place(
 
 
 def label_text(frame: Frame, name: str, document: str, text: Text, with_question: bool) -> Labelled:
-    """The words of a text with the labels of its slots and of the forms of its words."""
     full_text = text.whole if with_question else text.text
     places = [match.span() for match in WORD.finditer(full_text)]
     targets: dict[str, list[Target]] = {task: [] for task in find_tasks(frame)}

@@ -25,7 +25,6 @@ class Flat(NamedTuple):
         return cls(np.fromiter(chain.from_iterable(lists), dtype, lengths.sum()), lengths, cut)
 
     def ragged(self) -> Any:
-        """The texts as :class:`tprprobe.data.batching.Ragged`."""
         import torch  # which reading data does not need
 
         from tprprobe.data.batching import Ragged
@@ -40,7 +39,6 @@ def enclose(
     prefix: Sequence[int],
     suffix: Sequence[int],
 ) -> Flat:
-    """The texts, each between the same first and last symbols."""
     lengths = np.diff(offsets) + len(prefix) + len(suffix)
     ends = lengths.cumsum()
     enclosed = np.empty(ends[-1], values.dtype)
@@ -53,7 +51,6 @@ def enclose(
 
 
 def cut(flat: Flat, limit: int) -> Flat:
-    """The first ids of each text, up to the limit."""
     starts = np.repeat(flat.lengths.cumsum() - flat.lengths, flat.lengths)
     places = np.arange(len(flat.values)) - starts
     lengths = np.minimum(flat.lengths, limit)
@@ -63,10 +60,7 @@ def cut(flat: Flat, limit: int) -> Flat:
 def place_pieces(
     text: str, tokens: Iterable[str], join: Callable[[list[str]], str] = "".join
 ) -> list[Span]:
-    """The places of pieces in a text, one behind the other, in either case; NOWHERE for blanks and what it lacks.
-
-    Pieces that are a character only together (bytes) stand where the character does.
-    """
+    """The places of pieces in a text, one behind the other; bytes stand where their character does, blanks NOWHERE."""
     lower = text.lower() if len(text.lower()) == len(text) else text
     places: list[Span] = []
     end, is_behind, pending = 0, True, []

@@ -59,7 +59,6 @@ SPACE = "▁"
 
 
 def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
-    """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     proto = _parse(content)
@@ -87,7 +86,6 @@ def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
 
 
 def check_spiece(content: bytes) -> None:
-    """Checks the table of characters of a SentencePiece model of any type."""
     if table := _parse(content).normalizer_spec.precompiled_charsmap:
         check_charsmap(table)
 

@@ -62,7 +62,6 @@ class CustomCodec(Codec):
 
 
 def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
-    """The vocabulary of a module with an embedding of so many rows."""
     if isinstance(vocabulary, Codec):
         return vocabulary
     if hasattr(vocabulary, "convert_ids_to_tokens"):
@@ -95,9 +94,7 @@ def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
 def _of_function(
     function: Callable[[str], Any], name: Callable[[int], str] | None, data: Dataset, rows: int
 ) -> CustomCodec:
-    """Symbols are named by the function's pairs, by ``name``, or by the words that they stand for, where that is one word
-    each; else by number.
-    """
+    """Symbols are named by pairs, by ``name``, or by the one word that they stand for; else by number."""
     names: dict[int, str] = {}
     ambiguous, is_named = set(), False
     for example in data:
@@ -117,9 +114,7 @@ def _of_function(
 def _placed(
     text: str, values: Any, name: Callable[[int], str] | None
 ) -> tuple[list[int], Sequence[Span], list[str] | None]:
-    """The ids of a text, their places, and their names where these are known: names are looked for in the text, and
-    as many nameless ids as there are words stand at the words.
-    """
+    """The ids of a text, their places and, where known, names. Nameless ids stand at the words if there are as many."""
     result, tokens = values, None
     try:
         values = values.tolist() if hasattr(values, "tolist") else list(values)

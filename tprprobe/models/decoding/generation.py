@@ -130,11 +130,7 @@ class FinishedBeams:
 def beam_search(
     rows: BeamState, beam: int, length_penalty: float, early_stopping: bool | Literal["never"]
 ) -> Int[Tensor, "sample out"]:
-    """The best hypothesis of every sample, behind its start symbol, with pads behind it. Ended hypotheses leave the
-    beam, which always holds live ones.
-
-    Source: transformers' ``generate`` (``_beam_search`` of version 5), of which this gives the tokens.
-    """
+    """The best hypothesis of every sample. Source: transformers' ``_beam_search`` (version 5), of which this gives the tokens."""
     config, limit, device = rows.model.config, rows.rules.max_length, rows.ids.device
     batch = len(rows.ids) // beam
     sample_index, is_done = (

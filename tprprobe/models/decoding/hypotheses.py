@@ -25,11 +25,7 @@ class Rules:
 
 
 class BeamState:
-    """BeamState of ids, start symbol first: ``beam`` hypotheses a sample, those of a sample together.
-
-    While a site is read, each row has its own copy of the memory and no row is dropped, so that
-    what is read has a row for every row.
-    """
+    """Rows of ids, ``beam`` hypotheses a sample; while a site is read none is dropped, so that what is read has a row for each."""
 
     def __init__(
         self, model: SequenceModel, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules
@@ -81,7 +77,6 @@ class BeamState:
         return scores
 
     def ends(self, symbols: Int[Tensor, "..."]) -> Bool[Tensor, "..."]:
-        """True for end symbols; a model of transformers may have several."""
         return torch.isin(symbols, self._ends)
 
     def write(self, symbols: Int[Tensor, " row"], live: Bool[Tensor, " row"]) -> None:

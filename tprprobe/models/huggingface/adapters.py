@@ -36,7 +36,6 @@ def adapt(model: Any, tokenizer: Any = None) -> Pretrained:
 
 
 def unwrap(model: Any) -> Any:
-    """The model of transformers inside what a library around it holds."""
     from transformers import PreTrainedModel
 
     if isinstance(model, PreTrainedModel):

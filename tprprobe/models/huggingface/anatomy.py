@@ -65,7 +65,6 @@ class Stack:
 
     @property
     def states(self) -> Tensor | None:
-        """What the last layer returned."""
         returned = self.layers[-1].leave.returned
         return None if returned is None else returned.permute(self.order)
 
@@ -129,7 +128,6 @@ def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
 
 
 def _says_causal(attended: Sequence[Attended]) -> bool | None:
-    """What the attentions themselves say; None where they say nothing."""
     flags = [call.module.is_causal for call in attended if hasattr(call.module, "is_causal")]
     return any(flags) if flags else None
 
@@ -206,7 +204,6 @@ def _is_states(call: Call, order: tuple[int, ...]) -> bool:
 
 
 def _follows(after: Call, before: Call) -> bool:
-    """True if a call was given what another returned."""
     received, states = after.received, before.returned
     return received is not None and states is not None and torch.equal(received, states)
 
@@ -289,7 +286,6 @@ def _attentions(layer: Layer, inside: Sequence[Call], run_record: Record) -> Ite
 
 
 def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, Tap]) -> Attention:
-    """The attention that a module computes itself."""
     shapes, lengths = {}, {}
     products = [operation for operation in operations if operation.letters]
     for site, tap in taps.items():
@@ -307,11 +303,7 @@ def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, 
 
 
 def _find_mlp(layer: Call, inside: Sequence[Call], attentions: Sequence[Attention]) -> str | None:
-    """The path of what makes a layer's feed-forward vectors; None where it has none.
-
-    It is the module that has experts, else the last linear map beside the attention, else that of a
-    module with the name of a feed-forward layer.
-    """
+    """The path of the module with experts, else of the last linear map beside the attention, else of one named as a feed-forward layer."""
     flat = (BATCH * layer.shape[1], layer.shape[2])  # OPT's rows are those of the whole batch
     inner = [call for call in inside if call.shape in (layer.shape, flat)]
     experts = [call for call in inner if hasattr(call.module, "experts")]

@@ -68,7 +68,6 @@ def refusing(prefix: str) -> Iterator[None]:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """A block in which what libraries write to the terminal, in Python or below it, is held back."""
     try:
         stderr_copy = None if os.environ.get(VERBOSE) else os.dup(2)
     except OSError:  # there is no terminal's error stream
@@ -131,7 +130,6 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
 
 
 def _numbers(settings: dict[Any, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a configuration and of the settings inside it, by name."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from _numbers(value)
@@ -152,7 +150,6 @@ def _check_types(path: str, slices: list[Slice], module: Any) -> None:
 
 
 def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
-    """A note where a tokenizer knows far fewer symbols than the model."""
     n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
     check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
@@ -208,7 +205,6 @@ def check_tables(path: str) -> None:
 
 
 def check_tokenizer(path: str, tokenizer: Any) -> None:
-    """Checks that a tokenizer has files and symbols."""
     names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), TOKENIZER})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(

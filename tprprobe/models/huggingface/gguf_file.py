@@ -80,7 +80,6 @@ def _check_places(file: Path, reader: Any) -> None:
 
 
 def _check_tokens(file: Path, reader: Any) -> None:
-    """Checks that every token has one type and one score, and that the norms' epsilon is not left out."""
     if TOKENS in reader.fields:
         count = len(reader.fields[TOKENS].data)
         for name in PER_TOKEN:
@@ -93,7 +92,6 @@ def _check_tokens(file: Path, reader: Any) -> None:
 
 
 def _left_over(reader: Any) -> dict[str, str]:
-    """A note on the tensors of layers beyond the number that the file's fields name."""
     counts = [
         int(field.contents())
         for name, field in reader.fields.items()

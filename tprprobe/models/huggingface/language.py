@@ -97,13 +97,11 @@ class Pretrained(Attached, Language):
 
     @property
     def default_sites(self) -> list[str]:
-        """The sites that an extraction takes where none are asked for: states and the vectors of texts."""
         ends = (".embedding", ".hidden")
         return [name for name in find_sites(self) if name.endswith(ends) or name == ENCODING]
 
     @property
     def device(self) -> torch.device:
-        """Where ids go: the device that it computes on."""
         return input_device(self.module)
 
     @property
@@ -164,7 +162,6 @@ class Pretrained(Attached, Language):
         self._pass(self.module.base_model, arguments, is_whole=of_texts or not any(is_read))
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
-        """The memory of sources: one pass over them."""
         self._require_head()
         self._begin()
         arguments, mask = self._arguments(source), self._real(source)
@@ -185,7 +182,6 @@ class Pretrained(Attached, Language):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Memory | None = None
     ) -> tuple[Tensor, Memory]:
-        """Logits of the symbol after each of the target's, the first of which is the start symbol."""
         self._require_head()
         if self.head == MASKED:
             return self._of_masks(target, memory, cache)
@@ -267,7 +263,6 @@ class Pretrained(Attached, Language):
         return memory.logits[:, begun:end], replace(memory, length=end)
 
     def _begin(self) -> None:
-        """Begins a call, which is read from the first position on."""
         self.calls, self.first = self.calls + 1, 0
 
     def _arguments(self, ids: Tensor, mask: Tensor | None = None) -> dict[str, Any]:

@@ -14,9 +14,7 @@ CACHES = ("cache", "past_key_values")
 
 @dataclass(frozen=True)
 class Memory:
-    """A source and what was written behind it: of a decoder its cache and the logits behind the source, of
-    masks their logits, of an encoder its states, and how many symbols were written.
-    """
+    """A source and what was written behind it: a decoder's cache and logits, an encoder's states, or the logits of masks."""
 
     ids: Tensor
     mask: Tensor

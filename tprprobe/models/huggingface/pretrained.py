@@ -149,7 +149,6 @@ def attach_layers(
     source: str | None = None,
     encoding: Encoding | None = None,
 ) -> Pretrained:
-    """A model of transformers with the sites that its structure has, and its tokenizer."""
     from tprprobe.models.huggingface.anatomy import explore
 
     has_decoder = has_two_stacks(module)
@@ -229,9 +228,7 @@ def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bo
 
 
 def _named_class(name: str, config: Any) -> Any:
-    """The class of this name, None for others' or other tasks'; of a pretraining class its masked head, if that is part
-    of it. One of models of another type is an InputError.
-    """
+    """The class of this name; None for another task's or library's. A pretraining class gives its masked head, if that is part of it."""
     import transformers
 
     kind: Any = getattr(transformers, name, None)

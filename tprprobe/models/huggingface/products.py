@@ -42,7 +42,6 @@ class Tap:
     order: str = "bshd"  # of the letters in the tensor of the site
 
     def is_in(self, letters: tuple[str, ...], number: int) -> bool:
-        """True for the operation with these letters and that number of its kind."""
         return number == self.number and bool(letters) == (self.site != "attention")
 
 
@@ -83,8 +82,6 @@ def _letters(func: Any, args: Any, place: int) -> tuple[str, ...] | None:
 
 @contextmanager
 def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
-    """A block in which every product and softmax is given to ``take``."""
-
     def around(letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any) -> Tensor:
         result = compute(*factors)
         take(Operation(letters, (*factors, result)))
@@ -124,7 +121,6 @@ def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
 
 
 def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
-    """Queries and keys of a product that gives scores."""
     left_factor, right_factor, scores = letters
     place = 0 if scores[-2] in left_factor else 1
     width = next(iter({*left_factor} & {*right_factor} - {*scores}))
@@ -136,7 +132,6 @@ def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
 
 
 def _sum(number: int, letters: tuple[str, ...], map_place: int) -> dict[str, Tap]:
-    """Values and filler of a product whose factor ``at`` is the map."""
     weights, values = letters[map_place], letters[1 - map_place]
     axes = _axes(weights, next(iter({*values} - {*weights})))
     return {
@@ -185,7 +180,6 @@ def is_map(weights: Tensor) -> bool:
 
 
 def _per_head(tensor: Tensor, batch: int) -> Tensor | None:
-    """A map, or scores, as [batch, head, query, key]."""
     if tensor.ndim == 3 and len(tensor) % batch == 0:
         tensor = tensor.unflatten(0, (batch, -1))
     return tensor if tensor.ndim == 4 and len(tensor) == batch else None

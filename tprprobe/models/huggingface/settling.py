@@ -43,6 +43,5 @@ def settle(model: Pretrained) -> dict[str, str]:
 
 
 def _differs(padded: torch.Tensor, unpadded: torch.Tensor) -> bool:
-    """True if states beside a longer text are others than alone."""
     moved = max(TOLERANCE, STEPS * torch.finfo(unpadded.dtype).eps)
     return bool((padded - unpadded).abs().max() > moved * unpadded.abs().max())

@@ -22,8 +22,6 @@ COMMANDS = {  # commands that a model with this head takes
 
 @dataclass(frozen=True)
 class Symbols:
-    """Sizes and special ids, as our own configurations have them."""
-
     vocab_size: int
     d_model: int
     pad: int
@@ -35,7 +33,6 @@ class Symbols:
 
 
 def read_symbols(module: Any, vocabulary: Any) -> Symbols:
-    """The sizes and special ids of a module: its vocabulary's or, without one, its configuration's."""
     config = module.config.get_text_config()
     settings = getattr(module, "generation_config", None) or config
     end_ids = getattr(settings, "eos_token_id", None)
