@@ -2,7 +2,6 @@
 
 import contextlib
 import difflib
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,6 @@ from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 
-DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 HUB = "hub:"  # before the id of a dataset repository
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 PATIENCE = 5  # seconds until the hub answers
@@ -141,28 +139,6 @@ def find_in_cache(repo_id: str, revision: str | None = None) -> Path | None:
 
     config = try_to_load_from_cache(repo_id, CONFIG, revision=revision)
     return Path(config).parent if isinstance(config, str) else None
-
-
-def verify_cached(name: str) -> int:
-    """The number of files of a model (``ID`` or ``ID@REVISION``) in the hub's cache, all as the hub recorded them.
-
-    The cache names large files by their sha256, others by the digest that Git has of them.
-    """
-    repo_id, _, revision = name.partition("@")
-    folder = None if Path(name).exists() else find_in_cache(repo_id, revision or None)
-    if folder is None:
-        raise InputError(f"{name} is not in the hub's cache, whose records are checked")
-    files = [path for path in folder.rglob("*") if DIGEST.fullmatch(path.resolve().name)]
-    for path in files:
-        with path.open("rb") as file:
-            digest = hashlib.sha256() if len(path.resolve().name) == 64 else hashlib.sha1()
-            if digest.name == "sha1":
-                digest.update(b"blob %d\0" % path.stat().st_size)
-            while data := file.read(2**20):
-                digest.update(data)
-        if digest.hexdigest() != path.resolve().name:
-            raise InputError(f"{path} is not what the hub recorded: remove {path.resolve()}")
-    return len(files)
 
 
 def is_plain_id(text: str) -> bool:

@@ -10,70 +10,14 @@ from pathlib import Path
 
 from tprprobe.errors import InputError
 
-TAGS = frozenset(
-    [
-        "ADJ",
-        "ADP",
-        "ADV",
-        "AUX",
-        "CCONJ",
-        "DET",
-        "INTJ",
-        "NOUN",
-        "NUM",
-        "PART",
-        "PRON",
-        "PROPN",
-        "PUNCT",
-        "SCONJ",
-        "SYM",
-        "VERB",
-        "X",
-    ]
-)
-RELATIONS = frozenset(
-    [
-        "acl",
-        "advcl",
-        "advmod",
-        "amod",
-        "appos",
-        "aux",
-        "case",
-        "cc",
-        "ccomp",
-        "clf",
-        "compound",
-        "conj",
-        "cop",
-        "csubj",
-        "dep",
-        "det",
-        "discourse",
-        "dislocated",
-        "expl",
-        "fixed",
-        "flat",
-        "goeswith",
-        "iobj",
-        "list",
-        "mark",
-        "nmod",
-        "nsubj",
-        "nummod",
-        "obj",
-        "obl",
-        "orphan",
-        "parataxis",
-        "punct",
-        "reparandum",
-        "root",
-        "vocative",
-        "xcomp",
-    ]
-)
-
-
+TAGS = """
+    ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X
+"""
+RELATIONS = """
+    acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse
+    dislocated expl fixed flat goeswith iobj list mark nmod nsubj nummod obj obl orphan
+    parataxis punct reparandum root vocative xcomp
+"""
 UNIVERSAL = ("UPOS", "XPOS", "DEPREL")  # columns
 
 
@@ -81,7 +25,7 @@ def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str
     """How many words have a tag or a relation that is not universal. InputError where UPOS and XPOS were exchanged."""
     total, unknown = Counter[str](), Counter[str]()
     for column, counts in values.items():
-        accepted = RELATIONS if column == "DEPREL" else TAGS
+        accepted = (RELATIONS if column == "DEPREL" else TAGS).split()
         value_counts = {value: n for value, n in counts.items() if value != "_"}
         total[column] = sum(value_counts.values())
         unknown[column] = sum(

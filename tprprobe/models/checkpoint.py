@@ -26,7 +26,7 @@ from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.architectures import build, bytes_of, expand, sketched
 from tprprobe.models.protocol import CaptionModel, Model, Readable
 
-TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
+TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of tprpapers' auto classes
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")

@@ -20,7 +20,6 @@ from tprprobe.store.layout import ARRAYS, JOURNAL, MANIFEST, METADATA, Files, Pa
 
 FORMAT = "tprprobe-store"
 PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
-RENAMED: dict[str, str] = {}  # keys of older versions of tprprobe, and what they are called now
 
 Content = dict[str, Any]  # a manifest as it stands in its file
 
@@ -49,11 +48,6 @@ class Origin(Document):
     n: int | None = None
 
 
-class Imported(Document):
-    source: str | None = None
-    format: str | None = None
-
-
 class Manifest(Document):
     """What a store says of itself; see `Progress` for how far it is written."""
 
@@ -70,7 +64,7 @@ class Manifest(Document):
     sizes: dict[str, NonNegativeInt] = Field(default_factory=dict)
     model: Origin = Origin()
     data: Origin = Origin()
-    imported: Imported | None = None
+    imported: dict[str, Any] | None = None  # the dump that the store was made of
     target: str | None = None
     labels: dict[str, Any] = Field(default_factory=dict)  # by task, who labelled the words
     attention_samples: int | None = None
@@ -82,7 +76,7 @@ class Manifest(Document):
     @classmethod
     def of(cls, content: Content, where: object) -> "Manifest":
         """The manifest that a file holds, its keys as this version names them."""
-        facts = {RENAMED.get(key, key): v for key, v in content.items() if v is not None}
+        facts = {key: v for key, v in content.items() if v is not None}
         for key in ("model", "data"):  # a text, in stores of other programs
             if isinstance(name := facts.get(key), str):
                 facts[key] = {"name": name}
@@ -108,10 +102,9 @@ def read_begun(path: Path, resume: bool) -> Manifest | None:
     """The manifest of the store that a run goes on with at ``path``, if ``resume`` says so; None where it begins."""
     begun = read_manifest(path, "give a new folder to write to")
     if begun is not None and not resume:
-        state, way = "complete", ""
-        if not is_finished(path):
-            state, way = "not finished", "go on with --resume, "
-        raise InputError(f"{path} holds a store, {state}: {way}give another folder or remove it")
+        state = "complete" if is_finished(path) else "not finished"
+        advice = "" if is_finished(path) else "go on with --resume, "
+        raise InputError(f"{path} holds a store, {state}: {advice}give another folder or remove it")
     return begun
 
 

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,8 @@ from tprprobe.data.documents.articlefiles import (
 )
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LONGEST, read_lines, scan_lines
-from tprprobe.gold.iob import TAG
 
 UNITS = ("lines", "paragraphs")
-MAX_HEAD = 20  # lines of a text that show whether they are columns
 QUOTED = re.compile(r'"(?:[^"]|"")*"')  # a field as a .csv file quotes it
 SEPARATORS = ",;\t|"  # of a .csv file: the first that stands between the names of its columns
 SEPARATOR_LINE = re.compile(r"sep=(.)")  # by which Excel names it, before the names of columns
@@ -60,7 +58,6 @@ def open_text(path: Path, request: Request) -> Articles:
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
-    _check_prose(path)
     filled: list[bool] = []
     lines = scan_lines(path, check=lambda line, _: filled.append(bool(line.strip())))
     has_text = np.array(filled[: len(lines)])
@@ -82,14 +79,6 @@ def open_text(path: Path, request: Request) -> Articles:
             yield Article(text, text, None if documents is None else f"paragraph {documents[row]}")
 
     return Articles.of(request, len(starts), read)
-
-
-def _check_prose(path: Path) -> None:
-    head = [line.split() for _, line in islice(read_lines(path), MAX_HEAD) if line.strip()]
-    if head and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in head):
-        raise InputError(
-            f"{path} has words and tags in columns: name it {path.name.split('.')[0]}.iob2, and it is read as that"
-        )
 
 
 def open_table(path: Path, request: Request) -> Articles:
