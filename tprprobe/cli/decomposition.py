@@ -10,12 +10,7 @@ from tprprobe.errors import InputError
 
 FUNCTION = "analyses.decomposition.decompositions:decompose"
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
-FITTED = {
-    "family": "factored",
-    "rank": "auto",
-    "withheld": 0.1,
-    "embedding": None,
-}  # of a decomposition alone
+FITTED = {"family": "factored", "rank": "auto", "withheld": 0.1, "embedding": None}
 SHARED = ("fillers", "unit", "scope", "seed")
 
 
@@ -81,9 +76,7 @@ def _compare(
 
     for name, default in FITTED.items():
         if options.pop(name) != default:
-            raise InputError(
-                f"--operations takes no --{name}: an operation chooses its own form; leave it out"
-            )
+            raise InputError(f"--operations takes no --{name}: leave it out")
 
     def progress(parts: Any) -> Any:
         return track(parts, "comparing", len(parts))

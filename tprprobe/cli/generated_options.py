@@ -123,9 +123,9 @@ def _constructor_options(group: str, reserved: Collection[str]) -> dict[str, ins
                     texts.setdefault(argument.name, []).append(text)
                     annotations.setdefault(argument.name, argument.annotation)
     texts_by_name = {name: " ".join(listed) for name, listed in texts.items()}
+    heading = "Parameters of probes"
     return {
-        name: _option(name, name, annotations[name], None, text, "Parameters of probes")
-        for name, text in texts_by_name.items()
+        n: _option(n, n, annotations[n], None, text, heading) for n, text in texts_by_name.items()
     }
 
 
@@ -174,9 +174,8 @@ def _option(
         flag = f"{flag}/--no-{flag.removeprefix('--')}"
     has_default = default is not None and default is not False
     limits: dict[str, Any] = {"min": 0, "max": 2**32 - 1} if argument == "seed" else {}
-    option = typer.Option(
-        flag, help=text, rich_help_panel=panel, show_default=has_default, **limits
-    )
+    shown: dict[str, Any] = {"rich_help_panel": panel, "show_default": has_default}
+    option = typer.Option(flag, help=text, **shown, **limits)
     annotated = Annotated[accepted if default is not None else accepted | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(argument, keyword, default=default, annotation=annotated)

@@ -62,9 +62,8 @@ def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
     elif runs := finished_in(folder):
         tables, text = _tables_of_runs(folder, runs), _text_of_runs(runs, repo_id)
     else:
-        raise InputError(
-            f"{folder} holds nothing to share: give a store, a checkpoint, or the --out of a finished command"
-        )
+        advice = "give a store, a checkpoint, or the --out of a finished command"
+        raise InputError(f"{folder} holds nothing to share: {advice}")
     dataframes = {name: table for name, table in tables.items() if not isinstance(table, str)}
     files = {**tables, **{name: f"{VIEWER}/{name}.parquet" for name in dataframes}}
     encoded = {str(files[name]): encode(table) for name, table in dataframes.items()}
@@ -95,10 +94,8 @@ def _text_of_store(store: Store, repo_id: str) -> str:
     facts, name = store.facts, repo_id.split("/")[-1]
     split = "" if facts.data.split is None else f", split `{facts.data.split}`"
     twins = ", ".join(f"`{kind}/`" for kind in store.twins)
-    sites = [
-        f"| {row.site} | {row.axes} | {row.shape} | {row.dtype} | {row.compression} |"
-        for row in store.summary.itertuples()
-    ]
+    rows = store.summary[["site", "axes", "shape", "dtype", "compression"]].itertuples(index=False)
+    sites = [f"| {' | '.join(map(str, row))} |" for row in rows]
     lines = [
         f"# {name}\n",
         f"Vectors of the model `{facts.model.name}` on `{facts.data.name}`{split}: {store.samples} samples, "

@@ -264,7 +264,6 @@ def no_data(spec: str, names: Sequence[str] = ()) -> InputError:
     elif path.is_file():
         reason = "the file is there, but its ending says no format that is read"
     siblings = [] if path.exists() else [sibling.name for sibling in path.parent.glob("*")]
-    near = get_close_matches(path.name, siblings, 1) or get_close_matches(
-        spec.partition(":")[0], names, 1
-    )
+    near = get_close_matches(path.name, siblings, 1)
+    near = near or get_close_matches(spec.partition(":")[0], names, 1)
     return InputError(f"no data {spec!r}: {reason}{f', but {near[0]!r}' if near else ''}; {WAYS}")

@@ -84,16 +84,14 @@ class Pairs:
         """The indices in ``mask`` in batches of like length; of one length for a model that padding disturbs."""
         is_equal = getattr(model, "needs_equal_lengths", False)
         lengths = self.source.lengths
-        order = torch.argsort(
-            lengths if is_equal else lengths * 64 + self.target.lengths, stable=True
-        )
+        keys = lengths if is_equal else lengths * 64 + self.target.lengths
+        order = torch.argsort(keys, stable=True)
         order = order if mask is None else order[mask[order]]
         if not (is_equal and len(order)):
             return order.split(batch_size) if len(order) else ()
         counts = lengths[order].unique_consecutive(return_counts=True)[1]
-        return tuple(
-            batch for equal in order.split(counts.tolist()) for batch in equal.split(batch_size)
-        )
+        groups = order.split(counts.tolist())
+        return tuple(batch for group in groups for batch in group.split(batch_size))
 
     def by_tokens(self, max_tokens: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
         """The indices in batches of like length, each with at most ``max_tokens`` symbols, padding included, or one sample."""

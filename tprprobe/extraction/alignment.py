@@ -67,9 +67,7 @@ def align_words(
     """The columns of all tokens by side, and counts of tokens, words and targets; ``answer_ids`` replace the references."""
     texts = [vocabulary.decode(ids) for ids in answer_ids] if answer_ids else [None] * len(examples)
     sentences = [sentence for pair in map(label_words, examples, texts) for sentence in pair]
-    labelled_sentences = [
-        _with_words(sentence) for sentence in apply_labellers(sentences, labellers)
-    ]
+    labelled_sentences = list(map(_with_words, apply_labellers(sentences, labellers)))
     sides = {"source": labelled_sentences[::2], "target": labelled_sentences[1::2]}
     n_target = decoder_inputs(pairs).diff().tolist()
     source_places = vocabulary.place_sources([sentence.text for sentence in sides["source"]])
@@ -83,10 +81,8 @@ def align_words(
         places["target"] = list(map(partial(place_written, vocabulary), answer_ids, n_target))
     else:
         offsets = vocabulary.all_offsets([sentence.text for sentence in sides["target"]])
-        pairs_of_offsets, opening = (
-            zip(offsets, n_target, strict=True),
-            [NOWHERE] * (1 + len(vocabulary.begun)),
-        )
+        pairs_of_offsets = zip(offsets, n_target, strict=True)
+        opening = [NOWHERE] * (1 + len(vocabulary.begun))
         places["target"] = [[*opening, *spans, NOWHERE][:n] for spans, n in pairs_of_offsets]
     tables, counts = {}, Counter()
     for side, labelled in sides.items():
@@ -108,9 +104,8 @@ def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -
 
 
 def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
-    return sum(
-        word < 0 and end > start for word, (start, end) in zip(columns[WORD], places, strict=True)
-    )
+    spans = zip(columns[WORD], places, strict=True)
+    return sum(word < 0 and end > start for word, (start, end) in spans)
 
 
 def _concatenate(tables: Sequence[Columns]) -> pd.DataFrame:
@@ -129,21 +124,16 @@ def token_table(
     words: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
     """The rows of tokens by side (sample counted from ``start``), with ``columns`` of samples and ``words``, columns by side."""
-    of_sample = {
-        "question": as_category([example.source for example in examples]),
-        **columns,
-        "module": as_category([example.module for example in examples]),
-    }
+    questions = as_category([example.source for example in examples])
+    modules = as_category([example.module for example in examples])
+    of_sample = {"question": questions, **columns, "module": modules}
     if examples[0].document_name is not None:
         of_sample["document"] = as_category([str(example.document_name) for example in examples])
-    codes, symbols = pd.factorize(
-        np.array(vocabulary.symbols, dtype=object)
-    )  # two ids may be one symbol
+    # two ids may be one symbol
+    codes, symbols = pd.factorize(np.array(vocabulary.symbols, dtype=object))
     sides = pd.Index(SIDES)
-    ids_of_sides = (
-        (pairs.source.ids, pairs.source.offsets),
-        (_without_last(pairs), decoder_inputs(pairs)),
-    )
+    targets = (_without_last(pairs), decoder_inputs(pairs))
+    ids_of_sides = ((pairs.source.ids, pairs.source.offsets), targets)
     tables = []
     for number, (side, (ids, offsets)) in enumerate(zip(SIDES, ids_of_sides, strict=True)):
         lengths, ids = offsets.diff().numpy(), ids.numpy().astype(np.int32)

@@ -41,9 +41,8 @@ def split_blocks(
     examples = data[samples.start : samples.stop] if samples else ()
     for number, example in enumerate(examples, samples.start):
         size_of_example = size_of(example, number < attention_samples)
-        if pending and (
-            number in cuts or number % stride == 0 or size + size_of_example > BLOCK_BYTES
-        ):
+        is_end = number in cuts or number % stride == 0 or size + size_of_example > BLOCK_BYTES
+        if pending and is_end:
             yield number - len(pending), pending
             pending, size = [], 0
         pending.append(example)
@@ -104,11 +103,8 @@ def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
     """Waits for the parts of all processes; the first joins these to the store, which is there whole or not at all."""
     if ranks.rank:
         return ranks.wait((out / MANIFEST).exists)
-    stores = [
-        part_of(out, f"{rank}-of-{ranks.count}")
-        for rank, rank_range in enumerate(ranges)
-        if rank_range
-    ]
+    folders = [part_of(out, f"{rank}-of-{ranks.count}") for rank in range(ranks.count)]
+    stores = [folder for folder, rank_range in zip(folders, ranges, strict=True) if rank_range]
     ranks.wait(lambda: all((store / MANIFEST).exists() for store in stores))
     joined = part_of(out, "joined")
     concatenate(stores, joined, resume=True)

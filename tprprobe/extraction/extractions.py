@@ -142,9 +142,8 @@ class Extraction:
         n_cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         n_read = pairs.source.lengths.tolist()
         if self._continues:
-            pairs = continue_sources(
-                require_head(self.model, "a text"), pairs, self.limits["max_new_tokens"]
-            )
+            n_new = self.limits["max_new_tokens"]
+            pairs = continue_sources(require_head(self.model, "a text"), pairs, n_new)
         elif self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             answers = correct, write_answers(self.model, pairs, correct)
@@ -156,10 +155,8 @@ class Extraction:
         columns = self._columns(examples, answers)
         words, counts = self._words(examples, pairs, answers[1] if answers else [])
         if self._continues:
-            is_written = [
-                np.arange(n) >= start
-                for n, start in zip(pairs.source.lengths.tolist(), n_read, strict=True)
-            ]
+            lengths = zip(pairs.source.lengths.tolist(), n_read, strict=True)
+            is_written = [np.arange(n) >= start for n, start in lengths]
             words["source"] = words["source"].assign(written=np.concatenate(is_written))
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
         stored_table = self.pooling.table(table, self.vocabulary)
@@ -211,10 +208,8 @@ class Extraction:
         if answers:
             correct, answer_ids = answers
             predictions = [self.vocabulary.decode(ids).strip() for ids in answer_ids]
-            columns |= {
-                "prediction": as_category(predictions),
-                "correct": np.asarray(correct, bool),
-            }
+            columns["prediction"] = as_category(predictions)
+            columns["correct"] = np.asarray(correct, bool)
         return columns
 
     def _words(
@@ -224,10 +219,8 @@ class Extraction:
             return {}, {}
         decoder_ids = answer_ids if self.target == "generated" and not self._continues else None
         of_data = dict.fromkeys(self.data.tasks)
-        tasks = [
-            *of_data,
-            *(t for labeller in self.labellers for t in labeller.tasks if t not in of_data),
-        ]
+        of_labellers = (task for labeller in self.labellers for task in labeller.tasks)
+        tasks = [*of_data, *(task for task in of_labellers if task not in of_data)]
         return align_words(examples, pairs, self.vocabulary, tasks, decoder_ids, self.labellers)
 
     @property
@@ -242,9 +235,8 @@ class Extraction:
         specs = {name: known_spec(name, sites[name]) for name in self.names}
         if all(specs.values()):
             return {name: spec for name, spec in specs.items() if spec}
-        block = read_block(
-            self.model, self._encode([self.data[0]]), self.names, self.vocabulary.pad
-        )
+        first_pair = self._encode([self.data[0]])
+        block = read_block(self.model, first_pair, self.names, self.vocabulary.pad)
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
     @cached_property
@@ -253,10 +245,8 @@ class Extraction:
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
         """Rows and bytes of every site on so many samples, by shapes and the first samples' symbols; a word has a row a symbol."""
-        lengths = {
-            "source": self.sample.source.lengths,
-            "target": decoder_inputs(self.sample).diff(),
-        }
+        targets = decoder_inputs(self.sample).diff()
+        lengths = {"source": self.sample.source.lengths, "target": targets}
         if self._continues:
             lengths["source"] = lengths["source"] + self.limits["max_new_tokens"]
         lengths[SAMPLE] = torch.ones_like(lengths["target"])
@@ -274,10 +264,8 @@ class Extraction:
         size = sum(size for count in samples for _, size in self.sizes(count).values())
         weights = next(self.model.parameters(), None)
         dtype = "" if weights is None else f" ({weights.dtype})".replace("torch.", "")
-        return (
-            f"{self.model.name}{dtype}: {len(self.names)} sites of {samples[0]:,} samples, about "
-            f"{size_text(size)}"
-        )
+        sites = f"{len(self.names)} sites of {samples[0]:,} samples"
+        return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}"
 
     @cached_property
     def _origin(self) -> dict[str, Any]:

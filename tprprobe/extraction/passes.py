@@ -109,9 +109,7 @@ def read_block(
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
             right = _are_right(run(source, target[:, :-1]), target, pad)
             if unreached := [site for site in sites if site not in acts]:
-                raise InputError(
-                    f"the forward pass does not reach {unreached[0]}: leave this site out"
-                )
+                raise InputError(f"the pass does not reach {unreached[0]}: leave this site out")
             yield _Batch.copy(indices.tolist(), right, acts)
 
     with capture(model, sites) as acts:

@@ -39,18 +39,14 @@ class Pooling:
 
     def check(self, vocabulary: Codec) -> None:
         if self.words and not vocabulary.has_words:
-            raise InputError(
-                "the model reads characters, which make no words here: leave out words"
-            )
+            raise InputError("the model reads characters, which make no words: leave out words")
 
     def sites(self, names: Sequence[str]) -> list[str]:
         """The sites that are kept: all but maps of attention, which are of no rows where vectors are pooled."""
         pooled = self.pool is not None or self.words is not None
         poolable = [name for name in names if not (pooled and name.endswith(ATTENTION))]
         if not poolable:
-            raise InputError(
-                f"{names[0]} holds attention maps, which are not pooled: give other sites"
-            )
+            raise InputError(f"{names[0]} holds maps, which are not pooled: give other sites")
         return poolable
 
     def kept_as(self, spec: SiteSpec) -> SiteSpec:
@@ -99,9 +95,8 @@ def _last_words(tokens: pd.DataFrame) -> Int[np.ndarray, " sample"]:
 
 def _words(tokens: pd.DataFrame) -> Bounds:
     sample, word = tokens["sample"].to_numpy(), tokens[WORD].to_numpy()
-    return np.flatnonzero(
-        (np.diff(sample, prepend=-1) != 0) | (np.diff(word, prepend=-2) != 0) | (word < 0)
-    )
+    is_new = (np.diff(sample, prepend=-1) != 0) | (np.diff(word, prepend=-2) != 0)
+    return np.flatnonzero(is_new | (word < 0))
 
 
 def _of_words(tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:

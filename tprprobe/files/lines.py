@@ -110,10 +110,8 @@ def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
         size += len(line)
         check_unpacked(size, packed, path, SMALL)
         if len(line) > LONGEST:
-            raise InputError(
-                f"{path}, line {number}: more than {LONGEST:,} bytes; one example a line, "
-                "shorten or leave out this one"
-            )
+            place = f"{path}, line {number}: more than {LONGEST:,} bytes"
+            raise InputError(f"{place}; one example a line, shorten or leave out this one")
         yield line
 
 
@@ -126,6 +124,5 @@ def _decoded(line: bytes, path: Path, number: int) -> str:
     try:
         return line.removeprefix(MARK).decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}, line {number}: byte {error.start + 1} is not UTF-8; convert the file"
-        ) from None
+        place = f"{path}, line {number}: byte {error.start + 1}"
+        raise InputError(f"{place} is not UTF-8; convert the file") from None

@@ -33,7 +33,7 @@ def alone(path: Path) -> Iterator[None]:
     with held(lock, wait=False) as is_free:
         if not is_free:
             raise InputError(
-                f"{path} is being written by another process: wait for it, or write to another place"
+                f"{path} is being written by another process: wait, or write elsewhere"
             )
         try:
             yield

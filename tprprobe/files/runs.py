@@ -136,8 +136,7 @@ class KeptRun:
         now, before = flatten(changed), flatten({key: stored.get(key) for key in changed})
         if different := [key for key in now | before if now.get(key) != before.get(key)]:
             raise InputError(
-                f"{self.folder} holds another run (its {' and '.join(different)}): give the same, or "
-                "write to another place"
+                f"{self.folder} holds another run (its {' and '.join(different)}): write elsewhere"
             )
         if not resume:
             raise InputError(f"{self.folder} holds this run: --resume goes on, or change the place")

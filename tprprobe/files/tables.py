@@ -43,9 +43,8 @@ def check_columns(
         try:
             table = table.assign(**{name: _values(table[name], kind)})
         except (ValueError, TypeError, OverflowError) as error:
-            raise InputError(
-                f"{where}: column {name!r} holds other things than {WORDS[kind]}: {remedy}"
-            ) from error
+            fault = f"column {name!r} holds other things than {WORDS[kind]}"
+            raise InputError(f"{where}: {fault}: {remedy}") from error
     for name in (name for name in columns if {f"{name}_low", f"{name}_high"} <= columns.keys()):
         low, value, high = (table[f"{name}{end}"] for end in ("_low", "", "_high"))
         if ((low > value) | (value > high)).any():

@@ -24,9 +24,8 @@ _COUNT = itertools.count()
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A block's temporary path, which takes the final path's place when the block ends; litter of killed processes is removed."""
     path = Path(path)
-    if path.exists() and not (
-        path.is_file() or path.is_dir()
-    ):  # a device, which a rename would replace
+    is_device = path.exists() and not (path.is_file() or path.is_dir())
+    if is_device:  # which a rename would replace
         raise InputError(f"{path} is no file: give the name of a file")
     partial = path.with_name(f"{PARTIAL}{_HOST}-{os.getpid()}-{next(_COUNT)}.{path.name}")
     try:

@@ -58,9 +58,8 @@ def _read(record: Any, task: str, name: str) -> Labelled:
     info = record.get("info")
     metadata = info if isinstance(info, dict) else {}
     name = str(metadata.get("sent_id", name))
-    document = str(
-        metadata.get("document", record["text"])
-    )  # a line may be one of several of a text
+    # a line may be one of several of a text
+    document = str(metadata.get("document", record["text"]))
     return Labelled(name, document, words, record["text"], {task: targets})
 
 
@@ -117,9 +116,8 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
 
 def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
     note(f"{path}: {_list_sizes(count_reading(reading))}")
-    if changed := [
-        f"{description}: {n:,}" for kind, description in ODD.items() if (n := reading.odd[kind])
-    ]:
+    odd = {description: reading.odd[kind] for kind, description in ODD.items()}
+    if changed := [f"{description}: {n:,}" for description, n in odd.items() if n]:
         note(f"{path}: {'; '.join(changed)}")
 
 
@@ -154,9 +152,7 @@ def add_labels(
     unnamed: dict[tuple[str, ...], list[Labelled]] = {}
     for labelled in read_annotated(path, task):
         if task not in labelled.targets:
-            raise InputError(
-                f"{path} has no labels of {task}: it has {', '.join(labelled.targets)}"
-            )
+            raise InputError(f"{path} has no labels of {task}, but {', '.join(labelled.targets)}")
         i = by_name.get(labelled.name, -1)
         if i >= 0 and sentences[i].words == labelled.words:
             added[i] += labelled.targets[task]
@@ -168,10 +164,8 @@ def add_labels(
     for words, group in unnamed.items():
         for i, labelled in zip(_places(path, group, by_words.get(words, [])), group, strict=True):
             added[i] += labelled.targets[task]
-    return [
-        replace(sentence, targets={**sentence.targets, task: tuple(dict.fromkeys(targets))})
-        for sentence, targets in zip(sentences, added, strict=True)
-    ]
+    pairs = zip(sentences, added, strict=True)
+    return [replace(s, targets={**s.targets, task: tuple(dict.fromkeys(t))}) for s, t in pairs]
 
 
 def _places(
@@ -183,8 +177,6 @@ def _places(
     if len(places) == 1:
         return [places[0]] * len(group)
     if len(places) != len(group):
-        raise InputError(
-            f"{path}: {description} comes {len(group)} times, {len(places)} sentences that it should label "
-            "have these words: give both files the same sent_id"
-        )
+        counts = f"comes {len(group)} times, {len(places)} sentences have these words"
+        raise InputError(f"{path}: {description} {counts}: give both files the same sent_id")
     return places

@@ -77,9 +77,7 @@ def _parse(path: Path, words: list[Fields], is_numbered: bool) -> list[tuple[int
                     f"{len(fields)} columns: a line is `form tag`, `number form tag` or `form … tag`"
                 )
             if is_numbered and fields[0] != str(place):
-                raise InputError(
-                    f"token number {fields[0]!r}, expected {place}: tokens count from 1"
-                )
+                raise InputError(f"token number {fields[0]!r}, expected {place}")
             form, tag = (fields[1], fields[2]) if is_numbered else (fields[0], fields[-1].strip())
             if not TAG.fullmatch(tag):
                 raise InputError(

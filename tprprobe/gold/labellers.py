@@ -35,12 +35,8 @@ class Pipeline:
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
         """The sentences with labels of ``tasks``; a text without words is divided by the tokenizer."""
-        blank_docs = [
-            make_doc(self.nlp.vocab, sentence)
-            if sentence.words
-            else self.nlp.make_doc(sentence.text)
-            for sentence in sentences
-        ]
+        vocab, make = self.nlp.vocab, self.nlp.make_doc
+        blank_docs = [make_doc(vocab, s) if s.words else make(s.text) for s in sentences]
         docs = self.nlp.pipe(blank_docs, batch_size=BATCH)
         return [self._read(sentence, doc) for sentence, doc in zip(sentences, docs, strict=True)]
 
@@ -75,9 +71,7 @@ class Pipeline:
                 if word_indices
             ],
         }
-        labels = {
-            task: tuple(entity for entity in targets[task] if entity.label) for task in self.tasks
-        }
+        labels = {task: tuple(t for t in targets[task] if t.label) for task in self.tasks}
         forms = tuple(token.text for token in words)
         return replace(sentence, words=forms, targets={**sentence.targets, **labels})
 

@@ -34,9 +34,8 @@ class Surface(NamedTuple):
 def spell_text(tokens: Sequence[SurfaceToken]) -> str:
     fragments = []
     for token in tokens:
-        features = dict(
-            feature.split("=", 1) for feature in token.misc.split("|") if "=" in feature
-        )
+        pairs = (feature.split("=", 1) for feature in token.misc.split("|") if "=" in feature)
+        features = dict(pairs)
         fragments.append(_unescape(features.get("SpacesBefore", "")))
         fragments.append(_unescape(features.get("SpacesInToken", "")) or token.form)
         is_spaced = features.get("SpaceAfter") != "No"

@@ -28,14 +28,11 @@ def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str
         accepted = (RELATIONS if column == "DEPREL" else TAGS).split()
         value_counts = {value: n for value, n in counts.items() if value != "_"}
         total[column] = sum(value_counts.values())
-        unknown[column] = sum(
-            n for v, n in value_counts.items() if v.partition(":")[0] not in accepted
-        )
+        strange = (n for v, n in value_counts.items() if v.partition(":")[0] not in accepted)
+        unknown[column] = sum(strange)
     if 2 * unknown["UPOS"] > total["UPOS"] and 2 * unknown["XPOS"] < total["XPOS"]:
         tag = values["UPOS"].most_common(1)[0][0]
-        raise InputError(
-            f"{path}: UPOS has tags like {tag!r}, XPOS the universal ones: exchange the columns"
-        )
+        raise InputError(f"{path}: UPOS has tags like {tag!r}: exchange it with XPOS")
     return Counter(unknown_tags=unknown["UPOS"], unknown_relations=unknown["DEPREL"])
 
 
@@ -49,7 +46,6 @@ def check_end(path: Path, text: str | None, forms: Sequence[str]) -> Counter[str
             return Counter()
     joined, joined_text = ("".join("".join(words).split()) for words in (forms, text or ""))
     if joined_text.startswith(joined) and joined_text != joined:
-        raise InputError(
-            f"{path} is cut: its last sentence ends with {forms[-1]!r}, its `# text` goes on; get it again"
-        )
+        end = f"its last sentence ends with {forms[-1]!r}"
+        raise InputError(f"{path} is cut: {end}, its `# text` goes on; get it again")
     return Counter(unended=int(joined_text != joined))

@@ -132,11 +132,8 @@ def evaluate(
     if options:
         names = ", ".join(options)
         raise InputError(f"{names}: answers to questions are written greedily; leave this out")
-    blocks = track(
-        data.examples(EVALUATED_AT_ONCE),
-        f"answering {data.name}",
-        -(-len(data) // EVALUATED_AT_ONCE),
-    )
+    n_blocks = -(-len(data) // EVALUATED_AT_ONCE)
+    blocks = track(data.examples(EVALUATED_AT_ONCE), f"answering {data.name}", n_blocks)
     return pd.concat([_answer(able, block, vocabulary) for block in blocks], ignore_index=True)
 
 
@@ -211,11 +208,8 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
     """Exact match over all questions and of each module; for documents and images every score."""
     if is_scored(rows):
         return find_scores(CAPTIONS if REFERENCES in rows else SUMMARIES).summarize(rows)
-    modules = {
-        str(name): exact_match(module_rows)
-        for name, module_rows in rows.groupby("module", sort=True)
-        if name
-    }
+    groups = rows.groupby("module", sort=True)
+    modules = {str(name): exact_match(group) for name, group in groups if name}
     return {**exact_match(rows), "modules": modules}
 
 

@@ -134,9 +134,7 @@ def check(config: Any) -> None:
         raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
     for name, symbol in (("pad", config.pad), ("sos", config.sos), ("eos", config.eos)):
         if not 0 <= symbol < config.vocab_size:
-            raise InputError(
-                f"{name} = {symbol}: the ids of {config.vocab_size} symbols begin at 0"
-            )
+            raise InputError(f"{name} = {symbol}: give an id from 0 to {config.vocab_size - 1}")
 
 
 def _check_memory(module_class: type[Model], config: Any) -> None:
@@ -148,8 +146,7 @@ def _check_memory(module_class: type[Model], config: Any) -> None:
     weight_bytes = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
     if weight_bytes > (memory_bytes := physical_memory()):
         raise InputError(
-            f"a model of these sizes has {weight_bytes:,} bytes of weights, this machine {memory_bytes:,} of memory: "
-            "give smaller sizes"
+            f"a model of {weight_bytes:,} bytes in a memory of {memory_bytes:,}: give smaller sizes"
         )
 
 

@@ -73,16 +73,12 @@ def save_pretrained(
 
 
 def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str, bytes | str]:
-    state = {
-        name: tensor.detach().cpu().to(dtype or tensor.dtype).contiguous()
-        for name, tensor in model.state_dict().items()
-    }
+    state = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
+    state = {name: t.to(dtype or t.dtype).contiguous() for name, t in state.items()}
     auto = {} if isinstance(model, CaptionModel) else {"architectures": [SEQ2SEQ]}
     config = TYPED | auto  # which transformers' Auto classes go by
-    files: dict[str, bytes | str] = {
-        hub.CONFIG: json.dumps(config | model.describe(), indent=1) + "\n",
-        hub.WEIGHTS: _weights(state),
-    }
+    config = json.dumps(TYPED | auto | model.describe(), indent=1) + "\n"
+    files: dict[str, bytes | str] = {hub.CONFIG: config, hub.WEIGHTS: _weights(state)}
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})
 
 
@@ -158,12 +154,8 @@ def check_vocabulary(vocabulary: Codec, config: Any, where: str) -> None:
     size = config.vocab_size if vocabulary.has_spare_rows else len(vocabulary)
     if size < len(vocabulary):
         raise InputError(f"{where} has {len(vocabulary)} sub-words, the model rows for {size}")
-    expected = {
-        "vocab_size": size,
-        "pad": vocabulary.pad,
-        "sos": vocabulary.sos,
-        "eos": vocabulary.eos,
-    }
+    special_ids = {name: getattr(vocabulary, name) for name in ("pad", "sos", "eos")}
+    expected = {"vocab_size": size, **special_ids}
     for name, value in expected.items():
         if getattr(config, name) != value:
             raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")
@@ -173,9 +165,7 @@ def _weights(state: dict[str, torch.Tensor]) -> bytes:
     """The file of weights; safetensors writes its metadata in any order, here it is always the same."""
     metadata = {"format": "pt", SUM: _sum(state)}
     reordered = dict(reversed(metadata.items()))
-    order, expected = (
-        json.dumps(mapping, separators=(",", ":")).encode() for mapping in (reordered, metadata)
-    )
+    order, expected = (json.dumps(m, separators=(",", ":")).encode() for m in (reordered, metadata))
     return safetensors.torch.save(state, metadata=metadata).replace(order, expected, 1)
 
 
@@ -194,9 +184,8 @@ def _check_weights(config: dict[str, Any], path: Path) -> None:
     with _undamaged(path), safetensors.safe_open(path, "pt") as opened:
         file_shapes = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
     with sketched():
-        model_shapes = {
-            key: tuple(tensor.shape) for key, tensor in build(config).state_dict().items()
-        }
+        state = build(config).state_dict()
+        model_shapes = {key: tuple(tensor.shape) for key, tensor in state.items()}
     for key in file_shapes:
         if key not in model_shapes:
             raise unknown(f"tensor in {path.name}", key, model_shapes)
@@ -220,6 +209,6 @@ def _load_weights(model: Model, path: Path) -> None:
             checksum = (opened.metadata() or {}).get(SUM)
     if checksum not in (None, _sum(state)):
         raise InputError(
-            f"{path} is damaged, its weights are not those that were written: get the checkpoint again"
+            f"{path} is damaged, its weights are not those that were written: get it again"
         )
     model.load_state_dict(state)

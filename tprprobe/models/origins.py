@@ -11,12 +11,7 @@ from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Readable
 
 NOT_READ = ("trainer_state.json", "expected.json")
-SUFFIXES = (
-    ".json",
-    ".txt",
-    ".model",
-    ".gguf",
-)  # files of configurations, tokenizers and vocabularies
+SUFFIXES = (".json", ".txt", ".model", ".gguf")  # of configurations, tokenizers, vocabularies
 
 
 def describe_origin(model: Readable) -> dict[str, Any]:

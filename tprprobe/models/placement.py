@@ -89,9 +89,7 @@ def find_device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(
-            f"no device {name!r} here ({reason}): give cpu, or cuda on a GPU machine"
-        ) from error
+        raise InputError(f"no device {name!r} here ({reason}): give cpu or cuda") from error
 
 
 def input_device(module: nn.Module) -> torch.device:
@@ -106,9 +104,8 @@ def input_device(module: nn.Module) -> torch.device:
 
 def weight_maps(module: nn.Module) -> dict[str, Any]:
     """The map from names to weights on disk, or in another memory, of every submodule that has such weights."""
-    hooks = {
-        path: getattr(submodule, "_hf_hook", None) for path, submodule in module.named_modules()
-    }
+    modules = dict(module.named_modules())
+    hooks = {path: getattr(inner, "_hf_hook", None) for path, inner in modules.items()}
     maps = {path: getattr(hook, "weights_map", None) for path, hook in hooks.items()}
     return {path: weights for path, weights in maps.items() if weights is not None}
 

@@ -203,6 +203,6 @@ def require_head(model: Readable, purpose: str) -> Language:
 def require_vocabulary(model: Readable) -> Codec:
     if model.vocabulary is None:
         raise InputError(
-            f"{model.name}: this model's vocabulary is unknown: convert it again with --vocab FILE"
+            f"{model.name}: its vocabulary is unknown: convert it again with --vocab FILE"
         )
     return model.vocabulary

@@ -32,8 +32,9 @@ def find_sites(model: nn.Module) -> dict[str, Site]:
     modules = [m for m in model.named_modules() if not m[0].startswith(f"{FOREIGN}.")]
     sites_by_name = {name: module for name, module in modules if isinstance(module, Site)}
     if not sites_by_name:
+        name = type(model).__name__
         raise InputError(
-            f"{type(model).__name__} has no sites: give them with tp.attach(module, {{site: submodule}})"
+            f"{name} has no sites: give them with tp.attach(module, {{site: submodule}})"
         )
     return sites_by_name
 
@@ -175,9 +176,8 @@ def _replace(
         edited = edit(output)
     shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
     if shape != output.shape:
-        raise InputError(
-            f"the edit of {name} returned shape {shape}, the site has {tuple(output.shape)} ({' × '.join(axes)})"
-        )
+        place = f"the site has {tuple(output.shape)} ({' × '.join(axes)})"
+        raise InputError(f"the edit of {name} returned shape {shape}, {place}")
     return edited
 
 

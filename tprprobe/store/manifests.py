@@ -168,12 +168,9 @@ def check_same(path: Path, begun: Content, content: Content) -> None:
             continue
         room, _, file = key.partition(".files.")
         if file:
-            raise InputError(
-                f"{path} was begun with another {file} of the {room}: put that back, or give another folder"
-            )
-        raise InputError(
-            f"{path} was begun with {key} {before}, now it is {now}: give the same settings, or another folder"
-        )
+            raise InputError(f"{path} was begun with another {file} of the {room}: put that back")
+        change = f"{key} {before}, now it is {now}"
+        raise InputError(f"{path} was begun with {change}: give the same, or another folder")
 
 
 def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:

@@ -142,8 +142,7 @@ def _marks(tokens: pd.DataFrame, mark: str) -> Int[np.ndarray, " sample"]:
     samples = tokens["sample"].to_numpy()
     lacking = np.setdiff1d(samples, samples[is_mark])
     if len(lacking):
-        raise InputError(
-            f"sample {lacking[0]} has no token {mark!r} to pool by: leave it out, or pool by {MEAN}, {FIRST} or {LAST}"
-        )
+        pools = f"{MEAN}, {FIRST} or {LAST}"
+        raise InputError(f"sample {lacking[0]} has no token {mark!r} to pool by: pool by {pools}")
     rows = np.flatnonzero(is_mark)
     return rows[np.append(np.diff(samples[rows]) != 0, True)]

@@ -133,10 +133,8 @@ class StoreWriter:
         if (row := first_overflow(values, stored)) is not None:
             number = np.abs(values[row][np.isinf(stored[row])]).max()
             sample = tokens.samples_of(table, spec.rows)[row]
-            raise InputError(
-                f"{name}, sample {sample}: {number:.6g} is beyond the range of {spec.dtype}: keep it as "
-                "float32 or bfloat16 (--store-dtype)"
-            )
+            value = f"{name}, sample {sample}: {number:.6g} is beyond the range of {spec.dtype}"
+            raise InputError(f"{value}: keep it as float32 or bfloat16 (--store-dtype)")
         return stored
 
     def _pairs(
@@ -185,7 +183,7 @@ class StoreWriter:
             codes = {getattr(each, "errno", None) for each in (error, error.__cause__)}
             if not codes & {errno.ENOSPC, errno.EDQUOT}:
                 raise
+            done = f"its first {self.samples_done} samples are kept"
             raise InputError(
-                f"the disk of {self.path} is full: its first {self.samples_done} samples are kept; "
-                "free some space and go on with --resume"
+                f"the disk of {self.path} is full: {done}; free space, then --resume"
             ) from error

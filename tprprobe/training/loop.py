@@ -95,14 +95,12 @@ class Run:
         self.load_pool = load_pool
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
-        self.model = build(_with_ids(recipe.model, self.vocabulary), seed=recipe.seed).to(
-            worker.device
-        )
+        settings = _with_ids(recipe.model, self.vocabulary)
+        self.model = build(settings, seed=recipe.seed).to(worker.device)
         if recipe.words or isinstance(self.model, CaptionModel):
             find_scores(CAPTIONS).prepare(self.model, self.vocabulary, recipe.words)
-        check_vocabulary(
-            self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
-        )
+        where = f"the vocabulary of {recipe.name}'s data"
+        check_vocabulary(self.vocabulary, self.model.config, where)
         self.model.vocabulary = self.vocabulary
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
         self.optimizers = make_optimizers(self.model, recipe.optimizer)
@@ -151,12 +149,9 @@ class Run:
 
     @property
     def at(self) -> dict[str, float]:
-        return {
-            "step": self.step,
-            "seconds": round(self.seconds, 1),
-            "examples": self.step * self.recipe.batch_size,
-            "tokens": self.tokens,
-        }
+        examples, seconds = self.step * self.recipe.batch_size, round(self.seconds, 1)
+        counts = {"examples": examples, "tokens": self.tokens}
+        return {"step": self.step, "seconds": seconds, **counts}
 
     def save(self, path: Path) -> None:
         state = {name: getattr(self, name) for name in PROGRESS} | {
@@ -192,9 +187,7 @@ def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, A
         raise InputError(f"{path} is of another recipe: resume with the same, or change --out")
     for file, digest in state.get("files", {}).items():  # of older states none is known
         if recipe.files.get(file, digest) != digest:
-            raise InputError(
-                f"{path} was begun with another {file}: put that back, or change --out"
-            )
+            raise InputError(f"{path} was begun with another {file}: put that back")
     return state
 
 

@@ -15,9 +15,8 @@ def summed_loss(
 ) -> Float[Tensor, ""]:
     """The sum over labels ≠ pad of −log p, or with smoothing ε of KL(q ‖ p). Source: utils.py of jiang's code, q being 1 − ε on the label."""
     if not smoothing:
-        return F.cross_entropy(
-            logits.float().flatten(0, 1), labels.flatten(), ignore_index=pad, reduction="sum"
-        )
+        logits, labels = logits.float().flatten(0, 1), labels.flatten()
+        return F.cross_entropy(logits, labels, ignore_index=pad, reduction="sum")
     labels, logs = labels[labels != pad], logits[labels != pad].float().log_softmax(-1)
     right, wrong = 1.0 - smoothing, smoothing / (logits.shape[-1] - 2)
     entropy = -right * math.log(right) - smoothing * math.log(wrong)

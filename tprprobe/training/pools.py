@@ -32,10 +32,8 @@ class Pool:
     def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
         pairs = encode_mix(map(open_mix, mixes), vocabulary)
         starts = torch.tensor([0, *pairs.parts]).cumsum(0)
-        repeated = [
-            torch.arange(size).add(start).repeat(mix.repeat)
-            for size, start, mix in zip(pairs.parts, starts, mixes, strict=False)
-        ]
+        parts = zip(pairs.parts, starts, mixes, strict=False)
+        repeated = [torch.arange(n).add(start).repeat(mix.repeat) for n, start, mix in parts]
         indices = torch.cat(repeated)
         lengths = (pairs.source.lengths + pairs.target.lengths)[indices]
         return cls(pairs.to(device), indices, lengths)

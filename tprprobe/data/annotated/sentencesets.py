@@ -70,9 +70,8 @@ class AnnotatedFile(Dataset[Annotated]):
     @property
     def report(self) -> dict[str, Any]:
         counts = Counter(dict(self.odd))
-        return annotations.count_reading(Reading([*self.sentences], counts)) | {
-            "read_otherwise": dict(counts)
-        }
+        reading = annotations.count_reading(Reading([*self.sentences], counts))
+        return reading | {"read_otherwise": dict(counts)}
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -210,9 +210,8 @@ def open_parquet(path: Path, request: Request) -> Articles:
                         texts = batch.take(pa.array(indices, pa.int64())).to_pylist()
                     for i, row in zip(indices, texts, strict=True):
                         where = f"{path}, row {start + i + 1}"
-                        yield make_article(
-                            columns, (as_text(row[name], name, where) for name in columns)
-                        )
+                        values = (as_text(row[name], name, where) for name in columns)
+                        yield make_article(columns, values)
                     start += len(batch)
 
     return Articles.of(request, metadata.num_rows, read, report)

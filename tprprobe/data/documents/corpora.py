@@ -91,10 +91,8 @@ def open_table(path: Path, request: Request) -> Articles:
     articles = []
     for number, row in rows:
         if len(row) != len(names):
-            raise InputError(
-                f"{path}, line {number}: {len(row)} fields, but {len(names)} columns ({', '.join(names)}): "
-                f"{QUOTING[_suffix(path)]}"
-            )
+            fields = f"{len(row)} fields, but {len(names)} columns ({', '.join(names)})"
+            raise InputError(f"{path}, line {number}: {fields}: {QUOTING[_suffix(path)]}")
         articles.append(make_article(columns, (row[place] for place in places)))
     report = describe_columns(names, columns)
     if _suffix(path) == ".tsv":
@@ -111,9 +109,7 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"{path} has no names of columns: give a table with a line of names first")
     if _suffix(path) == ".tsv":
         yield 1, [name.strip() for name in head.split("\t")]
-        yield from (
-            (number, line.split("\t")) for number, line in lines if line or "\t" not in head
-        )
+        yield from ((i, line.split("\t")) for i, line in lines if line or "\t" not in head)
         return
     if separator_line := SEPARATOR_LINE.fullmatch(head):
         separator, (_, head) = separator_line[1], next(lines, (2, ""))

@@ -66,9 +66,8 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
         return vocabulary
     if hasattr(vocabulary, "convert_ids_to_tokens"):
         max_length, pad = vocabulary.model_max_length, vocabulary.pad_token_id or 0
-        return Tokens(
-            vocabulary, pad, 0, 0, rows, max_length if max_length < ENDLESS else None, None, DECODER
-        )
+        limit = max_length if max_length < ENDLESS else None
+        return Tokens(vocabulary, pad, 0, 0, rows, limit, None, DECODER)
     if hasattr(vocabulary, "id_to_token"):
         pad = (vocabulary.padding or {}).get("pad_id", 0)
         return CustomCodec(partial(_read, vocabulary), vocabulary.id_to_token, rows, pad)
@@ -78,9 +77,8 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
         return _of_function(*vocabulary, data, rows)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         if len(vocabulary) != len(data):
-            raise InputError(
-                f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}: give all of them"
-            )
+            n_ids = f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}"
+            raise InputError(f"{n_ids}: give all of them")
         ids = {example.source: row for example, row in zip(data, vocabulary, strict=True)}
         return _of_function(lambda text: ids.get(text, ()) if text else [], None, data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")

@@ -104,10 +104,8 @@ class Subwords(Codec):
             "model_max_length": self.max_source,
             "max_target_length": self.max_target,
         }
-        return {
-            FILE: json.dumps(self._ended(), ensure_ascii=False, separators=(",", ":")) + "\n",
-            SETTINGS: json.dumps(settings, indent=1) + "\n",
-        }
+        tokenizer = json.dumps(self._ended(), ensure_ascii=False, separators=(",", ":"))
+        return {FILE: tokenizer + "\n", SETTINGS: json.dumps(settings, indent=1) + "\n"}
 
 
 def _spaces(text: str) -> int:

@@ -84,7 +84,7 @@ class Tokens(Codec):
         frame = sum(map(len, self.source_frame))
         if max_tokens <= frame:
             raise InputError(
-                f"max_tokens = {max_tokens}: the tokenizer writes {frame} symbols around a text; give more"
+                f"max_tokens = {max_tokens}: {frame} symbols stand around a text; give more"
             )
         return replace(self, limit=min(max_tokens, self.limit or max_tokens))
 
@@ -143,9 +143,10 @@ class Tokens(Codec):
         excess = max(0, len(before) - room)
         opening = len(self.source_frame[0]) if excess else 0
         if excess and opening + excess >= len(before):
-            raise InputError(
-                f"an answer of {len(answer)} symbols, and the model reads {self.room} with the text: leave it out"
+            excess = (
+                f"an answer of {len(answer)} symbols, and the model reads {self.room} with the text"
             )
+            raise InputError(f"{excess}: leave it out")
         return before[:opening] + before[opening + excess :]
 
     def _filled(self, text: str, answer: str) -> list[int]:

@@ -50,9 +50,8 @@ class BeamState:
         short = room.amin().expand_as(room) if self.is_read else room.minimum(limits)
         note_once(f"{self.model.name}: what it writes behind long texts ends where its window does")
         longest = int(short.max())
-        return short, replace(
-            rules, max_length=longest, min_length=min(rules.min_length, longest - 1)
-        )
+        shortest = min(rules.min_length, longest - 1)
+        return short, replace(rules, max_length=longest, min_length=shortest)
 
     def following(self) -> Float[Tensor, "row vocab"]:
         if self.exact:

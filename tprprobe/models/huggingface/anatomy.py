@@ -112,12 +112,10 @@ def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
             changed = ids.clone()
             changed[:, -1] = (changed[:, -1] + 1) % size
             second_calls = record(module, lambda: run(changed, target)).calls
-            last_call = [call for call in second_calls if call.path == only.layers[-1].leave.path][
-                -1
-            ]
-            is_causal = looks_back(
-                only.states, Stack([Layer(last_call, last_call)], only.order).states
-            )
+            path = only.layers[-1].leave.path
+            last_call = [call for call in second_calls if call.path == path][-1]
+            after = Stack([Layer(last_call, last_call)], only.order).states
+            is_causal = looks_back(only.states, after)
         stacks = {"layers" if is_causal else "encoder": only}
     anatomy = Anatomy(stacks)
     for name, stack in stacks.items():
@@ -223,9 +221,8 @@ def _between(members: Sequence[Call], calls: Sequence[Call]) -> Iterator[Layer]:
     if all(map(_follows, members[1:], members)):
         yield from (Layer(call, call) for call in members)
         return
-    starts = [
-        min((c for c in calls if c.start > m.end), key=lambda c: c.start) for m in members[:-1]
-    ]
+    by_start = sorted(calls, key=lambda call: call.start)
+    starts = [next(c for c in by_start if c.start > m.end) for m in members[:-1]]
     first_path = NUMBER.sub("0", starts[0].path, count=1)
     starts.insert(0, next(call for call in calls if call.path == first_path))
     yield from map(Layer, starts, members)
@@ -274,9 +271,7 @@ def _attentions(layer: Layer, inside: Sequence[Call], run_record: Record) -> Ite
             heads = {name: (shape[1], shape[3]) for name, shape in shapes.items()}
             heads["filler"] = (query[1], value[3])
             yield Attention(callers[0], "self" if key[2] == query[2] else "cross", heads)
-    operations = [
-        (time, operation) for time, operation in run_record.operations if layer.spans(time)
-    ]
+    operations = [(time, o) for time, o in run_record.operations if layer.spans(time)]
     around: list[Call] = []
     for call in sorted([*inside, layer.leave], key=lambda call: call.end - call.start):
         inner = [operation for time, operation in operations if call.start < time < call.end]
@@ -294,12 +289,8 @@ def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, 
             if tensor is not None:
                 shapes[site], lengths[site] = tuple(tensor.shape[2:]), tensor.shape[1]
     kind = "self" if lengths.get("query") == lengths.get("key") else "cross"
-    return Attention(
-        call,
-        kind,
-        shapes,
-        tuple(tap for site, tap in taps.items() if site in {*shapes, "attention"}),
-    )
+    found_taps = tuple(tap for site, tap in taps.items() if site in {*shapes, "attention"})
+    return Attention(call, kind, shapes, found_taps)
 
 
 def _find_mlp(layer: Call, inside: Sequence[Call], attentions: Sequence[Attention]) -> str | None:
@@ -321,13 +312,9 @@ def _beside(
     inner: Sequence[Call], inside: Sequence[Call], attentions: Sequence[Attention]
 ) -> Iterator[list[Call]]:
     """The calls outside of the largest modules around a layer's attentions, of the next smaller ones, …"""
-    around = [
-        sorted(
-            (c for c in inside if c.holds(attention.call) or c == attention.call),
-            key=lambda c: c.start,
-        )
-        for attention in attentions
-    ]
+    by_start = sorted(inside, key=lambda call: call.start)
+    calls = [attention.call for attention in attentions]
+    around = [[c for c in by_start if c.holds(call) or c == call] for call in calls]
     for level in range(max(map(len, around), default=0)):
         outer = [attention[min(level, len(attention) - 1)] for attention in around]
         start = min(attention.start for attention in outer)

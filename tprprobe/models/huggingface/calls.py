@@ -118,7 +118,7 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
                 lambda _m, args, kwargs, path=path: enter(path, args, kwargs), with_kwargs=True
             )
             after = submodule.register_forward_hook(
-                lambda m, _i, out, path=path: leave(path, m, out)
+                lambda m, _, out, path=path: leave(path, m, out)
             )
             stack.callback(before.remove)
             stack.callback(after.remove)

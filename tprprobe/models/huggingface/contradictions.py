@@ -54,22 +54,20 @@ def read_slices(folder: Path) -> list[Slice]:
         places = _read_index(index) if index.is_file() else {}
         files = {*places.values()} or ({name} if single.is_file() else set())
         if single.is_file() and name not in files:
-            raise InputError(
-                f"{folder} has {name} and {index.name}, which names other files: remove what is left over"
-            )
+            both = f"{folder} has {name} and {index.name}, which"
+            raise InputError(f"{both} names other files: remove what is left over")
         slices = [entry for file in sorted(files) for entry in _slices_of(folder / file)]
         by_name: dict[str, Slice] = {}
         for entry in slices:
             earlier = by_name.setdefault(entry.name, entry)
             if earlier is not entry:
+                places_of_both = f"{earlier.file.name} and {entry.file.name}"
                 raise InputError(
-                    f"{folder} has {entry.name} twice, in {earlier.file.name} and {entry.file.name}: get it again"
+                    f"{folder} has {entry.name} twice, in {places_of_both}: get it again"
                 )
             if places.get(entry.name, entry.file.name) != entry.file.name:
-                raise InputError(
-                    f"{index} says that {entry.name} is in {places[entry.name]}, it is in {entry.file.name}: "
-                    "get it again"
-                )
+                claimed = f"is in {places[entry.name]}, it is in {entry.file.name}"
+                raise InputError(f"{index} says that {entry.name} {claimed}: get it again")
         if slices:
             return slices
     return []
@@ -170,12 +168,8 @@ def check_symbols(file: Path, content: bytes) -> None:
     pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
     merged = {head + tail.removeprefix(prefix) for head, tail in pairs}
     added = {symbol["content"] for symbol in tokenizer.get("added_tokens", ())}
-    symbols = [
-        symbol for symbol in model["vocab"] if symbol not in added and not symbol.startswith("<0x")
-    ]
-    symbols = [
-        symbol for symbol in symbols if len(symbol.removeprefix(prefix).removesuffix(suffix)) > 1
-    ]
+    symbols = [s for s in model["vocab"] if s not in added and not s.startswith("<0x")]
+    symbols = [s for s in symbols if len(s.removeprefix(prefix).removesuffix(suffix)) > 1]
     lacking = [symbol for symbol in symbols if symbol not in merged]
     if len(lacking) > UNREACHED * len(symbols):
         raise InputError(

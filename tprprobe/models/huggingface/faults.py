@@ -94,14 +94,11 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
         elif (name, value) == ("max_position_embeddings", -1):  # XLNet's are without a limit
             sizes[name] = 1
         elif type(value) is not int or value < 1:
-            raise InputError(
-                f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
-            )
+            setting = f"{path}: config.json has {name} {value!r}"
+            raise InputError(f"{setting}, a whole number above 0 is needed")
     for name, value in _numbers(text.to_dict()):
         if name.endswith(POSITIVE) and not 0 < value < inf:
-            raise InputError(
-                f"{path}: config.json has {name} {value!r}, a number above 0 is needed"
-            )
+            raise InputError(f"{path}: config.json has {name} {value!r}, a number above 0")
     buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
     if type(buckets) is type(far) is int and far and far <= buckets // 2:
         raise InputError(
@@ -119,11 +116,8 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
     if (fits and 2 * (min_weights + width * positions) > memory) or (
         file_weights and min_weights > SLACK * file_weights
     ):
-        where = (
-            f"its files hold {file_weights:,}"
-            if file_weights
-            else f"the memory here is {memory:,} bytes"
-        )
+        held = f"its files hold {file_weights:,}"
+        where = held if file_weights else f"the memory here is {memory:,} bytes"
         raise InputError(
             f"{path}: config.json asks for at least {min_weights + width * positions:,} weights, {where}"
         )
@@ -144,9 +138,8 @@ def _check_types(path: str, slices: list[Slice], module: Any) -> None:
         if entry.is_whole and any(
             name.endswith(entry.name) or entry.name.endswith(f".{name}") for name in fractions
         ):
-            raise InputError(
-                f"{path} has whole numbers ({entry.dtype}) for weights: {entry.name}: get it again"
-            )
+            place = f"({entry.dtype}) for weights: {entry.name}"
+            raise InputError(f"{path} has whole numbers {place}: get it again")
 
 
 def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
@@ -154,9 +147,8 @@ def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
     check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
         return {}
-    return {
-        "symbols": f"the tokenizer knows {n_symbols:,} of the model's {rows:,}: is it this model's?"
-    }
+    known = f"the tokenizer knows {n_symbols:,} of the model's {rows:,}"
+    return {"symbols": f"{known}: is it this model's?"}
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
@@ -165,17 +157,12 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     random_keys = [key for key in missing if RANDOM_HEADS & {*key.split(".")}]
     lacking = [key for key in missing if key not in random_keys]
     if lacking:
-        raise InputError(
-            f"{path} lacks {list_names(lacking)}, which config.json asks for: get it again"
-        )
+        names = list_names(lacking)
+        raise InputError(f"{path} lacks {names}, which config.json asks for: get it again")
     if report["mismatched_keys"]:
-        shapes = [
-            f"{key} {tuple(has)} for {tuple(expected)}"
-            for key, has, expected in sorted(report["mismatched_keys"])
-        ]
-        raise InputError(
-            f"{path} has weights of other shapes than config.json: {list_names(shapes)}"
-        )
+        mismatched = sorted(report["mismatched_keys"])
+        shapes = [f"{key} {tuple(has)} for {tuple(expected)}" for key, has, expected in mismatched]
+        raise InputError(f"{path} has weights of other shapes: {list_names(shapes)}")
     slices = read_slices(Path(path))
     _check_types(path, slices, module)
     check_ties(path, slices, module)

@@ -38,9 +38,7 @@ def find_cache(module: Any) -> str:
     parameters = inspect.signature(module.forward).parameters
     name = next((argument for argument in CACHES if argument in parameters), "")
     layers = DynamicCache(config=module.config).layers if name else []
-    only = all(
-        isinstance(layer, DynamicLayer) and "Linear" not in type(layer).__name__ for layer in layers
-    )
+    only = all(isinstance(x, DynamicLayer) and "Linear" not in type(x).__name__ for x in layers)
     return name if only else ""
 
 

@@ -94,21 +94,15 @@ def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
 def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
     """Where queries, keys, values, map and filler of the first attention pass; empty where there is none."""
     products = [(time, operation) for time, operation in enumerate(operations) if operation.letters]
-    softmaxes = [
-        (time, operation) for time, operation in enumerate(operations) if not operation.letters
-    ]
+    softmaxes = [(time, o) for time, o in enumerate(operations) if not o.letters]
     for number, (now, softmax) in enumerate(softmaxes):
         weights = _per_head(softmax.tensors[-1], batch)
         if weights is None or not is_map(weights):
             continue
-        scores = next(
-            (i for i, (time, p) in enumerate(products) if time < now and _has_scores(p, weights)),
-            None,
-        )
-        mixed = next(
-            (i for i, (time, p) in enumerate(products) if time > now and _mixes(p, weights) >= 0),
-            None,
-        )
+        before = (i for i, (t, p) in enumerate(products) if t < now and _has_scores(p, weights))
+        scores = next(before, None)
+        behind = (i for i, (t, p) in enumerate(products) if t > now and _mixes(p, weights) >= 0)
+        mixed = next(behind, None)
         if scores is not None and mixed is not None:
             letters = "zqk" if softmax.tensors[-1].ndim == 3 else "bhqk"
             place = _mixes(products[mixed][1], weights)

@@ -133,9 +133,8 @@ class Pooled(nn.Module):
         if mode == "weightedmean":
             weights = weights * order[..., None]
         count = weights.sum(1).clamp(min=1e-9)
-        return (states * weights).sum(1) / (
-            count.sqrt() if mode == "mean_sqrt_len_tokens" else count
-        )
+        count = count.sqrt() if mode == "mean_sqrt_len_tokens" else count
+        return (states * weights).sum(1) / count
 
 
 class Normalized(nn.Module):
@@ -151,9 +150,7 @@ def _dense(settings: Mapping[str, Any], weights: Path) -> nn.Module:
         tensors = load_file(weights)
     else:
         tensors = torch.load(weights, map_location="cpu", weights_only=True)
-    linear.load_state_dict(
-        {name.removeprefix("linear."): tensor for name, tensor in tensors.items()}
-    )
+    linear.load_state_dict({name.removeprefix("linear."): t for name, t in tensors.items()})
     name = str(settings.get("activation_function", "Tanh")).rsplit(".", 1)[-1]
     activation = getattr(nn, name, None)
     if not (inspect.isclass(activation) and activation.__module__.endswith("activation")) and name != "Identity":  # fmt: skip

@@ -38,20 +38,13 @@ def read_symbols(module: Any, vocabulary: Any) -> Symbols:
     end_ids = getattr(settings, "eos_token_id", None)
     if vocabulary is None:
         start = "decoder_start_token_id" if has_two_stacks(module) else "bos_token_id"
-        special_ids = (
-            getattr(module.config, name, None) for name in ("pad_token_id", start, "eos_token_id")
-        )
-        pad, sos, eos = (
-            NO_PAD if symbol_id is None else int(np.ravel(symbol_id)[0])
-            for symbol_id in special_ids
-        )
+        names = ("pad_token_id", start, "eos_token_id")
+        special_ids = (getattr(module.config, name, None) for name in names)
+        pad, sos, eos = (NO_PAD if i is None else int(np.ravel(i)[0]) for i in special_ids)
     else:
         pad, sos, eos = vocabulary.pad, vocabulary.sos, vocabulary.eos
-    ends = (
-        tuple(end_ids)
-        if isinstance(end_ids, list | tuple)
-        else (eos if end_ids is None else end_ids,)
-    )
+    end_ids = eos if end_ids is None else end_ids
+    ends = tuple(end_ids) if isinstance(end_ids, list | tuple) else (end_ids,)
     width = getattr(config, "hidden_size", 0)
     forced = getattr(vocabulary, "forced", None)
     return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)

@@ -179,10 +179,10 @@ class Taps:
             if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
                 return attention(module, query, key, value, *args, **kwargs)
             self.attended.add((self.layer, kind))
-            query, key, value = (
-                self._per_head(f"{kind}.{path}", tensor)
-                for path, tensor in (("query", query), ("key", key), ("value", value))
+            query, key = (
+                self._per_head(f"{kind}.{p}", t) for p, t in (("query", query), ("key", key))
             )
+            value = self._per_head(f"{kind}.value", value)
             output, weights = attention(module, query, key, value, *args, **kwargs)
             if weights is not None:
                 edited = self._through(f"{kind}.attention", weights)

@@ -28,12 +28,8 @@ def read_vocabulary(tokenizer: Any, module: Any, head: str | None) -> Tokens:
         forced = _setting(module, "forced_bos_token_id")
     elif pad in (None, start, end, tokenizer.unk_token_id):  # a text may hold it
         pad = NO_PAD
-    special_ids = {
-        "start": start,
-        "end": end,
-        "padding": None if pad == NO_PAD else pad,
-        "forced": forced,
-    }
+    padding = None if pad == NO_PAD else pad
+    special_ids = {"start": start, "end": end, "padding": padding, "forced": forced}
     _check_rows(rows, special_ids)
     sos, eos = _first(start, end, 0) or 0, _first(end, start, 0) or 0
     writes = DECODER if module.config.is_encoder_decoder else MASKS if head == "masked" else BEHIND
@@ -73,11 +69,7 @@ def _limit(tokenizer: Any, module: Any) -> int | None:
     max_length = tokenizer.model_max_length
     if not isinstance(max_length, int) or max_length < 1:
         raise InputError(f"model_max_length is a whole number above 0, not {max_length!r:.40}")
-    limits = [
-        limit
-        for limit in (max_length, _find_window(module, WINDOWS))
-        if limit is not None and limit < ENDLESS
-    ]
+    limits = [n for n in (max_length, _find_window(module, WINDOWS)) if n and n < ENDLESS]
     return min(limits, default=None)
 
 
@@ -99,8 +91,9 @@ def _required(module: Any, end: int | None, pad: int | None) -> tuple[int, int, 
         "pad_token_id": pad,
     }
     if lacking := [name for name, value in ids.items() if value is None]:
+        kind = module.config.model_type
         raise InputError(
-            f"{module.config.model_type} names no {', '.join(lacking)}: add it to the folder's config.json"
+            f"{kind} names no {', '.join(lacking)}: add it to the folder's config.json"
         )
     sos, eos, pad = (int(value) for value in ids.values() if value is not None)
     return sos, eos, pad
