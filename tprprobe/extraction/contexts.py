@@ -29,7 +29,9 @@ class Contexts(Dataset[Article]):
     @classmethod
     def of(cls, data: Dataset, vocabulary: Codec) -> "Contexts":
         if vocabulary.most is None or vocabulary.reads_images or data.has_targets or data.tasks:
-            raise InputError(f"pack divides texts, and {data.name} has labels, targets or no limit")
+            raise InputError(
+                f"pack divides texts, and {data.name} has words with labels, or targets"
+            )
         spans = []
         for block_number, examples in enumerate(data.examples(AT_ONCE)):
             texts = [example.source for example in examples]

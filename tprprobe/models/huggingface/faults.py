@@ -199,8 +199,6 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
-    if not tokenizer.is_fast:
-        raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
 
 
 def list_names(names: list[str]) -> str:
