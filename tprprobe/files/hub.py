@@ -4,15 +4,12 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import MappingProxyType
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.writing import write_file
 
 HUB = "hub:"  # before the id of a dataset repository
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -75,24 +72,19 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
         return Path(snapshot_download(repo_id, repo_type="dataset", local_files_only=offline))
 
 
-def upload(
-    folder: Path,
-    repo_id: str,
-    kind: str,
-    private: bool = False,
-    extra_files: Mapping[str, bytes] = MappingProxyType({}),
-) -> str:
+def upload(folder: Path, repo_id: str, kind: str, private: bool, card: bytes = b"") -> str:
+    """The address of the repository (model or dataset) that got a folder, and a card where it has none."""
     from huggingface_hub import HfApi
 
     if is_offline():
         raise InputError(f"the hub did not take {folder}: it cannot be reached")
     api = HfApi()
-    with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as folder_of_files:
+    with _hub_errors(f"the hub did not take {folder}"):
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
-        for name, content in extra_files.items():
-            write_file(Path(folder_of_files) / name, content)
-        for path in (str(folder), folder_of_files) if extra_files else (str(folder),):
-            api.upload_folder(repo_id=repo_id, folder_path=path, repo_type=kind)
+        api.upload_folder(repo_id=repo_id, folder_path=str(folder), repo_type=kind)
+        if card:
+            options = {"path_or_fileobj": card, "path_in_repo": CARD}
+            api.upload_file(repo_id=repo_id, repo_type=kind, **options)
     return str(url)
 
 
@@ -117,18 +109,11 @@ def is_offline() -> bool:
 
 def answers(address: str) -> bool:
     """True if a server answers within seconds, directly or through a proxy; its client would try for minutes."""
-    import ssl  # which takes a while, as what follows
-    from http.client import HTTPException
-    from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
+    import httpx  # with which the hub's client works
 
     try:
-        urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()
-    except HTTPError:
-        return True  # whatever the server says, it is there
-    except URLError as error:
-        return isinstance(error.reason, ssl.SSLError)  # its client may know the certificate
-    except (OSError, ValueError, HTTPException):  # no answer, no address, or no HTTP
+        httpx.head(address, timeout=PATIENCE)
+    except (httpx.TransportError, httpx.InvalidURL):
         return False
     return True
 

@@ -16,14 +16,7 @@ from typing import Any
 
 from tprprobe.data.vocabularies.spiece import check_charsmaps, check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import (
-    PANIC,
-    is_of_library,
-    lacks_memory,
-    physical_memory,
-    reason,
-    too_little_memory,
-)
+from tprprobe.files.file_errors import as_input_error, physical_memory
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.models.huggingface.contradictions import (
     Slice,
@@ -51,19 +44,8 @@ SLACK = 2  # how many times fewer weights a file may hold than the least that it
 @contextmanager
 def refusing(prefix: str) -> Iterator[None]:
     """A block in which what libraries raise is an InputError after ``prefix``; :data:`VERBOSE` shows their output."""
-    try:
-        with held_back():
-            yield
-    except InputError:
-        raise
-    except BaseException as error:
-        if lacks_memory(error):
-            raise too_little_memory(error) from error
-        kind, text = type(error).__name__, reason(error)
-        if not is_of_library(error):
-            raise
-        cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
-        raise InputError(f"{prefix}: {cause}") from error
+    with as_input_error(prefix), held_back():
+        yield
 
 
 @contextmanager
