@@ -16,8 +16,9 @@ from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface.faults import (
+    TOKENIZER,
     check_sizes,
-    check_tables,
+    check_symbols,
     check_tokenizer,
     compare_symbols,
     read_report,
@@ -91,7 +92,7 @@ def _read(
     check_sizes(path, config, fits=not placement.device_map)
     is_sentences = bool(folder and folder.modules)
     kind = _model_class(path, config, folder is None, is_sentences)
-    check_tables(path)
+    check_symbols(Path(path) / TOKENIZER)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if folder:
         check_tokenizer(path, tokenizer)
