@@ -76,7 +76,7 @@ class Subwords(Codec):
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Without the space; a character that takes several sub-words (bytes) is where each of them stands."""
         spans = self.tokenizer.encode(text, add_special_tokens=False).offsets
-        return [(start + _spaces(text[start:end]), end) for start, end in spans]
+        return [(end - len(text[a:end].lstrip() or text[a:end]), end) for a, end in spans]
 
     def spell(self, ids: list[int]) -> str:
         return self.tokenizer.decode(ids, skip_special_tokens=False)
@@ -98,10 +98,6 @@ class Subwords(Codec):
             template = TemplateProcessing(f"$A {end}", f"$A {end} $B {end}", [(end, self.eos)])
             tokenizer.post_processor = template  # type: ignore[assignment]
         return {FILE: tokenizer.to_str() + "\n", SETTINGS: json.dumps(settings, indent=1) + "\n"}
-
-
-def _spaces(text: str) -> int:
-    return len(text) - len(text.lstrip()) if text.strip() else 0
 
 
 def train_subwords(

@@ -100,7 +100,8 @@ def _read(
     encoding = None
     if folder and is_sentences:
         notes |= folder.prepare(tokenizer)
-        encoding = folder.read_encoding()
+        steps = [folder.read_step(module) for module in folder.modules[1:]]
+        encoding = Encoding(steps) if steps else None
     if seed is not None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
