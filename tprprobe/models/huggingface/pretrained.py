@@ -15,10 +15,10 @@ from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
+from tprprobe.models.huggingface.contradictions import check_symbols
 from tprprobe.models.huggingface.faults import (
     TOKENIZER,
     check_sizes,
-    check_symbols,
     check_tokenizer,
     compare_symbols,
     read_report,
