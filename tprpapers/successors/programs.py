@@ -7,6 +7,8 @@ A program is a sequence of tuples: a relation and its two arguments, which are n
 Source: after the programs of MathQA in Chen et al. 2020 (arXiv:1910.02339); the words, the sizes and the split are our own.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tprpapers.successors.splits import World, draw_split, number_symbols
@@ -20,6 +22,7 @@ RESULT, NEXT, N_CLAUSES = "it", "then", 3
 VERBS = {"add": ("add", "to"), "take": ("subtract", "from")} | {
     verb: (verb, "by") for verb in ("multiply", "divide")
 }
+CLAUSE = ("verb", "first", "preposition", "second")
 REVERSED, PRODUCTS = ("add", "take"), ("multiply", "divide")
 
 
@@ -35,18 +38,30 @@ def draw_programs(request: Request) -> SymbolSet:
     return draw_split(request, World(_draw_program, (*symbols, *NUMBERS)))
 
 
+def translate(words: Sequence[str]) -> list[list[str]]:
+    """The program of a text: for every clause its relation and arguments.
+
+    >>> translate("take n3 from n7 then multiply it by n2".split())
+    [['subtract', 'n7', 'n3'], ['multiply', 'it', 'n2']]
+    """
+    program = []
+    for start in range(0, len(words), len(CLAUSE) + 1):
+        verb, first, _, second = words[start : start + len(CLAUSE)]
+        arguments = [second, first] if verb in REVERSED else [first, second]
+        program.append([VERBS[verb][0], *arguments])
+    return program
+
+
 def _draw_program(rng: np.random.Generator, is_test: bool) -> SymbolPair:
     verbs = [list(VERBS)[i] for i in rng.integers(len(VERBS), size=1 + rng.integers(N_CLAUSES))]
     if is_test and not {*verbs} & {*PRODUCTS}:
         verbs[int(rng.integers(len(verbs)))] = PRODUCTS[int(rng.integers(2))]
-    clauses, tuples = list[str](), list[str]()
+    clauses = []
     for i, verb in enumerate(verbs):
         first, second = _draw_arguments(rng, verb in PRODUCTS, is_test, has_result=i > 0)
-        relation, preposition = VERBS[verb]
-        clauses.append(f"{verb} {first} {preposition} {second}")
-        arguments = (second, first) if verb in REVERSED else (first, second)
-        tuples.append(" ".join([relation, *arguments]))
-    return SymbolPair(f" {NEXT} ".join(clauses), " ".join(tuples))
+        clauses.append(f"{verb} {first} {VERBS[verb][1]} {second}")
+    text = f" {NEXT} ".join(clauses)
+    return SymbolPair(text, " ".join(word for part in translate(text.split()) for word in part))
 
 
 def _draw_arguments(

@@ -37,8 +37,8 @@ class TPN2FConfig:
     d_embedding: int = 32
     d_filler: int = 8
     d_role: int = 6
-    n_fillers: int = 48
-    n_roles: int = 16
+    n_filler_entries: int = 48
+    n_role_entries: int = 16
     d_relation: int = 4
     d_argument: int = 8
     d_position: int = 2
@@ -74,10 +74,10 @@ class TPN2F(Model[TPN2FConfig, TupleState, TupleState]):
         self.tuple_embedding = nn.Embedding(config.vocab_size, config.d_tuple)
         self.filler_lstm = nn.LSTMCell(config.d_embedding, d_binding)
         self.role_lstm = nn.LSTMCell(config.d_embedding, d_binding)
-        self.to_filler_scores = nn.Linear(d_binding, config.n_fillers)
-        self.to_role_scores = nn.Linear(d_binding, config.n_roles)
-        self.fillers = nn.Linear(config.n_fillers, config.d_filler, bias=False)
-        self.roles = nn.Linear(config.n_roles, config.d_role, bias=False)
+        self.to_filler_scores = nn.Linear(d_binding, config.n_filler_entries)
+        self.to_role_scores = nn.Linear(d_binding, config.n_role_entries)
+        self.fillers = nn.Linear(config.n_filler_entries, config.d_filler, bias=False)
+        self.roles = nn.Linear(config.n_role_entries, config.d_role, bias=False)
         self.to_start = nn.Linear(d_binding, d_tuple_tpr)
         self.to_keys = nn.Linear(d_binding, d_tuple_tpr)
         self.tuple_lstm = nn.LSTMCell(N_PLACES * config.d_tuple, d_tuple_tpr)
