@@ -12,8 +12,9 @@ The encoder's sites are passed at every word (``tpr`` is the sum so far, ``hidde
 symbol: ``hidden`` (h_k), ``tpr`` (H_k) and ``unbinding`` (u).
 
 Source: Chen, Huang, Palangi, Smolensky, Forbus & Gao 2020 (ICML, arXiv:1910.02339), of which only parts were at hand. Details as in the
-code of its authors (ckzbullbullet/TP-N2F, no license: read, nothing taken). Relations and arguments share one vocabulary
-here, and F and R have no bias.
+code of its authors (ckzbullbullet/TP-N2F, no license: read, nothing taken): with the same random weights, the logits of three
+tuples differ from those of that code by less than 1e-15 in float64. Relations and arguments share one vocabulary here, and F
+and R have no bias.
 """
 
 from dataclasses import dataclass
