@@ -6,11 +6,8 @@ For a predicate ℓ and a cluster k:
     coverage   P(k)        lift    P(ℓ|k) / P(ℓ)      npmi  ln lift / −ln P(ℓ, k)
 """
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from sklearn.base import BaseEstimator
 
 from tprprobe.estimators.clusters.predicates import Lattice
 from tprprobe.statistics import divide
@@ -19,38 +16,25 @@ PRECISION = 0.7  # a name must reach
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 
 
-class ClusterNames(BaseEstimator):
-    """The predicate that names every cluster: the first whose F0.5 ties with the best one's of enough precision.
-
-    Args:
-        lattice: The predicates.
-
-    Attributes:
-        chosen_: The number of every cluster's predicate; −1 for none.
+def choose_names(
+    lattice: Lattice,
+    kinds: Int[np.ndarray, " token"],
+    labels: Int[np.ndarray, " token"],
+    n_clusters: int,
+) -> Int[np.ndarray, " cluster"]:
+    """The predicate that names every cluster, chosen on tokens of these kinds: the first whose F0.5 ties with the best one's
+    of enough precision; −1 for none.
     """
-
-    def __init__(self, lattice: Lattice):
-        self.lattice = lattice
-
-    def fit(self, X: Any, y: Any, n_clusters: int | None = None) -> "ClusterNames":
-        """Chooses the names on tokens of the kinds X in the clusters y."""
-        kinds, labels = np.asarray(X), np.asarray(y)
-        n_clusters = int(labels.max()) + 1 if n_clusters is None else n_clusters
-        n_kinds = int(self.lattice.kinds.max()) + 1
-        cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
-        counts = cells.reshape(n_kinds, n_clusters).astype(np.float32)
-        joint = (self.lattice.members @ counts).astype(float)
-        clustered = counts.sum(0, dtype=float, keepdims=True)
-        described = joint.sum(1, keepdims=True)
-        measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
-        f05 = np.where(measures["precision"] >= PRECISION, measures["f05"], -1.0)
-        best = f05.max(0, initial=-1.0)
-        self.chosen_ = np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
-        return self
-
-    def predict(self, X: Any) -> Bool[np.ndarray, "cluster token"]:
-        """Whether every cluster's predicate holds for tokens of the kinds X."""
-        return self.lattice.members[self.chosen_].toarray().astype(bool)[:, np.asarray(X)]
+    n_kinds = int(lattice.kinds.max()) + 1
+    cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
+    counts = cells.reshape(n_kinds, n_clusters).astype(np.float32)
+    joint = (lattice.members @ counts).astype(float)
+    clustered = counts.sum(0, dtype=float, keepdims=True)
+    described = joint.sum(1, keepdims=True)
+    measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
+    f05 = np.where(measures["precision"] >= PRECISION, measures["f05"], -1.0)
+    best = f05.max(0, initial=-1.0)
+    return np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
 
 
 def count_by_group(
