@@ -22,11 +22,12 @@ from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import (
     PRECISION,
+    Lattice,
+    build_lattice,
     choose_names,
     count_by_group,
     measure_names,
 )
-from tprprobe.estimators.clusters.predicates import Lattice, build_lattice
 from tprprobe.evaluation.splits import (
     Provenance,
     Sequences,
