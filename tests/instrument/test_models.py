@@ -158,22 +158,6 @@ def test_sinusoids_are_the_published_positions(length, d):
             assert math.isclose(table[t, i].item(), expected, abs_tol=1e-5)
 
 
-def test_initial_weights_are_those_of_the_authors_code():
-    """TP-attention keeps torch's default (its Xavier reset is never called), the baseline is Xavier."""
-    bound: Any = build({"architecture": "tp-transformer", "n_layers": 1}, seed=0)
-    plain: Any = build({"architecture": "transformer", "n_layers": 1}, seed=0)
-    default, xavier = 1 / math.sqrt(3 * 512), math.sqrt(2 / (512 + 512))
-    for letter in ("query", "key", "value", "role"):
-        weight = getattr(bound.encoder[0].self, f"to_{letter}").weight
-        assert math.isclose(weight.std().item(), default, rel_tol=0.01)
-    for model in (bound, plain):
-        expand = model.encoder[0].feed_forward.expand.weight
-        assert math.isclose(expand.std().item(), math.sqrt(2 / (512 + 2048)), rel_tol=0.01)
-        assert math.isclose(model.embedding.token.weight.std().item(), 512**-0.5, rel_tol=0.02)
-    assert math.isclose(plain.decoder[0].cross.to_key.weight.std().item(), xavier, rel_tol=0.01)
-    assert math.isclose(bound.embedding.to_role.weight.std().item(), 512**-0.5, rel_tol=0.01)
-
-
 def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
     settings = {"architecture": "tp-transformer", **TINY}
     before = torch.get_rng_state()

@@ -28,8 +28,8 @@ from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.decoding.generation import generate
 from tprprobe.training import loop
 from tprprobe.training.loop import train
-from tprprobe.training.pools import Pool, make_codec
-from tprprobe.training.recipes import Mix, Recipe
+from tprprobe.training.pools import make_codec
+from tprprobe.training.recipes import Recipe
 
 
 @pytest.fixture(autouse=True)
@@ -85,16 +85,6 @@ def test_every_caption_is_a_pair_beside_its_images_features():
             *words.encode(caption),
             words.eos,
         ]
-
-
-def test_a_mix_repeats_captions():
-    mixes = [
-        Mix(data="scenes", split="train", n=2),
-        Mix(data="scenes", split="dev", n=1, repeat=2),
-    ]
-    words = make_codec(recipe())
-    pool = Pool.load(mixes, words, torch.device("cpu"))
-    assert sorted(pool.indices.tolist()) == sorted([*range(10), *[10, 11, 12, 13, 14] * 2])
 
 
 def test_words_and_the_mean_are_those_of_the_first_stage(model):
@@ -196,30 +186,6 @@ def test_what_a_model_writes_is_read(model, tmp_path):
     assert store.tokens["pos"].tolist() == [
         lexicon.get(str(token), "") for token in store.tokens["token"]
     ]
-
-
-def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):
-    from tprprobe.extraction import blocks, division
-
-    monkeypatch.setattr(division, "BLOCK", 3)
-    data = load_data("scenes", n=8)
-    uninterrupted = extract(model, data, out=tmp_path / "whole")
-    write, calls = blocks.Extraction._write_block, []
-
-    def until(self: Any, *arguments: Any) -> None:
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        write(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(blocks.Extraction, "_write_block", until)
-        with pytest.raises(KeyboardInterrupt):
-            extract(model, data, out=tmp_path / "killed")
-    resumed = extract(model, data, out=tmp_path / "killed", resume=True)
-    assert resumed.tokens.equals(uninterrupted.tokens)
-    for site in uninterrupted.sites:
-        np.testing.assert_array_equal(resumed.arrays[site], uninterrupted.arrays[site])
 
 
 def test_the_untrained_twin_has_the_mean_of_the_images(model, trained, tmp_path):

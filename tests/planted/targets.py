@@ -70,6 +70,8 @@ edits = ["zero", "mean"]
 strengths = [0.5, 1.0]
 """
 
+Maker = Callable[[Path], object]
+
 
 def _file(name: str, content: str | bytes):
     def make(folder):
@@ -409,7 +411,6 @@ def _drawn(name, kind, *paths):
     return lambda folder: catalogue.make(name, **{kind: [folder / path for path in paths or [""]]})
 
 
-Maker = Callable[[Path], object]
 TARGETS: dict[str, tuple[Maker, Callable[[Path], Any]]] = {
     "parquet articles": (_folder_of("a.parquet", _articles), _read("a.parquet")),
     "jsonl": (
