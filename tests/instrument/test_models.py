@@ -329,25 +329,6 @@ def test_initialization_of_attentions(architecture, initialization, std):
         assert roles == pytest.approx(16**-0.5 if initialization == "xavier" else std, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("roles", "initialization", "as_t5"),
-    [
-        ("none", "published", True),
-        ("none", "torch", False),
-        ("discrete", "published", False),
-        ("discrete", "t5", True),
-        ("continuous", "published", False),
-    ],
-)
-def test_initialization_of_t5_attentions(roles, initialization, as_t5):
-    settings = {"architecture": "tpt", "roles": roles, "initialization": initialization}
-    settings |= {"vocab_size": 73, "d_head": 16}
-    stds = attention_stds(**settings)
-    expected = {"to_query": 1 / 32, "to_key": 1 / 8, "to_value": 1 / 8, "output": 1 / 8}
-    expected = expected if as_t5 else dict.fromkeys(expected, TORCH)
-    assert {name: stds[name] for name in expected} == pytest.approx(expected, rel=0.05)
-
-
 def test_initialization_that_is_none_is_refused():
     with pytest.raises(InputError, match="initialization"):
         build({"architecture": "transformer", "initialization": "he"})

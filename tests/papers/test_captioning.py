@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from planted.recipes import CAPTIONERS, figures, killed_at, same, state, weights
@@ -22,7 +21,7 @@ from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.files.settings import parse
-from tprprobe.models import build, load_model
+from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate, save_evaluation, summarize
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.decoding.generation import generate
@@ -285,38 +284,6 @@ def test_the_page_has_the_scores_of_what_ships(tmp_path, monkeypatch):
     assert page.count("1 model seed(s), must be at least 3") == 2
     (verdict, _) = judge_scores(*([score_rows(rows)] for rows in evaluations))
     assert verdict.reason.split(";")[0] in page  # what was measured stands there
-
-
-def test_training_times_are_judged_as_measured(tmp_path, monkeypatch):
-    from studies.pages import training_times
-
-    seconds = {"tpgn": [3.0, 3.2, 2.9], "cnn-lstm": [2.0, 2.0, 2.0]}
-    rows = [
-        (run, name, runs_seconds[run]) for name, runs_seconds in seconds.items() for run in range(3)
-    ]
-    timings = pd.DataFrame(rows, columns=["run", "model", "seconds"])
-    monkeypatch.setattr(training_times, "time_steps", lambda: timings)
-    verdict = training_times.judge_time(tmp_path)
-    assert verdict.outcome == "undecided"
-    assert verdict.reason.startswith("1.517 [1.327, 1.706]")
-    monkeypatch.setattr(training_times, "time_steps", None)  # it is kept
-    assert training_times.judge_time(tmp_path) == verdict
-    monkeypatch.undo()
-    for name, size in (("VOCABULARY", 20), ("FEATURES", 2048), ("CAPTIONS", 2), ("WORDS", 2)):
-        monkeypatch.setattr(training_times, name, size)
-    small = {"tpgn": {"d_model": 2}, "cnn-lstm": {"d_model": 4, "d_embedding": 4}}
-    monkeypatch.setattr(
-        training_times,
-        "build",
-        lambda preset_settings, seed: build(
-            {"architecture": preset_settings["preset"], "vocab_size": 20}
-            | small[preset_settings["preset"]],
-            seed,
-        ),
-    )
-    times = training_times.time_steps(runs=2, steps=1)
-    assert times.groupby("model").size().to_dict() == {"tpgn": 2, "cnn-lstm": 2}
-    assert (times["seconds"] > 0).all()
 
 
 def test_what_costs_nothing_is_a_training_caption():
