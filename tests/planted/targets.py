@@ -206,6 +206,16 @@ def _pickle(zipped):
     return _folder_of("vocab.pt", write)
 
 
+def _read_pickle(folder):
+    path = folder / "vocab.pt"
+    return path.is_file() and read_vocabulary(path.read_bytes(), "vocab.pt")
+
+
+def _read_question(folder):
+    path = folder / "q.txt"
+    return path.is_file() and tp.gold.arithmetic(path.read_text("utf-8", "surrogateescape"))
+
+
 def _converted(name, **options):
     def read(folder):
         with TemporaryDirectory(dir=folder.parent) as scratch:
@@ -454,14 +464,8 @@ TARGETS: dict[str, tuple[Maker, Callable[[Path], Any]]] = {
     "vocabulary": (_lists(Vocabulary, "abc"), Vocabulary.load),
     "words": (_lists(Words, ["cat", "dog"]), Words.load),
     "symbols": (_lists(SymbolTable, ["1", "2"]), SymbolTable.load),
-    "pickled vocabulary": (
-        _pickle(False),
-        lambda folder: read_vocabulary((folder / "vocab.pt").read_bytes(), "vocab.pt"),
-    ),
-    "pickled vocabulary, zipped": (
-        _pickle(True),
-        lambda folder: read_vocabulary((folder / "vocab.pt").read_bytes(), "vocab.pt"),
-    ),
+    "pickled vocabulary": (_pickle(False), _read_pickle),
+    "pickled vocabulary, zipped": (_pickle(True), _read_pickle),
     "published file": (_published, _converted("c.pt")),
     "archive": (_archive, _converted("a.tar.gz")),
     "config": (_file("c.json", CONFIG), lambda folder: read_config(folder / "c.json")),
@@ -476,10 +480,7 @@ TARGETS: dict[str, tuple[Maker, Callable[[Path], Any]]] = {
     "tpdn.gz": (_file("t.gz", TPDN), _dump("t.gz", format="tpdn")),
     "sweep": (_file("s.toml", SWEEP), lambda folder: read_sweep(folder / "s.toml")),
     "task": (_copy(ROOT / "probes" / "dep" / "task.toml", "task.toml"), read_task),
-    "questions": (
-        _file("q.txt", "Calculate 2/(3/4)."),
-        lambda folder: tp.gold.arithmetic((folder / "q.txt").read_text("utf-8", "surrogateescape")),
-    ),
+    "questions": (_file("q.txt", "Calculate 2/(3/4)."), _read_question),
     "store": (_store, lambda folder: exchanges.contents(folder / "store")),
     "conversion": (_configured, _convert),
     "conversion of a folder": (_t5, _convert),
