@@ -1,6 +1,5 @@
 """Networks that are built to bind: their equations in numpy, sites whose edits go on, and worlds with systematic splits."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -476,20 +475,3 @@ def test_bad_settings_are_one_line(name, message):
     with pytest.raises(InputError, match=message) as error:
         tp.load_data(name)
     assert "\n" not in str(error.value)
-
-
-def test_the_instrument_names_none_of_them():
-    root = Path(tp.__file__).parent
-    names = (
-        "successors",
-        "fast-weight",
-        "FastWeight",
-        "tpr-rnn",
-        "TPRRNN",
-        "soft-tpr",
-        "SoftTPR",
-        '"aid"',
-        '"d3"',
-    )
-    texts = {path: path.read_text("utf-8") for path in root.rglob("*.py")}
-    assert [(path.name, n) for path, text in texts.items() for n in names if n in text] == []
