@@ -33,6 +33,7 @@ from .site.attachment import attach as attach
 from .site.hooks import capture as capture
 from .site.hooks import intervene as intervene
 from .site.hooks import sites as sites
+from .site.registration import register_pyvene as register_pyvene
 from .store import open_store as open_store
 from .store.dumps import export_store as export_store
 from .store.dumps import import_store as import_store

@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).parents[2] / "tprprobe"
 IMPORT = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
 SECTIONS = {
     "Models and data": ("load_model", "load_data", "save_pretrained", "convert"),
-    "Sites": ("sites", "capture", "intervene", "attach"),
+    "Sites": ("sites", "capture", "intervene", "attach", "register_pyvene"),
     "Stores": (
         "extract",
         "open_store",

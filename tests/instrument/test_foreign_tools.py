@@ -66,3 +66,25 @@ def test_nnsights_interchange_is_ours_to_the_last_bit(make_model):
         assert not any(site.is_read for site in find_sites(model).values())
         assert torch.equal(model(SOURCE, TARGET), plain)
         assert torch.equal(interchanged(model, ROLE), expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pyvenes_interchange_is_ours_to_the_last_bit(make_model):
+    pyvene = pytest.importorskip("pyvene", reason="pyvene is an extra (interchange)")
+    model = make_model()
+    with torch.no_grad():
+        plain = model(SOURCE, TARGET)
+        assert ROLE in tp.register_pyvene(model)
+        for site in (ROLE, "encoder.0.self.filler", "encoder.1.hidden", "decoder.0.cross.role"):
+            config = {"component": site, "unit": "pos"}
+            intervenable = pyvene.IntervenableModel(
+                [config | {"intervention_type": pyvene.VanillaIntervention}], model
+            )
+            _, logits = intervenable(
+                {"source": SOURCE, "target": TARGET},
+                [{"source": SOURCE.flip(0), "target": TARGET.flip(0)}],
+                {"sources->base": ([[[1], [1]]], [[[1], [1]]])},
+            )
+            assert torch.equal(logits, interchanged(model, site)), site
+            assert not torch.equal(logits, plain)
+        assert not any(site.is_read for site in find_sites(model).values())

@@ -24,6 +24,7 @@ from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_b
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
+from tprprobe.models.loading import load_again
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
@@ -74,6 +75,16 @@ class Extraction:
     limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
     prepared: dict[int, "Prepared"] = field(default_factory=dict)  # blocks that controls read, too
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: of a model that was loaded by its name, this."""
+        state = {name: vars(self)[name] for name in self.__dataclass_fields__}
+        return state | {"model": self.model.loaded_by or self.model, "prepared": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["model"], tuple):
+            state["model"] = load_again(*state["model"])
+        vars(self).update(state)
+
     def extract(
         self,
         out: Path,
@@ -86,15 +97,16 @@ class Extraction:
         if not samples:
             return
         main = Pass(None, self._open(self.model, out, len(self.data), resume), len(self.data))
-        passes = []
+        passes, ends = list[Pass](), (n_control, len(self.data)) if controls else (len(self.data),)
         for kind, control in controls.items() if samples.start < n_control else ():
             with control() as model:
                 writer = self._open(model, out / kind, n_control, resume, is_control=True)
                 if self._is_asked or self.target == "generated":
                     passes.append(Pass(control, writer, n_control))
                 else:  # one pass after another, so that weights are permuted once
-                    self.write([Pass(partial(nullcontext, model), writer, n_control)], samples)
-        self.write([*passes, main], samples)
+                    permuted = Pass(partial(nullcontext, model), writer, n_control)
+                    self.write([permuted], samples, ends)
+        self.write([*passes, main], samples, ends)
 
     def _open(
         self, model: Readable, out: Path, samples: int, resume: bool, is_control: bool = False
@@ -102,12 +114,15 @@ class Extraction:
         settings = self._settings(model, samples, is_control)
         return StoreWriter.create(out, self.stored_specs, settings, resume)
 
-    def write(self, passes: Sequence[Pass], samples: range) -> None:
-        """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last."""
+    def write(self, passes: Sequence[Pass], samples: range, ends: Sequence[int]) -> None:
+        """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last.
+
+        Blocks end where any store of the extraction does, since passes share what is prepared for a block.
+        """
         main = passes[-1].writer
         sizes = block_sizes(self.data, self.vocabulary, self.specs)
         numbers = range(samples.start, min(samples.stop, passes[-1].end))
-        lacking, ends = numbers[main.samples_done :], [one_pass.end for one_pass in passes]
+        lacking = numbers[main.samples_done :]
         blocks = split_blocks(self.data, lacking, sizes, self.attention_samples, ends)
         with progress(is_shown=samples.start == 0) as bars:
             n_done = main.samples_done
@@ -115,8 +130,13 @@ class Extraction:
             for start, examples in blocks:
                 self._write_block(passes, start, examples, start - samples.start)
                 bars.advance(bar, len(examples))
-        for one_pass in passes:
-            one_pass.writer.finish()
+        for _, writer, end in passes:
+            n_samples = len(range(samples.start, min(samples.stop, end)))
+            if writer.samples_done != n_samples:
+                raise RuntimeError(
+                    f"{writer.path} has {writer.samples_done} of {n_samples} samples"
+                )
+            writer.finish()
 
     def _write_block(
         self, passes: Sequence[Pass], start: int, examples: Sequence[Example], place: int

@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -85,8 +86,22 @@ def load_model(
     placement = Placement.of(device, dtype, device_map, max_memory, quantization)
     kind, _, checkpoint = str(name).partition(":")  # permuted:NAME
     if checkpoint and kind in TWINS:
-        return _read_twin(kind, checkpoint, local_files_only, seed, placement)
-    return _read(str(name), local_files_only, None, placement)
+        model = _read_twin(kind, checkpoint, local_files_only, seed, placement)
+    else:
+        model = _read(str(name), local_files_only, None, placement)
+    memory = max_memory and tuple(max_memory)
+    settings = (device, local_files_only, seed, dtype, device_map, memory, quantization)
+    model.loaded_by = (locate(str(name)), None, *settings)
+    return model
+
+
+load_again = lru_cache(maxsize=1)(load_model)  # by the arguments that a model was loaded by
+
+
+def locate(name: str) -> str:
+    """A name in which a folder stands with its whole path, for processes that run in another one."""
+    prefix, colon, path = name.rpartition(":")
+    return f"{prefix}{colon}{Path(path).absolute()}" if Path(path).exists() else name
 
 
 def _in_memory(model: nn.Module | Adaptable, tokenizer: Any) -> Readable:

@@ -49,6 +49,7 @@ class Language(SequenceModel):
 
     vocabulary: Codec | None = None
     folder: Path | None = None
+    loaded_by: tuple[Any, ...] | None = None  # the arguments of ``load_model``
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
 
     def _repr_html_(self) -> str:

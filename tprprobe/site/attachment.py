@@ -44,6 +44,7 @@ class Attached(nn.Module):
     """
 
     architecture = folder = None
+    loaded_by: tuple[Any, ...] | None = None  # the arguments of ``load_model``
 
     def __init__(self, module: nn.Module, forward: Callable[..., Any] | None):
         super().__init__()

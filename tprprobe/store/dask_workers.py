@@ -21,6 +21,7 @@ AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
 LOST = 6  # times that as long after one another there is no worker
 
+Part = TypeVar("Part")  # a slice of rows, or what else a function takes
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
@@ -30,9 +31,9 @@ def parts_of(rows: int, size: int | None = None) -> list[slice]:
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
-def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> Iterator[Result]:
+def each_part(function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
     """The results of a function on every part, in order, by Dask's workers if this process has a client; lost parts are computed again."""
-    client = _find_client()
+    client = find_client()
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
@@ -59,7 +60,8 @@ def _wait(client: Any, task: Any) -> Any:
     raise TimeoutError("none is left")
 
 
-def _find_client() -> Any:
+def find_client() -> Any:
+    """Dask's client of this process, if it has one."""
     distributed = sys.modules.get("distributed")
     try:
         return distributed and distributed.Client.current()
