@@ -22,7 +22,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents, read_provenance
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of, sides_of
-from tprprobe.statistics import bounds, group_sums, replicate_totals
+from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special
 
@@ -172,44 +172,25 @@ def _choose_relations(
     """For every head the relation that is best on half of the documents, with its scores on the other half."""
     everyone = np.unique([tally.document for group in tallies.values() for tally in group])
     chosen_on = set(everyone[halve_documents(everyone, seed)].tolist())
-    gains, scores = {}, {}
+    gains: dict[str, np.ndarray] = {}
+    scored: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
     for relation, group in tallies.items():
         hits = np.concatenate([tally.hits for tally in group]).astype(float)
-        chance = np.concatenate([tally.chance for tally in group])[:, None]
+        chance = np.concatenate([tally.chance for tally in group])
         documents = np.repeat([t.document for t in group], [len(t.hits) for t in group])
         is_chosen_on = np.isin(documents, [*chosen_on])
         if min(is_chosen_on.sum(), (~is_chosen_on).sum()) < FEWEST or (chance == 1).all():
             continue
-        gains[relation] = (hits - chance)[is_chosen_on].mean(0)
-        scores[relation] = _score(
-            hits[~is_chosen_on], chance[~is_chosen_on], documents[~is_chosen_on]
-        )
+        gains[relation] = (hits - chance[:, None])[is_chosen_on].mean(0)
+        scored[relation] = hits[~is_chosen_on], chance[~is_chosen_on], documents[~is_chosen_on]
     if not gains:
         raise InputError(f"no relation between tokens occurs {2 * FEWEST} times in texts with maps")
     best = pd.DataFrame(gains).idxmax(axis=1)  # by head
-    rows = [
-        {"site": site, "layer": layer_of(site), "head": head, "relation": best[i]}
-        | scores[best[i]].iloc[i].to_dict()
-        for i, (site, head) in enumerate(heads)
-    ]
-    return pd.DataFrame(rows).astype({"n": int})
-
-
-def _score(
-    hits: Float[np.ndarray, "query head"],
-    chance: Float[np.ndarray, "query 1"],
-    documents: np.ndarray,
-) -> pd.DataFrame:
-    """Shares of all heads with their intervals over documents, a row a head."""
-    values = np.concatenate([hits, hits - chance, np.ones_like(chance)], 1)
-    sums = group_sums(values, documents)
-    totals = replicate_totals(sums)
-    low, high = bounds(totals[:, :-1] / totals[:, -1:], len(sums))
-    shares = sums[:, :-1].sum(0) / sums[:, -1].sum()
-    names, n = ("value", "beyond"), hits.shape[1]
-    columns = {
-        f"{name}{end}": numbers[i * n : (i + 1) * n]
-        for i, name in enumerate(names)
-        for end, numbers in (("", shares), ("_low", low), ("_high", high))
-    }
-    return pd.DataFrame({"n": len(hits), "chance": float(chance.mean())} | columns)
+    rows = []
+    for i, (site, head) in enumerate(heads):
+        hits, chance, documents = scored[best[i]]
+        row = {"site": site, "layer": layer_of(site), "head": head, "relation": best[i]}
+        row |= {"n": len(hits), "chance": chance.mean()}
+        row |= bootstrap_mean(hits[:, i], documents).columns("value")
+        rows.append(row | bootstrap_mean(hits[:, i] - chance, documents).columns("beyond"))
+    return pd.DataFrame(rows)

@@ -12,20 +12,8 @@ from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import SCORE
 from tprprobe.statistics import interval_text, read_interval
 
-PROBE = [
-    "task",
-    "side",
-    "site",
-    "layer",
-    "head",
-    "seed",
-    "control",
-    "probe",
-    "n_train",
-    "labels",
-    "lost",
-    "validations",
-]
+PROBE = ["task", "side", "site", "layer", "head", "seed", "control", "probe"]
+PROBE += ["n_train", "labels", "lost", "validations"]
 SCORES = [
     f"{metric}{end}" for metric in ("f1", "macro_f1", "accuracy") for end in ("", "_low", "_high")
 ]

@@ -41,7 +41,6 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import join, visible
 
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
-COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
 SAVED = "probes"  # the folder of a run's probes
 ERRORS, AROUND = 200, 6  # errors that are listed; words around one
 
@@ -174,15 +173,15 @@ class SavedProbe:
         best = shares.max(-1)
         labels = np.array(self.labels, object)
         spans = [[f"[{a},{b})" for a, b in spans] for spans in examples.words.tolist()]
-        columns = (
-            examples.sample,
-            [first_span for first_span, *_ in spans],
-            ["".join(second_span) for _, *second_span in spans],
-            [" ".join(labels[marks]) for marks in examples.labels],
-            labels[best.indices.numpy()],
-            best.values.numpy(),
-        )
-        return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+        columns = {
+            "sample": examples.sample,
+            "span1": [first_span for first_span, *_ in spans],
+            "span2": ["".join(second_span) for _, *second_span in spans],
+            "label": [" ".join(labels[marks]) for marks in examples.labels],
+            "predicted": labels[best.indices.numpy()],
+            "probability": best.values.numpy(),
+        }
+        return pd.DataFrame(columns)
 
 
 def save_probe(folder: Path, result: TrialResult) -> None:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import ProbeSettings
@@ -26,6 +25,7 @@ from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
 
 ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
+Key = tuple[Any, ...]  # values of columns
 SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
@@ -48,7 +48,7 @@ class Score:
         """True of no control."""
         return self.names["control"] == REAL
 
-    def key(self, names: Sequence[str]) -> tuple[Any, ...]:
+    def key(self, names: Sequence[str]) -> Key:
         """Its values in some of the columns."""
         return tuple(self.names[name] for name in names)
 
@@ -60,13 +60,13 @@ class Score:
         return f"{self.names['site']}{head}{control}".strip()
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two scores that are compared by F1 on the documents of both."""
+class Pair(NamedTuple):
+    """Two scores that are compared by F1 on the documents of both, and p corrected over all pairs (Holm)."""
 
     score: Score
     reference: Score
     comparison: Comparison
+    p: float = 1.0
 
 
 def gather(
@@ -89,11 +89,11 @@ def gather(
         for name, counts in rules.items():
             values = (*targets.name, "", None, None, None, name, "")
             scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, counts))
-    pairs, p_values = compare_scores(scores)
+    pairs = compare_scores(scores)
     numbers = [measure(score) for score in scores]
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
-            of_score[settings.metric] |= _beyond_controls(score, pairs, p_values)
+            of_score[settings.metric] |= _beyond_controls(score, pairs)
     _add_selectivity(scores, numbers)
     information = dict(measure_information(results))
     for score, of_score in zip(scores, numbers, strict=True):
@@ -106,7 +106,7 @@ def gather(
             for score, of_score in zip(scores, numbers, strict=True)
             for row in of_score.values()
         ),
-        "differences": tabulate_pairs(pairs, p_values),
+        "differences": tabulate_pairs(pairs),
         "documents": _by_document(scores, names),
         "curves": _curves(results),
     }
@@ -130,30 +130,25 @@ def measure(score: Score) -> dict[str, dict[str, Any]]:
     return {row["metric"]: dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
 
 
-def compare_scores(scores: Sequence[Score]) -> tuple[list[Pair], Float[np.ndarray, " pair"]]:
-    """The pairs that are compared, seeds added up, and their p-values, corrected over all of them (Holm)."""
-    pairs = list(_pairs(_add_seeds(scores)))
-    return pairs, adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
-
-
-def _add_seeds(scores: Sequence[Score]) -> list[Score]:
-    """The scores of all seeds of a vector as one."""
-    by_key: dict[tuple[Any, ...], list[Score]] = {}
+def compare_scores(scores: Sequence[Score]) -> list[Pair]:
+    """The pairs that are compared, the seeds of a vector added up."""
+    by_key: dict[Key, list[Score]] = {}
     for score in scores:
         by_key.setdefault(score.key(OVER_SEEDS), []).append(score)
-    return [
+    joined = [
         replace(seeds[0], counts=seeds[0].counts.join([score.counts for score in seeds]))
         for seeds in by_key.values()
     ]
-
-
-def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:
-    real = [score for score in scores if score.is_real]
-    controls = [score for score in scores if not score.is_real]
-    for i, score in enumerate(real):
-        for second in (*real[i + 1 :], *controls):
-            if _are_compared(score, second):
-                yield Pair(score, second, score.counts.compare(second.counts))
+    real = [score for score in joined if score.is_real]
+    controls = [score for score in joined if not score.is_real]
+    pairs = [
+        Pair(score, second, score.counts.compare(second.counts))
+        for i, score in enumerate(real)
+        for second in (*real[i + 1 :], *controls)
+        if _are_compared(score, second)
+    ]
+    p_values = adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
+    return [pair._replace(p=p) for pair, p in zip(pairs, p_values, strict=True)]
 
 
 def _are_compared(score: Score, reference: Score) -> bool:
@@ -174,38 +169,36 @@ def _sublayer(score: Score) -> str:
     return str(score.names["site"]).rpartition(".")[0]
 
 
-def _beyond_controls(
-    score: Score, pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]
-) -> dict[str, Any]:
+def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> dict[str, Any]:
     """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
 
     ``identity`` is no control of a decoder: no state has read the word to come.
     """
     is_decoder = score.names["side"] == "target"
     rivals = [
-        (pair, p)
-        for pair, p in zip(pairs, p_values, strict=True)
+        pair
+        for pair in pairs
         if pair.score.key(OVER_SEEDS) == score.key(OVER_SEEDS) and not pair.reference.is_real
         if not (is_decoder and pair.reference.names["control"] == IDENTITY)
     ]
     if not rivals:
         return {}
-    best = max((pair for pair, _ in rivals), key=lambda pair: pair.comparison.reference)
+    best = max(rivals, key=lambda pair: pair.comparison.reference)
     return best.comparison.difference.columns("beyond") | {
         "rival": best.reference.names["control"],
         "rival_value": best.comparison.reference,
-        "p": max(p if pair.comparison.difference.value > 0 else 1.0 for pair, p in rivals),
+        "p": max(pair.p if pair.comparison.difference.value > 0 else 1.0 for pair in rivals),
     }
 
 
-def tabulate_pairs(pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]) -> pd.DataFrame:
+def tabulate_pairs(pairs: Sequence[Pair]) -> pd.DataFrame:
     """F1 of one minus F1 of another on the same documents, and its p-values."""
     rows = [
         (
             pair.score.names["task"], pair.score.label, pair.reference.label, pair.reference.names["control"],
-            interval.value, interval.low, interval.high, comparison.p, comparison.n_groups, comparison.reference, p,
+            interval.value, interval.low, interval.high, comparison.p, comparison.n_groups, comparison.reference, pair.p,
         )
-        for pair, p in zip(pairs, p_values, strict=True)
+        for pair in pairs
         for comparison, interval in [(pair.comparison, pair.comparison.difference)]
     ]  # fmt: skip
     numbers = ("difference", "low", "high", "p", "documents", "second_f1", "p_holm")
@@ -232,14 +225,14 @@ def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[s
 
 def measure_information(
     results: Sequence[TrialResult],
-) -> Iterator[tuple[tuple[Any, ...], dict[str, float]]]:
+) -> Iterator[tuple[Key, dict[str, float]]]:
     """Codelength, compression and usable information (bits a target) of every vector.
 
     ``information`` is H_V(label) − H_V(label | vector) on the test targets, ``added`` what the vector adds to the
     other one of its sub-layer, H_V(label | other) − H_V(label | both), both relative to this family of probes.
     Source: Xu et al. 2020; Hewitt et al. 2021.
     """
-    by_vector: dict[tuple[Any, ...], list[TrialResult]] = {}
+    by_vector: dict[Key, list[TrialResult]] = {}
     for result in sorted(results, key=lambda result: result.trial.portion or 0.0):
         if result.trial.portion is not None:
             key = tuple(result.trial.names[name] for name in VECTOR)
@@ -262,13 +255,12 @@ def measure_information(
 
 
 def _bits(result: TrialResult) -> float:
-    """The bits that a test target costs."""
     splits = result.trial.splits
     labels = splits.tested.labels[splits.folds[0].test]
     return result.nats / np.log(2) / max(1, labels.any(1).sum())
 
 
-def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:
+def _added(key: Key, bits: Mapping[Key, float]) -> float:
     stem, _, kind = str(key[2]).rpartition(".")
     partner, joined = (
         (*key[:2], f"{stem}.{name}", *key[3:]) for name in (PARTNER.get(kind), "role+filler")
