@@ -248,7 +248,6 @@ def read_vectors(
 
 
 def _finite(store: Store, site: str, is_finite: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
-    """The store without the samples that have a vector that is not finite, and their number."""
     if is_finite.all():
         return store, 0
     samples = store.tokens_of(site)["sample"].to_numpy()

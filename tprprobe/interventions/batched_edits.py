@@ -119,7 +119,6 @@ class _Unedited:
 
     @property
     def variants_at_once(self) -> int:
-        """How many variants a forward pass is of."""
         widths = [
             ids.shape[1] for ids in (self.source, *self.targets) if not ids.is_floating_point()
         ]
@@ -167,7 +166,6 @@ def _score(
 
 
 def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
-    """The log-probability of every row's target, and whether each of its symbols is the most probable."""
     logits, _ = model.decode(target[:, :-1], memory)
     target_ids, real = target[:, 1:], target[:, 1:] != model.config.pad
     best = (logits.argmax(-1) == target_ids) | ~real

@@ -113,7 +113,6 @@ def _measure(
     seed: int,
     run: KeptRun,
 ) -> pd.DataFrame:
-    """The trials of all parts: one without edits, and one per site."""
     measurement = PairMeasurement(model, make_trials(model, data), names, seed)
     measures = [measurement.unedited, *(partial(measurement.edited, name, edits) for name in names)]
     return measure_parts(run, measures, "intervening")
@@ -179,7 +178,6 @@ class PairMeasurement:
         return pd.concat(rows, ignore_index=True)
 
     def _edit(self, name: str, variants: Sequence[EditVariant]) -> Float[Tensor, "way item vocab"]:
-        """The log-distributions after every edit; NaN where it cannot be made."""
         is_possible, positions, states = (
             torch.stack(column)
             for column in zip(*(variant[2:] for variant in variants), strict=True)

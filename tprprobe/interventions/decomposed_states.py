@@ -180,7 +180,6 @@ def replace_vectors(
 
 
 def _moved(vectors: Vectors, far: Vectors, rng: np.random.Generator) -> Vectors:
-    """Every vector, moved as far as ``far`` is long, in a random direction."""
     directions = rng.normal(size=vectors.shape)
     length, lengths = (np.linalg.norm(array, axis=1, keepdims=True) for array in (far, directions))
     return vectors + directions * length / lengths

@@ -132,7 +132,6 @@ def query_image(model: Any, number: int) -> Prompt:
 
 
 def _encode(model: Any, example: Any) -> tuple[Tensor, bool]:
-    """What the model reads of an example, and whether it was cut."""
     pairs = encode_examples([example], require_vocabulary(model))
     source = pairs.source.padded(torch.tensor([0]), model.config.pad)
     return source.to(model.device), bool(pairs.cut[0])

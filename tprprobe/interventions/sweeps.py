@@ -192,7 +192,6 @@ def find_data(model: Language, recipe: RecipeData) -> Dataset:
 
 
 def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
-    """The samples of all parts: one without edits, and one per group of sites."""
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
@@ -214,7 +213,6 @@ def _measure_group(
 def _score(
     model: Language, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
 ) -> pd.DataFrame:
-    """One row per point and example: whether its answer is written, and its log-probability."""
     pad, device = model.config.pad, model.device
     is_written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(is_written.shape, np.float32)

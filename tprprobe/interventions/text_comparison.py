@@ -129,5 +129,4 @@ def _compare_heads(first: Prompt, second: Prompt, pairs: list[tuple[int, int]]) 
 
 
 def _normalize(weights: Float[np.ndarray, "head query key"]) -> Float[np.ndarray, "head query key"]:
-    """Weights that add up to 1 over the keys that are left."""
     return weights / np.maximum(weights.sum(-1, keepdims=True), 1e-12)

@@ -137,7 +137,6 @@ def _relate_roles(
 
 
 def _relate_words(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
-    """Dependents and heads, in both directions."""
     if TASK in tokens and WORD in tokens:
         for label, word, head in find_edges(tokens):
             yield f"{label} → its head", word, head
@@ -147,7 +146,6 @@ def _relate_words(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
 def _relate_divisors(
     store: Store, sample: int, tokens: pd.DataFrame, units: Shaped[np.ndarray, " token"]
 ) -> Iterator[tuple[str, int, int]]:
-    """Digits of denominators and the '/' that divides by them."""
     gold = None if WORD in tokens or not store.has_questions else gold_tokens(store, [sample])
     if gold is not None and len(gold) == len(tokens):
         slashes = find_divisions(gold)

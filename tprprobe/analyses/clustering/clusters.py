@@ -193,7 +193,6 @@ class _Document(Document):
 
 
 def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> bytes:
-    """One Parquet table of all runs; every row begins with its run's number, site and head."""
     numbered = [
         table.assign(run=i, site=run["site"], head=pd.array([run["head"]] * len(table), "Int64"))
         for i, (table, run) in enumerate(zip(tables, runs, strict=True))

@@ -140,7 +140,6 @@ class Source:
 
 
 def _merge(spread: Spread, further: Spread) -> Spread:
-    """Count, mean and variance of the vectors of both."""
     (n, mean, variance), (n_further, mean_further, variance_further) = spread, further
     total, difference = n + n_further, mean_further - mean
     scatter = n * variance + n_further * variance_further
@@ -237,5 +236,4 @@ def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
 def _assign_part(
     source: Source, scaling: Scaling, centers: Sequence[np.ndarray], span: slice
 ) -> Assigned:
-    """What ``assign`` gives for a part of the rows, read a block at a time."""
     return assign((_scaled(block, scaling) for block in source.blocks(span)), centers)

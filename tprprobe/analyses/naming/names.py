@@ -119,7 +119,6 @@ def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) 
 
 
 def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " cluster"]]:
-    """The measures of all questions, and the bounds of them where questions are drawn."""
     stacked = np.concatenate(sums, 1)
     values = measure_names(*np.split(stacked.sum(0, keepdims=True), 4, 1))
     replicates = measure_names(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))

@@ -232,7 +232,6 @@ class NamingPlan:
 
     @cached_property
     def _clustered(self) -> dict[Clustering, Part]:
-        """The part of every clustering."""
         return {
             (target, k): self.run.part(
                 f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}",
@@ -243,12 +242,10 @@ class NamingPlan:
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
-        """The labels of all clusterings, once these are found."""
         jobs = self._clustered.items()
         return {clustering: job.read("labels")["label"].to_numpy() for clustering, job in jobs}
 
     def _cluster(self, target: NamingTarget, k: int) -> Tables:
-        """The labels of one clustering, and what can be said of it alone."""
         clusters, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
         place = {**target.place, "k": k}
         tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
@@ -276,7 +273,6 @@ class NamingPlan:
         return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
     def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
-        """The agreement of all clusterings of a model with one field, given other fields."""
         gold = self.golds[model]
         clusterings = [clustering for clustering in self._clustered if clustering[0].model == model]
         labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
@@ -292,6 +288,5 @@ class NamingPlan:
 
 
 def _placed(table: pd.DataFrame, places: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """The table, with the columns in front that identify the vectors."""
     columns = pd.DataFrame(places).astype({"head": "Int64"}, errors="ignore")
     return pd.concat([columns, table], axis=1)

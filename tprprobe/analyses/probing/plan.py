@@ -135,7 +135,6 @@ def lay_out(
 def _of_twin(
     store: Store, test: Store | None, kind: str, splits: Splits, settings: ProbeSettings
 ) -> Splits | None:
-    """The examples of the samples that a twin has read."""
     n = store.twins[kind].samples
     n_tested = n if test is None else test.twins[kind].samples
     examples = splits.of_first_samples(n, n_tested)
@@ -148,7 +147,6 @@ def _of_twin(
 
 
 def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings) -> Iterator[Trial]:
-    """The trials of a vector: for every seed, of the real labels and of others."""
     controls = [source.control]
     if source.control == REAL:
         controls += [name for name in ("control", "shuffled") if settings.has(name)]
@@ -192,13 +190,11 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
 
 
 def _identify(store: Store) -> dict[str, Any]:
-    """The path of a store, its model and its data: what a run of probes belongs to."""
     manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
     return {"path": str(store.path.resolve()), **manifest}
 
 
 def _read_test(test: Store, side: str, tasks: Sequence[Task]) -> Corpus:
-    """One side of a store that is tested on."""
     for task in tasks:
         if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
             raise InputError(
@@ -209,7 +205,6 @@ def _read_test(test: Store, side: str, tasks: Sequence[Task]) -> Corpus:
 
 
 def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
-    """A digest of the words, and of the labels of some tasks, in a token table."""
     columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
     columns = [name for name in columns if name in table]
     hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)

@@ -219,7 +219,6 @@ def save_probe(folder: Path, result: TrialResult) -> None:
 
 
 def _measure(result: TrialResult) -> dict[str, float]:
-    """The scores of a probe on held-out documents, for its card."""
     counts: Any = result.counts
     sums = counts.sums[0][counts.sums[0][:, N] > 0]
     is_right = accuracy(sums.sum(0, keepdims=True))

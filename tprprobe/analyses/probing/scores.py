@@ -288,7 +288,6 @@ def _by_document(
 
 
 def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:
-    """The training curves: step, training loss and held-out loss at every validation of every probe."""
     names = [result.trial.names for result in results]
     n_validations = [len(result.curve) for result in results]
     table = _repeat(names, n_validations)

@@ -288,7 +288,6 @@ def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
 
 
 def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
-    """How many estimators are fitted at once: those of many parameters within a budget of memory."""
     count = getattr(trial.estimator, "count_parameters", None)
     if count is None:
         return 2**31

@@ -169,7 +169,6 @@ def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def _name(store: Store) -> str:
-    """The name of the store's model; the folder's name if the store does not say."""
     return store.facts.model.name or store.path.name
 
 
@@ -196,7 +195,6 @@ def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFr
 
 
 def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
-    """The predictors of every training set, held out and in sample."""
     partitions = {"fold": split.folds, **split.sweeps}
     by_part = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
     folds = [by_part["fold", i] for i in range(FOLDS)]
@@ -213,7 +211,6 @@ def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
 
 
 def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, Any]:
-    """The columns of a predictor: name, head, training set, mean squared error and R²."""
     training, moments = scored.training, scored.moments
     total = float(np.mean([affine.total(moments) for affine in predictor.maps]))
     [mean] = scored.predictors[0].maps

@@ -160,7 +160,6 @@ class _Problem:
         self.regressions = Regressions(self.inputs, shares)
 
     def standardize(self, X: Inputs) -> Inputs:
-        """(X − mean) / scale."""
         return (X - self.mean) / self.scale
 
     def choose(self, validation: HeldOut) -> tuple[Float[Tensor, " probe"], Weights, list[Curve]]:
@@ -202,7 +201,6 @@ class _Problem:
         return self._for_raw_inputs(self.regressions.solve(penalties, start=start))
 
     def _for_raw_inputs(self, weights: Weights) -> Weights:
-        """Weights for standardized inputs as weights for the inputs as they are."""
         slope = weights[:, :-1] / self.scale[:, None]
         shift = weights[:, -1:] - (self.mean[:, None] * slope).sum(1, keepdim=True)
         return torch.cat([slope, shift], 1)

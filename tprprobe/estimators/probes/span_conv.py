@@ -243,11 +243,9 @@ class Descent:
                 return
 
     def _marks(self, labels: Labels, batch: Batch) -> Float[Tensor, "active chosen label"]:
-        """The labels that the active probes should give a batch."""
         return torch.from_numpy(labels[np.ix_(self.active, batch.targets)]).to(self.device).float()
 
     def _slices(self, batch: Batch) -> Iterator[slice]:
-        """Slices of the active probes that are computed together."""
         block = BLOCK if self.device.type == "cpu" else BLOCK_OF_GPU
         size = max(1, block // len(batch.targets))
         for start in range(0, len(self.active), size):
@@ -260,7 +258,6 @@ class Descent:
         return edge_logits(self.shape, by_name, batch.windows, batch.spans, dropout)
 
     def _step(self, batch: Batch) -> None:
-        """One step for every active probe."""
         seeds, n = [self.seeds[i] for i in self.active], len(batch.targets)
         masks = {
             s: draw_dropout(s, self.steps, n, self.shape.hidden).to(self.device) for s in {*seeds}
@@ -282,7 +279,6 @@ class Descent:
 
     @torch.no_grad()
     def _validate(self) -> None:
-        """Validates every active probe."""
         n, totals = len(self.held_out), 0.0
         for batch in self.held_out.batches(self.schedule.batch):
             marks = self._marks(self.held_out_labels, batch)
