@@ -34,9 +34,8 @@ def interval_of(sums: Sums, statistic: Statistic) -> Interval:
 
 
 def compare(sums: Sums, reference: Sums, statistic: Statistic) -> Comparison:
-    """The first minus the reference on the same groups, drawn together.
-
-    ``p`` is that of the t test of difference / bootstrap error, which has the resolution that a correction needs.
+    """The first minus the reference on the same groups, drawn together; p of the t test of difference / bootstrap error, which has the
+    resolution that a correction needs.
     """
     interval = bootstrap_difference(sums, reference, statistic, replicates=REPLICATES)
     p = t_test(interval.value, float(np.nanstd(interval.replicates)), len(sums))

@@ -39,13 +39,7 @@ def count_terms(
     n_unseen: Int[np.ndarray, " target"],
     is_scored: Bool[np.ndarray, " label"],
 ) -> Float[np.ndarray, "target term"]:
-    """The counts TERMS of every target.
-
-    Args:
-        predictions: The predictions.
-        gold: The labels.
-        n_unseen: How many labels of a target no estimator can know; they count as missed.
-        is_scored: Which labels count.
+    """The counts TERMS of every target; ``n_unseen`` of its labels no estimator can know, and they count as missed.
 
     Source: jiant, AllenNLP's F1Measure.
     """

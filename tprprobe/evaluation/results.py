@@ -134,12 +134,9 @@ def melt(
 ) -> pd.DataFrame:
     """The long table of a table with a column for every metric, and its interval in METRIC_low and METRIC_high.
 
-    Args:
-        table: The table.
-        names: Which of its columns name a row, and as what, for example ``{"family": "estimator"}``.
-        metrics: Its metrics; default: all columns with an interval. Columns ``beyond``, ``n`` and others of a long table
-            stay what they are.
-        with_missing: Whether a metric that a row lacks is a number, too, so that ``.wide()`` gives the same table back.
+    ``names`` says which of its columns name a row, and as what, for example ``{"family": "estimator"}``; ``metrics`` default to
+    all columns with an interval. Columns ``beyond``, ``n`` and others of a long table stay what they are. ``with_missing``: a metric
+    that a row lacks is a number, too, so that ``.wide()`` gives the same table back.
     """
     listed = metrics or [str(name) for name in table if f"{name}_low" in table and name != "beyond"]
     common = table[[*names]].rename(columns=dict(names))

@@ -129,15 +129,10 @@ def cross_fit(
     tested: tuple[Any, Sequence[Bool[np.ndarray, "_tested label"]]],
     count: Count,
 ) -> CrossFit:
-    """Estimators on the same X, fitted and tested fold by fold (iterative ones in the first fold only).
+    """Estimators on the same X, none of which is changed, fitted and tested fold by fold (iterative ones in the first fold only).
 
-    Args:
-        estimators: Estimators, none of which is changed.
-        X: What they read of every target.
-        labels: The labels that each learns.
-        folds: Row numbers of X; ``test`` are those of what is tested.
-        tested: The X that is tested, and for every estimator the gold labels.
-        count: Counts predictions of the estimator of a number for tested rows.
+    ``labels`` are those that each learns; ``tested`` is the X that is tested, with the gold labels of every estimator, whose rows
+    a fold's ``test`` are; ``count`` counts predictions of the estimator of a number for tested rows.
     """
     from sklearn.base import clone
 

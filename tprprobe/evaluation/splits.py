@@ -40,13 +40,9 @@ class Provenance:
 def read_provenance(tokens: pd.DataFrame, column: str | None = None) -> Provenance:
     """The document and the sequences of every token, documents in the order in which they appear.
 
-    A sample without a document's name is a document by itself, together with samples of the same sequence.
-
-    Args:
-        tokens: A row a token, the tokens of a sample in one piece, with the column ``sample``; ``document`` and
-            ``question`` (the text that was read) count where they are there and not empty.
-        column: Symbols by which sequences are compared too, beside the text: a text and the symbols that it is
-            described by may be repeated independently.
+    The tokens of a sample stand in one piece. ``document`` and ``question`` (the text that was read) count where they are there and not
+    empty; a sample without a document's name is a document by itself, together with samples of the same sequence. By the
+    symbols in ``column`` sequences are compared too: a text and the symbols that it is described by may be repeated independently.
     """
     sample = pd.factorize(tokens["sample"])[0]
     starts = np.flatnonzero(np.diff(sample, prepend=-1))

@@ -71,10 +71,7 @@ def score_variants(
 
 
 def first_places(plan: Mapping[str, Any]) -> tuple[Place, Place]:
-    """The first place of the encoder that the edits reach, and the first of the decoder.
-
-    What is edited in the encoder reaches the decoder's first cross-attention.
-    """
+    """The first place of the encoder that edits reach, and of the decoder, whose first cross-attention edits of the encoder reach."""
     sides = {name: "target" if is_memory(name) else side_of(name) for name in plan}
     encoder, decoder = (
         min((place_of(name) for name in plan if sides[name] == side), default=BEHIND)

@@ -54,9 +54,7 @@ class TokenStates:
     def place(
         self, values: Float64[np.ndarray, "token d_model"], samples: Sequence[int]
     ) -> tuple[Tensor, Bool[Tensor, "sample position"] | None]:
-        """Values of some samples, [sample, position, *shape], and where there are tokens; [sample, *shape]
-        and None where samples have one vector each.
-        """
+        """Values of some samples, and where there are tokens (None where samples have one vector each)."""
         if self.starts is None:
             padded = torch.as_tensor(values[list(samples)], dtype=torch.float32)
             return padded.reshape(len(samples), *self.shape), None

@@ -62,9 +62,7 @@ class Prompt:
         return acts
 
     def write(self, source: Tensor, edits: Edits) -> Int[Tensor, "1 target_seq"]:
-        """The answer under edits, start symbol first; of an image word by word, each after its caption's words, as
-        exchanges of a decoder's positions are of whole passes.
-        """
+        """The answer under edits, start symbol first; of an image word by word, as exchanges of a decoder's positions are of whole passes."""
         max_lengths = require_vocabulary(self.model).most
         options: dict[str, Any] = {"max_length": max_lengths[1]} if max_lengths else {}
         with intervene(self.model, edits), torch.no_grad():

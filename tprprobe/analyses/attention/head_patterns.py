@@ -47,19 +47,9 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     roles, words in a dependency and the '/' of a denominator. Words take the place of tokens where they are numbered; special
     tokens and the query itself do not count.
 
-    Args:
-        store: A store with attention maps.
-        seed: Seed of the halves.
-
-    Returns:
-        The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
-        related one), chance (that of a random visible one) and beyond (value − chance), with 95 % intervals over
-        documents. The relation is chosen on one half of the documents and scored on the other half.
-
-    Raises:
-        InputError: The store has no such maps, or fewer than four documents.
-
-    Source: Clark et al. 2019.
+    The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
+    related one), chance (that of a random visible one) and beyond (value − chance), with 95 % intervals over
+    documents. The relation is chosen on one half of the documents and scored on the other half. Source: Clark et al. 2019.
     """
     sites = [site for site in list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)]
     if not sites:

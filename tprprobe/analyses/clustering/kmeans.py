@@ -75,10 +75,8 @@ class Source:
         return self.site if self.head is None else f"{self.site}, head {self.head}"
 
     def whitened(self) -> "Source":
-        """The vectors with unit covariance, for those that the model leaves open up to a linear map.
-
-        Queries and keys are such (q → Rq, k → R⁻ᵀk changes no score): clusters of whitened vectors
-        are the same for every R. Directions that do not vary are left out.
+        """The vectors with unit covariance, without directions that do not vary. For queries and keys, which the model leaves open
+        up to a linear map (q → Rq, k → R⁻ᵀk changes no score), clusters are the same for every R.
         """
         moments = reduce(add, each_part(self._scatter, self.parts()))
         values, axes = np.linalg.eigh(moments.scatter / moments.count)

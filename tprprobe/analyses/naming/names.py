@@ -60,9 +60,7 @@ def name_clusters(
 ) -> pd.DataFrame:
     """One row per cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
 
-    `candidate` is the predicate chosen on the first half, `name` is it if it holds on the second
-    (q at most 1 %, precision still at least 0.7, lift above 1), else `unnamed`.
-    Raises: InputError for fewer than four questions.
+    `candidate` is the predicate chosen on the first half, `name` is it if it holds on the second, else `unnamed`.
     """
     return decide(score_candidates(labels, lattice, questions, seed, sequences))
 
@@ -108,9 +106,7 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
-    """One row per clustering, which ``keys`` tell apart: clusters, those with a name (and what else is counted of
-    them ``beside``), the share of tokens in these, stability.
-    """
+    """One row per clustering, which ``keys`` tell apart: clusters, those with a name, the share of tokens in these, stability."""
     has_name = names["name"] != UNNAMED
     counts = {"clusters": 1, "named": has_name.astype(int), **further}
     counts["coverage"] = names["coverage"].where(has_name, 0.0)

@@ -180,10 +180,8 @@ def _read_old(file: Path) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class NamingPlan:
-    """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the parts.
-
-    ``golds`` has the gold structure of every model's store; labels of the ``asked_sites``
-    are also named and decoded after they are shuffled within questions.
+    """Vectors to cluster, numbers of clusters, and the run that has the parts; ``golds`` is the gold structure of every model's
+    store. Labels of the ``asked_sites`` are also named and decoded after they are shuffled within questions.
     """
 
     targets: Sequence[NamingTarget]

@@ -87,9 +87,8 @@ class Examples:
     def with_controls(
         self, reference: Bool[np.ndarray, "_reference label"], seed: int
     ) -> "Examples":
-        """These examples with the labels of all controls, drawn as often as in the reference.
-
-        One of ``control`` is drawn for a span's last word, one of ``prefix`` for it and the word before the span.
+        """These examples with the labels of all controls, drawn as often as in the reference: of ``control`` for a span's last word, of
+        ``prefix`` for it and the word before the span.
         """
         pairs = np.concatenate([self.forms, self.before], axis=1)
         controls = {
@@ -289,9 +288,8 @@ class Splits:
 def split_examples(
     task: Task, corpus: Corpus, test: Corpus | None, settings: ProbeSettings
 ) -> Splits:
-    """The examples of a task for training, validation and testing.
-
-    With a ``test`` corpus all its examples are the test, and documents and sequences that it has are not trained on.
+    """The examples of a task for training, validation and testing. With a ``test`` corpus all its examples are the test, and documents
+    and sequences that it has are not trained on.
     """
     mode, window = settings.mode(corpus.side), settings.window(corpus.side)
     examples = read_examples(corpus, task, mode, window)

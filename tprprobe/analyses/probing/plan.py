@@ -110,9 +110,7 @@ def lay_out(
     settings: ProbeSettings,
     test: Store | None,
 ) -> Iterator[list[Stack]]:
-    """The trials on one side of a store, a round a vector: of ``sampled`` targets; those of a twin learn from the
-    samples that it has read.
-    """
+    """The trials on one side, a round a vector: of ``sampled`` targets; those of a twin learn from the samples that it has read."""
     real = list(site_vectors(store, sites, settings.heads))
     is_joined = settings.with_codelength and not settings.heads
     joined = list(joined_vectors(store, sites)) if is_joined else []

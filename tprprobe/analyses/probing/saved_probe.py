@@ -285,9 +285,7 @@ class TrainedProbe:
 
 
 def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProbe]:
-    """The trained probes of a task of these runs, by the site that they read, the best first; of runs that test on the store
-    itself.
-    """
+    """The trained probes of a task, of runs that test on the store itself, by the site that they read, the best first."""
     probes = {}
     for run in folders.values():
         settings = read_json(run / SETTINGS)
@@ -300,9 +298,7 @@ def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProb
 
 
 def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
-    """The predictions of a probe on documents that it was not trained on: sample, span1, span2, label, predicted,
-    probability.
-    """
+    """The rows of :meth:`SavedProbe.predict` of documents that the probe was not trained on."""
     probe = load_probe(trained.folder)
     corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
     predictions = probe.predict(store)  # of the run's first turn: it did not see its test documents

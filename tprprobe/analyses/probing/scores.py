@@ -72,11 +72,8 @@ class Pair(NamedTuple):
 def gather(
     results: Sequence[TrialResult], splits: Sequence[Splits], settings: ProbeSettings
 ) -> dict[str, pd.DataFrame]:
-    """The tables of a run, with the baselines of its tasks.
-
-    results     the long table of its numbers; ``differences``: the pairs that were compared
-    documents   the counts by document that both are made of
-    curves      the losses in training; ``portion``: the share of the samples that a probe saw
+    """The tables of a run with the baselines of its tasks, by name: ``results`` (the long table), ``differences`` (the pairs that were
+    compared), ``documents`` (the counts behind both), ``curves`` (of training; ``portion``: the share of the samples that a probe saw).
     """
     scores = [
         _score(result.trial.names, result.trial.splits, result.counts, len(result.curve))

@@ -120,9 +120,7 @@ def count_predictions(
 
 
 def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]:
-    """The counts of rules that need no vector; they give no probabilities. Those that know places and no words are
-    ``majority`` alone, the most frequent label of a place.
-    """
+    """The counts of rules that need no vector; those ``by_place`` know no words: ``majority`` is the most frequent label of a place."""
     flat: dict[str, list[np.ndarray]] = {}
     n_labels = len(splits.examples.inventory)
     train, test = (
@@ -186,10 +184,7 @@ def score_blocks(
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An estimator to be fitted: the vectors that it reads, the examples, its seed, and the labels that it learns.
-
-    ``portion`` is the share of the training samples that it sees, where it is for a codelength.
-    """
+    """An estimator to be fitted; ``portion`` is the share of the training samples that it sees, where it is for a codelength."""
 
     source: FeatureSource
     splits: Splits
@@ -219,10 +214,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """A trial that was fitted and tested: its counts, and the CURVE of its validations.
-
-    ``estimator`` is the fitted one; None, where it is read again.
-    """
+    """A trial that was tested: its counts, the CURVE of its validations, and the fitted estimator (None where it is read again)."""
 
     trial: Trial
     counts: Counts | BlockScores
