@@ -15,11 +15,12 @@ from tprprobe.analyses.attention.head_relations import (
     TASK,
     find_edges,
     join_words,
+    list_samples,
     list_self_maps,
 )
 from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
-from tprprobe.evaluation.splits import halve_documents, read_provenance
+from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of, sides_of
 from tprprobe.statistics import bootstrap_mean
@@ -55,7 +56,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     if not sites:
         raise InputError("the model has no attention over its input")
     tallies: dict[str, list[Tally]] = defaultdict(list)
-    for sample, tokens in _list_samples(store, sites):
+    for sample, tokens in list_samples(store, sites):
         units = number_units(tokens)
         if units.max(initial=-1) < 1:
             continue
@@ -65,15 +66,6 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
     return _choose_relations(tallies, heads, seed)
-
-
-def _list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
-    n_samples = min(store.count_maps(site) for site in sites)
-    tokens = store.tokens_of(sites[0])
-    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
-    groups = tokens.assign(origin=read_provenance(tokens).documents).groupby("sample")
-    for sample, rows in groups:
-        yield int(str(sample)), rows.reset_index(drop=True)
 
 
 def number_units(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:

@@ -34,14 +34,9 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     sites = list_self_maps(store)
     if not sites:
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
-    n_samples = min(store.count_maps(site) for site in sites)
-    tokens = store.tokens_of(sites[0])
-    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
-    origin = read_provenance(tokens)
-    tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
     tables = [
-        _score(store, sites, int(str(sample)), rows, backward)
-        for sample, rows in tokens.groupby("sample")
+        _score(store, sites, sample, tokens, backward)
+        for sample, tokens in list_samples(store, sites)
     ]
     tables = [table for table in tables if len(table)]
     if not tables:
@@ -56,6 +51,17 @@ def list_self_maps(store: Store) -> list[str]:
         for name, spec in store.specs.items()
         if store.count_maps(name) and len({*spec.rows.split("_")}) == 1
     ]
+
+
+def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The samples that have maps of all sites, with their tokens, which have their document and sequence as numbers."""
+    n_samples = min(store.count_maps(site) for site in sites)
+    tokens = store.tokens_of(sites[0])
+    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
+    origin = read_provenance(tokens)
+    tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
+    for sample, rows in tokens.groupby("sample"):
+        yield int(str(sample)), rows.reset_index(drop=True)
 
 
 def _score(

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +90,12 @@ def plan_run(
     if refusals and (names != ALL or not splits):
         raise InputError(next(iter(refusals.values())))
     if names == ALL:
-        _say_what_is_skipped([task for task in tasks if task in probed], refusals)
+        unlabelled = {*list_tasks()} - {task.name for task in tasks}
+        reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
+        reasons += [f"{task.name}: {reason}" for task, reason in refusals.items()]
+        skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
+        names_of_tasks = ", ".join(task.name for task in tasks if task in probed)
+        stderr.print(f"probing {names_of_tasks}{skipped}", soft_wrap=True)
     tables = [table, *([] if test is None else [test.tokens])]
     identity = {
         "store": _identify(store),
@@ -164,15 +169,6 @@ def _list_portions(
         estimator = estimator.with_probabilities()
     for portion, sample in splits.portions(seed):
         yield [Trial(source, sample, estimator, seed, REAL, portion)]
-
-
-def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:
-    """Prints which tasks `all` are, and why others that ship are not among them."""
-    unlabelled = {*list_tasks()} - {task.name for task in (*tasks, *refused)}
-    reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
-    reasons += [f"{task.name}: {reason}" for task, reason in refused.items()]
-    skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
-    stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
 
 
 def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:

@@ -188,7 +188,10 @@ def save_probe(folder: Path, result: TrialResult) -> None:
     """Writes a fitted probe to a folder of its name, in place of what is there."""
     trial, estimator, splits = result.trial, result.estimator, result.trial.splits
     source, examples, task = trial.source, splits.examples, splits.task
+    counts: Any = result.counts
     shape = estimator.shape(examples.states.shape[1], len(examples.window))
+    sums = counts.sums[0][counts.sums[0][:, N] > 0]
+    is_right = accuracy(sums.sum(0, keepdims=True))
     config = ProbeFile(
         task=task,
         site=source.site,
@@ -201,7 +204,7 @@ def save_probe(folder: Path, result: TrialResult) -> None:
         shape=shape,
         seed=trial.seed,
         model=examples.corpus.store.manifest.get("model"),
-        metrics=_measure(result),
+        metrics=interval_of(sums, micro_f1).columns("f1") | {"accuracy": float(is_right[0])},
     )
     scaling = {"mean": getattr(estimator, "mean_", 0.0), "scale": getattr(estimator, "scale_", 1.0)}
     tensors = {name: torch.as_tensor(x).expand(source.width) for name, x in scaling.items()}
@@ -216,13 +219,6 @@ def save_probe(folder: Path, result: TrialResult) -> None:
     if path.exists():
         shutil.rmtree(path)  # of a run that was cut off
     write_folder(path, files)
-
-
-def _measure(result: TrialResult) -> dict[str, float]:
-    counts: Any = result.counts
-    sums = counts.sums[0][counts.sums[0][:, N] > 0]
-    is_right = accuracy(sums.sum(0, keepdims=True))
-    return interval_of(sums, micro_f1).columns("f1") | {"accuracy": float(is_right[0])}
 
 
 def _card(config: ProbeFile) -> str:

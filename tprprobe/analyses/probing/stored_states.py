@@ -29,7 +29,9 @@ class RowReader:
 
     def read(self, corpus: Corpus, rows: Rows) -> Float[Tensor, "row width"]:
         """The vectors of some rows (rising)."""
-        if corpus not in self.loaded and self._fits(corpus):
+        occupied = sum(values.nbytes for values in self.loaded.values())
+        size = self._length(corpus) * self.source.width * FLOAT
+        if corpus not in self.loaded and occupied + size <= self.room:
             self.loaded[corpus] = self._load(corpus, np.arange(self._length(corpus)))
         if corpus in self.loaded:
             return self.loaded[corpus][torch.from_numpy(rows).to(self.device)]
@@ -38,10 +40,6 @@ class RowReader:
     def _length(self, corpus: Corpus) -> int:
         lengths = self.source.store(corpus.store).facts.lengths
         return min(len(corpus.first_row), lengths.get(corpus.side, len(corpus.first_row)))
-
-    def _fits(self, corpus: Corpus) -> bool:
-        occupied = sum(values.nbytes for values in self.loaded.values())
-        return occupied + self._length(corpus) * self.source.width * FLOAT <= self.room
 
     def _load(self, corpus: Corpus, rows: Rows) -> Float[Tensor, "row width"]:
         return torch.from_numpy(self.source.read(corpus, rows)).to(self.device)

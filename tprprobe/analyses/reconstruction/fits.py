@@ -137,7 +137,7 @@ def reconstruct(
         for model_layer in find_layers(model_store, layer, target, seed)
     ]
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
-    table.insert(0, "model", _name(store))
+    table.insert(0, "model", store.facts.model.name or store.path.name)
     return table
 
 
@@ -168,27 +168,27 @@ def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return rows
 
 
-def _name(store: Store) -> str:
-    return store.facts.model.name or store.path.name
-
-
 def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
     """The rows of one layer: a first pass over its vectors for the fits, a second for intervals."""
     split = split_questions(layer.store.tokens_of(layer.value_site), seed)
     scored = list(_fit_all(layer, split))
-    errors = _errors_by_question(layer, scored, split.questions)
+    ends = np.cumsum([len(scored_set.predictors) for scored_set in scored])
+    errors = np.zeros((split.questions.max() + 1, ends[-1]))  # 0 for sets without intervals
+    part_errors = partial(_part_errors, layer, scored, split.questions)
+    for question_ids, errors_of_part in each_part(part_errors, layer.parts()):
+        errors[question_ids] += errors_of_part
     place = {"layer": layer.number, "target": target, "untrained": untrained}
     tables = []
-    for scored_set, question_errors in zip(scored, errors, strict=True):
+    for scored_set, question_errors in zip(scored, np.split(errors, ends[:-1], 1), strict=True):
         table = pd.DataFrame(
             [place | _describe(scored_set, predictor, layer) for predictor in scored_set.predictors]
         )
         dimensions = layer.width * np.bincount(
             split.questions[scored_set.rows], minlength=len(question_errors)
         )
-        ends = dict(zip(BOUNDS, _bounds(scored_set, question_errors, dimensions), strict=True))
+        intervals = dict(zip(BOUNDS, _bounds(scored_set, question_errors, dimensions), strict=True))
         tables.append(
-            table.assign(gain=table["r2"] - table["r2"].to_numpy()[scored_set.rivals], **ends)
+            table.assign(gain=table["r2"] - table["r2"].to_numpy()[scored_set.rivals], **intervals)
         )
     pairs = zip(tables[::2], tables[1::2], strict=True)  # held out and in sample, row by row
     return pd.concat([pd.concat(two).sort_index(kind="stable") for two in pairs])
@@ -243,19 +243,6 @@ def _bounds(
     lost, mean = totals[:-1].T, totals[[0]].T
     scores = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
     return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])
-
-
-def _errors_by_question(
-    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"]
-) -> list[Float64[np.ndarray, "question predictor"]]:
-    """|z − ẑ|² summed over the rows of every question; 0 for training sets without intervals."""
-    ends = np.cumsum([len(scored_set.predictors) for scored_set in scored])
-    totals = np.zeros((questions.max() + 1, ends[-1]))
-    for question_ids, errors in each_part(
-        partial(_part_errors, layer, scored, questions), layer.parts()
-    ):
-        totals[question_ids] += errors
-    return np.split(totals, ends[:-1], axis=1)
 
 
 def _part_errors(

@@ -179,7 +179,7 @@ class _Problem:
                 strength = torch.full_like(lowest[active], penalty)
                 weights = self.regressions.solve(strength, active, weights)
             train, held_out = (
-                cross_entropy(_logits(x, weights), y[active]).mean(1)
+                cross_entropy(x @ weights[:, :-1] + weights[:, -1:], y[active]).mean(1)
                 for x, y in fitted_and_held_out
             )
             points = zip(active.tolist(), train.tolist(), held_out.tolist(), strict=True)
@@ -222,10 +222,6 @@ def _as_tensor(X: Float[np.ndarray, "target input"]) -> Inputs:
 
 def _deviation(x: Inputs) -> Float[Tensor, " input"]:
     return (x - x.mean(0)).square().mean(0).sqrt()
-
-
-def _logits(x: Inputs, weights: Weights) -> Float[Tensor, "probe target label"]:
-    return x @ weights[:, :-1] + weights[:, -1:]
 
 
 class Regressions:
