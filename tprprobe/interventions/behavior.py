@@ -92,7 +92,12 @@ def measure_pairs(
     with kept(out) as folder:
         run_settings = settings | {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, run_settings, resume, MANIFEST)
-        measure = partial(_measure, model.eval(), data, names, edits, seed)
+
+        def measure(run: KeptRun) -> pd.DataFrame:
+            pairs = PairMeasurement(model.eval(), make_trials(model, data), names, seed)
+            edited = [partial(pairs.edited, name, edits) for name in names]
+            return measure_parts(run, [pairs.unedited, *edited], "intervening")
+
         summarize = partial(summarize_pairs, seed=seed)
         table = keep_table(run, (TRIALS, TABLE), measure, summarize, list_results)
         return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
@@ -103,19 +108,6 @@ def select_source_sites(model: Language, sites: str | Sequence[str] | None) -> l
     source = [name for name in find_sites(model) if side_of(name) == "source"]
     names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
     return sorted(names, key=source.index)
-
-
-def _measure(
-    model: Language,
-    data: MinimalPairs,
-    names: Sequence[str],
-    edits: Sequence[str],
-    seed: int,
-    run: KeptRun,
-) -> pd.DataFrame:
-    measurement = PairMeasurement(model, make_trials(model, data), names, seed)
-    measures = [measurement.unedited, *(partial(measurement.edited, name, edits) for name in names)]
-    return measure_parts(run, measures, "intervening")
 
 
 class PairMeasurement:
@@ -166,9 +158,8 @@ class PairMeasurement:
     def edited(self, name: str, edits: Sequence[str]) -> pd.DataFrame:
         """The trials of a site's edits, and of their controls; those that cannot be made have no numbers."""
         trials = self.trials
-        word_pairs = tuple(
-            (a.word, b.word) for a, b in (item.text.exchanged for item in trials.items)
-        )
+        exchanged = [item.text.exchanged for item in trials.items]
+        word_pairs = tuple((a.word, b.word) for a, b in exchanged)
         words = WordStates(word_pairs, trials.places, trials.aside, *self.states[name], self.seed)
         variants = list(list_edits(words, edits))
         rows = [

@@ -22,6 +22,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.interventions.edits import patch
+from tprprobe.interventions.surgeries import draw_directions
 from tprprobe.models.answers import write_answers
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.patterns import side_of
@@ -131,7 +132,11 @@ def substitute(
     vocabulary, pad = require_vocabulary(model), model.config.pad
     pairs = encode_examples(list(data), vocabulary)
     written_ids = write_answers(model, pairs, np.zeros(len(pairs), bool))
-    own_answers, right = Ragged.from_lists(written_ids), _are_right(written_ids, pairs.target)
+    own_answers, ends = Ragged.from_lists(written_ids), pairs.target.offsets.tolist()
+    reference = (pairs.target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(pairs)))
+    right = np.array(
+        [list(ids)[: len(t)] == t for ids, t in zip(written_ids, targets, strict=True)]
+    )
     rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
     replaced = [(item, replace_vectors(item.vectors, item.encoded, rng)) for item in states]
     scores_by_name = {
@@ -156,13 +161,6 @@ def substitute(
     return pd.DataFrame([_row(name, i, scores_by_name) for i, name in enumerate(NAMES)])
 
 
-def _are_right(written_ids: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
-    ends = target.offsets.tolist()
-    target_ids = [target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(written_ids))]
-    pairs = zip(written_ids, target_ids, strict=True)
-    return np.array([list(answer)[: len(target_row)] == target_row for answer, target_row in pairs])
-
-
 def replace_vectors(
     vectors: Vectors, encoded: Vectors, rng: np.random.Generator
 ) -> dict[str, Vectors]:
@@ -171,16 +169,10 @@ def replace_vectors(
     return {
         DECOMPOSITION: encoded,
         MEAN: np.broadcast_to(vectors.mean(0), vectors.shape),
-        RANDOM: _moved(vectors, encoded - vectors, rng),
+        RANDOM: vectors + draw_directions(encoded - vectors, rng),
         REMAINDER: vectors - encoded + middle,
-        AS_MUCH: _moved(vectors, encoded - middle, rng),
+        AS_MUCH: vectors + draw_directions(encoded - middle, rng),
     }
-
-
-def _moved(vectors: Vectors, far: Vectors, rng: np.random.Generator) -> Vectors:
-    directions = rng.normal(size=vectors.shape)
-    length, lengths = (np.linalg.norm(array, axis=1, keepdims=True) for array in (far, directions))
-    return vectors + directions * length / lengths
 
 
 def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -62,9 +62,7 @@ def surgery(
         raise unknown("control", control, CONTROLS)
     change = change_of(fit, replace, move, exchange, control == "role")
     if control == "direction":
-        directions = np.random.default_rng(seed).normal(size=change.shape)
-        norms = [np.linalg.norm(array, axis=1, keepdims=True) for array in (change, directions)]
-        change = directions * norms[0] / norms[1]
+        change = draw_directions(change, np.random.default_rng(seed))
     shift = torch.as_tensor(change)
 
     def add(x: Tensor, place: Place) -> Tensor:
@@ -73,6 +71,15 @@ def surgery(
         return x + rows.reshape(len(x), *(1,) * (x.ndim - 1 - len(vector)), *vector)
 
     return Edit(add, **where)
+
+
+def draw_directions(
+    change: Float64[np.ndarray, "row d_model"], rng: np.random.Generator
+) -> Float64[np.ndarray, "row d_model"]:
+    """Random directions, as long as the changes."""
+    directions = rng.normal(size=change.shape)
+    norms = [np.linalg.norm(array, axis=1, keepdims=True) for array in (change, directions)]
+    return directions * norms[0] / norms[1]
 
 
 def change_of(

@@ -125,12 +125,10 @@ def sweep(
             raise InputError("the scores of captions that are installed have no sweep")
         return sweep_captions(model, data, recipe, out, resume)
     with kept(out) as folder:
-        return keep_table(
-            open_run(folder, model, data, recipe, resume),
-            (SAMPLES, TABLE),
-            partial(_measure, model, data, recipe),
-            partial(summarize_sweep, seed=recipe.seed),
-        )
+        run = open_run(folder, model, data, recipe, resume)
+        measure = partial(_measure, model, data, recipe)
+        summarize = partial(summarize_sweep, seed=recipe.seed)
+        return keep_table(run, (SAMPLES, TABLE), measure, summarize)
 
 
 def run_recipe(
@@ -159,12 +157,9 @@ def run_recipe(
         tprprobe.errors.InputError: ...
     """
     content = read_toml(path)
-    plugin = next(
-        (entry_point for name, entry_point in plugins.find("edits").items() if name in content),
-        None,
-    )
-    if plugin:
-        return plugin.load()(path, model, out, resume)
+    for name, plugin in plugins.find("edits").items():
+        if name in content:
+            return plugin.load()(path, model, out, resume)
     recipe = read_recipe(path)
     return sweep(model, find_data(model, recipe), recipe, out, resume)
 
@@ -196,18 +191,15 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
     examples = data[: recipe.n], data[recipe.n :]
-    pairs = (encode_answers(list(subset), vocabulary) for subset in examples)
-    measure = partial(_measure_group, model, *pairs, recipe)
+    scored, reference_pairs = (encode_answers(list(part), vocabulary) for part in examples)
+
+    def measure(group: tuple[str, ...]) -> pd.DataFrame:
+        references = read_references(model, reference_pairs, group, recipe.seed) if group else {}
+        points = [*list_points(recipe, group, references)] if group else [NOTHING]
+        variants = [make_variant(point, references) for point in points]
+        return _score(model, scored, points, variants)
+
     return measure_parts(run, [partial(measure, group) for group in groups], "sweeping")
-
-
-def _measure_group(
-    model: Language, scored: Pairs, reference_pairs: Pairs, recipe: Recipe, group: tuple[str, ...]
-) -> pd.DataFrame:
-    references = read_references(model, reference_pairs, group, recipe.seed) if group else {}
-    points = [*list_points(recipe, group, references)] if group else [NOTHING]
-    variants = [make_variant(point, references) for point in points]
-    return _score(model, scored, points, variants)
 
 
 def _score(
@@ -217,17 +209,14 @@ def _score(
     is_written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(is_written.shape, np.float32)
     for rows in pairs.by_length(BATCH, model):
-        source, target = (
-            log_probabilities.to(device) for log_probabilities in pairs.batch(rows, pad)
-        )
+        source, target = (ids.to(device) for ids in pairs.batch(rows, pad))
         scores = score_variants(model, source, [target], variants)
         is_written[:, rows.numpy()] = scores.is_written[:, 0].numpy()
         nats[:, rows.numpy()] = scores.log_probability[:, 0].numpy()
+    examples = range(len(pairs))
     tables = [
-        pd.DataFrame(
-            {**point.row(), "example": range(len(pairs)), "correct": ok, "nats": log_probabilities}
-        )
-        for point, ok, log_probabilities in zip(points, is_written, nats, strict=True)
+        pd.DataFrame({**point.row(), "example": examples, "correct": ok, "nats": scores})
+        for point, ok, scores in zip(points, is_written, nats, strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
 

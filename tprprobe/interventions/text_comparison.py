@@ -65,11 +65,16 @@ def compare_texts(
     pairs = align_tokens(first.tokens, second.tokens)
     if not pairs:
         raise InputError("the two texts have no tokens that can be aligned")
-    return TextComparison(
-        _compare_outputs(first, second, store),
-        _compare_states(first, second, pairs),
-        _compare_heads(first, second, pairs),
-    )
+    outputs = pd.DataFrame()
+    if store is not None or has_head(model):
+        inputs: dict[str, EditedInput] = {
+            "text": (first.source, {}),
+            "against": (second.source, {}),
+        }
+        names = {UNEDITED: "text", EDITED: "against"}
+        outputs = read_output(first, inputs, store).table.rename(columns=names)
+    states, heads = _compare_states(first, second, pairs), _compare_heads(first, second, pairs)
+    return TextComparison(outputs, states, heads)
 
 
 def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[int, int]]:
@@ -81,14 +86,6 @@ def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> list[tuple
         if end - start == other_end - other_start
         for i, j in zip(range(start, end), range(other_start, other_end), strict=True)
     ]
-
-
-def _compare_outputs(first: Prompt, second: Prompt, store: Store | None) -> pd.DataFrame:
-    if store is None and not has_head(first.model):
-        return pd.DataFrame()
-    inputs: dict[str, EditedInput] = {UNEDITED: (first.source, {}), EDITED: (second.source, {})}
-    table = read_output(first, inputs, store).table
-    return table.rename(columns={UNEDITED: "text", EDITED: "against"})
 
 
 def _compare_states(first: Prompt, second: Prompt, pairs: list[tuple[int, int]]) -> pd.DataFrame:
