@@ -135,7 +135,7 @@ def substitute(
     own_answers, ends = Ragged.from_lists(written_ids), pairs.target.offsets.tolist()
     reference = (pairs.target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(pairs)))
     right = np.array(
-        [list(ids)[: len(t)] == t for ids, t in zip(written_ids, targets, strict=True)]
+        [list(ids)[: len(t)] == t for ids, t in zip(written_ids, reference, strict=True)]
     )
     rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
     replaced = [(item, replace_vectors(item.vectors, item.encoded, rng)) for item in states]

@@ -67,10 +67,7 @@ def compare_texts(
         raise InputError("the two texts have no tokens that can be aligned")
     outputs = pd.DataFrame()
     if store is not None or has_head(model):
-        inputs: dict[str, EditedInput] = {
-            "text": (first.source, {}),
-            "against": (second.source, {}),
-        }
+        inputs: dict[str, EditedInput] = {UNEDITED: (first.source, {}), EDITED: (second.source, {})}
         names = {UNEDITED: "text", EDITED: "against"}
         outputs = read_output(first, inputs, store).table.rename(columns=names)
     states, heads = _compare_states(first, second, pairs), _compare_heads(first, second, pairs)
