@@ -59,12 +59,12 @@ class Results:
     """
 
     table: pd.DataFrame
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def select(self, **names: Any) -> "Results":
+    def select(self, **names: object) -> "Results":
         """The rows whose columns have these values.
 
         Args:
@@ -101,7 +101,7 @@ class Results:
         return as_html(f"{len(self)} numbers", nonempty, ".wide() has a column for every metric.")
 
 
-def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str, Any]:
+def number(metric: str, interval: Interval | float, **columns: object) -> dict[str, object]:
     """A number as columns of a row; ``columns`` are further ones, such as ``n_groups``."""
     if not isinstance(interval, Interval):
         return {"metric": metric, "value": float(interval), **columns}
@@ -110,7 +110,7 @@ def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str,
     return {"metric": metric, **ends, "note": note, **columns}
 
 
-def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def tabulate(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """The long table of rows; columns that they lack are empty."""
     return complete(pd.DataFrame(list(rows)))
 
@@ -224,7 +224,7 @@ def save_answers(summary: Mapping[str, Any], names: tuple[str, str, str], folder
         write_table(folder / FILE, table)
 
 
-def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """The rows of a summary: the scores of texts, or exact match, of all questions (module "") and of each module."""
     for metric, row in summary.get("scores", {}).items():
         if row["n"]:

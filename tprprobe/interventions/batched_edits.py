@@ -70,7 +70,7 @@ def score_variants(
     return scores
 
 
-def first_places(plan: Mapping[str, Any]) -> tuple[Place, Place]:
+def first_places(plan: Mapping[str, object]) -> tuple[Place, Place]:
     """The first place of the encoder that edits reach, and of the decoder, whose first cross-attention edits of the encoder reach."""
     sides = {name: "target" if is_memory(name) else side_of(name) for name in plan}
     encoder, decoder = (

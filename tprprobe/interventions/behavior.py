@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from functools import cached_property, partial
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,7 @@ from tprprobe.interventions.word_edits import (
 from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, match, select, side_of
-from tprprobe.statistics import adjust, bootstrap_mean, sign_test
+from tprprobe.statistics import Interval, adjust, bootstrap_mean, sign_test
 
 TABLE, TRIALS = BEHAVIORS.file, "trials.parquet"
 SITES = ("*.embedding", "*.hidden")
@@ -248,7 +247,7 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     for key, group in trials.groupby(PLACE, sort=False):
         possible = group[group["made"]]
         missing = len(group) - len(possible) + int(group["left_out"].iloc[0])
-        row: dict[str, Any] = dict(zip(PLACE, key, strict=True))
+        row: dict[str, object] = dict(zip(PLACE, key, strict=True))
         row |= {"n": len(possible), "missing": missing}
         for name in ("answer", "other"):  # where all items have the same
             row[name] = group[name].iloc[0] if group[name].nunique() == 1 else None
@@ -272,11 +271,11 @@ def list_results(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {FILE: melt(table.rename(columns=columns), names, (*MEASURES, "change"))}
 
 
-def _mean(values: pd.Series, seed: int) -> Any:
+def _mean(values: pd.Series, seed: int) -> Interval:
     return bootstrap_mean(values.to_numpy(float), np.arange(len(values)), seed=seed)
 
 
-def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, Any]:
+def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, object]:
     """The change of an edit at a site beside that of its strongest control, on the items that have both."""
     trials_at_site = trials[
         (trials["site"] == row["site"]) & trials["edit"].isin((row["edit"], ANY)) & trials["made"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.interventions.edits import patch
+from tprprobe.interventions.placement import Edit
 from tprprobe.interventions.surgeries import draw_directions
 from tprprobe.models.answers import write_answers
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
@@ -77,7 +78,7 @@ def read_states(
     sides = {side_of(fit.site) for fit in fits}
     if len(sides) > 1:
         raise InputError("fits of both sides: give those of encoder or decoder")
-    target: Any = "reference" if sides == {SIDES[0]} else "generated"
+    target: Literal["reference", "generated"] = "reference" if sides == {SIDES[0]} else "generated"
     with TemporaryDirectory(prefix="tprprobe-states-") as folder:
         sites = [fit.site for fit in fits]
         store = extract(model, data, sites, Path(folder) / "store", 0, target, control=False)
@@ -145,7 +146,7 @@ def substitute(
     for rows in pairs.by_length(BATCH, model):
         source, target = (item.to(model.device) for item in pairs.batch(rows, pad))
         own_targets, row_index = own_answers.padded(rows, pad).to(model.device), rows.numpy()
-        edits: dict[str, dict[str, Any]] = {name: {} for name in NAMES}
+        edits: dict[str, dict[str, Edit]] = {name: {} for name in NAMES}
         for item, by_name in replaced:
             for name, vectors in by_name.items():
                 values, is_token = item.place(vectors, rows.tolist())
@@ -175,7 +176,7 @@ def replace_vectors(
     }
 
 
-def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, object]:
     n = values["right"].shape[1]
     row = {"edit": name, "n": n}
     row |= wilson(int(values["right"][i].sum()), n).columns("accuracy")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -181,7 +180,7 @@ def predict_exact(prompt: Prompt, change: Change) -> str:
 
 def try_change(
     prompt: Prompt, change: Change, store: Store | None = None
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+) -> tuple[pd.DataFrame, dict[str, object]]:
     """What the model says with and without a change and its controls, and :func:`judge` of that."""
     exact = predict_exact(prompt, change)
     output = read_output(prompt, list_inputs(prompt, change), store, exact)
@@ -190,7 +189,9 @@ def try_change(
     }
 
 
-def compare_to_expected(output: ModelOutput, description: str, exact: str = "") -> dict[str, Any]:
+def compare_to_expected(
+    output: ModelOutput, description: str, exact: str = ""
+) -> dict[str, object]:
     """One row: what is said before and after an edit with its probability (or cosine), in every way, and what was predicted."""
     (column, measure), table = name_measure(output), output.table
     before, after = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))

@@ -20,6 +20,7 @@ from tprprobe.files.settings import read_toml
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.kinds import SWEEPS
+from tprprobe.interventions.placement import Where
 from tprprobe.interventions.sweep_recipes import (
     QUANTIZE,
     Recipe,
@@ -56,7 +57,7 @@ class Point:
     def label(self) -> str:
         return self.sites[0] if len(self.sites) == 1 else " + ".join(self.sites)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
         place = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
         return place | {"edit": self.edit, "k": self.k, "strength": self.strength}
@@ -82,8 +83,8 @@ def make_variant(point: Point, reference: dict[str, Reference]) -> Variant:
     if point.edit == UNEDITED:
         return {}
     heads = None if point.head == ALL else [point.head]
-    where = {"k": point.k, "heads": heads, "strength": point.strength}
-    return {site: reference[site].edit(point.edit, **where) for site in point.sites}
+    where = Where(heads=heads, strength=point.strength)
+    return {site: reference[site].edit(point.edit, point.k, **where) for site in point.sites}
 
 
 def sweep(

@@ -1,7 +1,6 @@
 """How often every attention head looks from a word at the word that a labelled relation relates it to."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,7 +71,7 @@ def _score(
         return pd.DataFrame()
     of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
     place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
-    rows: dict[str, Any] = {
+    rows: dict[str, object] = {
         "sample": sample,
         "document": token["origin"],
         "sequence": token["sequence"],
@@ -158,7 +157,7 @@ def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
+def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]:
     maps = [name for name in map(str, chosen_on) if ":" in name]
     heads = [name for name in maps if not name.startswith(OFFSET)]
     offsets = [name for name in maps if name not in heads]

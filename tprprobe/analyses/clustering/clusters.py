@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -108,7 +107,7 @@ class Clusters:
         note = f"{vectors} vectors; {agreement}"
         return as_html(f"{self.k} clusters of {place}", self.summary, note)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Settings, measures and the summary, in JSON types; no labels and no centers.
 
         Returns:
@@ -192,7 +191,7 @@ class _Document(Document):
     runs: list[_Run]
 
 
-def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> bytes:
+def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, object]]) -> bytes:
     numbered = [
         table.assign(run=i, site=run["site"], head=pd.array([run["head"]] * len(table), "Int64"))
         for i, (table, run) in enumerate(zip(tables, runs, strict=True))

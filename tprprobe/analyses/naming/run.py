@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,7 +75,7 @@ class Naming:
     decoding: pd.DataFrame
     ones: pd.DataFrame
     summary: pd.DataFrame
-    facts: dict[str, Any]
+    facts: dict[str, object]
 
     @property
     def heads(self) -> pd.DataFrame:
@@ -97,7 +96,7 @@ class Naming:
         note = "Controls stand in .summary, the names in .clusters."
         return as_html("Names of role clusters, by head", self.heads[columns], note)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Facts, summary and names in JSON types; what is missing is None.
 
         Returns:

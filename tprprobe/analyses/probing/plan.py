@@ -4,7 +4,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,7 +41,7 @@ class ProbingRun:
     settings: ProbeSettings
     splits: list[Splits]
     rounds: list[list[Stack]]
-    identity: dict[str, Any]
+    identity: dict[str, object]
 
 
 def plan_run(
@@ -183,7 +182,7 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
     return table
 
 
-def _identify(store: Store) -> dict[str, Any]:
+def _identify(store: Store) -> dict[str, object]:
     manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
     return {"path": str(store.path.resolve()), **manifest}
 

@@ -25,7 +25,7 @@ from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
 
 ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
-Key = tuple[Any, ...]  # values of columns
+Key = tuple[object, ...]  # values of columns
 SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
@@ -38,7 +38,7 @@ PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 class Score:
     """The counts of a row, of all targets and of subsets; ``names`` are the columns that name it, ``sizes`` counts beside it."""
 
-    names: Mapping[str, Any]
+    names: Mapping[str, object]
     counts: Counts | BlockScores
     subsets: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def gather(
 
 
 def _score(
-    names: Mapping[str, Any],
+    names: Mapping[str, object],
     splits: Splits,
     counts: Counts | BlockScores,
     n_validations: int | None = None,
@@ -166,7 +166,7 @@ def _sublayer(score: Score) -> str:
     return str(score.names["site"]).rpartition(".")[0]
 
 
-def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> dict[str, Any]:
+def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> dict[str, object]:
     """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
 
     ``identity`` is no control of a decoder: no state has read the word to come.
@@ -295,7 +295,7 @@ def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:
     return table.astype({"step": int})
 
 
-def _repeat(names: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> pd.DataFrame:
+def _repeat(names: Sequence[Mapping[str, object]], counts: Sequence[int]) -> pd.DataFrame:
     """The columns that name rows, every row as often as it counts."""
     table = pd.DataFrame(names, columns=list(NAMES)).drop(columns="estimator")
     table = table.astype(dict.fromkeys(("layer", "head", "seed"), "Int64"))

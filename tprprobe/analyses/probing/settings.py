@@ -156,7 +156,7 @@ class ProbeSettings:
         """True if a control is asked for."""
         return self.controls is None or control in self.controls
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The settings in JSON types."""
         from tprprobe.evaluation.runner import describe_estimator
 

@@ -1,6 +1,6 @@
 """Trials: an estimator on the vectors of one source, the labels that it learns, and what it got: counts by document, or scores."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -78,7 +78,7 @@ class Counts(NamedTuple):
         return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
 
     @classmethod
-    def join(cls, seeds: Sequence[Any]) -> "Counts":
+    def join(cls, seeds: Sequence["Counts"]) -> "Counts":
         """The counts of all seeds together."""
         return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
@@ -87,7 +87,7 @@ class Counts(NamedTuple):
         shared = (self.sums[0, :, N] > 0) & (reference.sums[0, :, N] > 0)
         return compare(self.sums[0][shared], reference.sums[0][shared], micro_f1)
 
-    def measure(self, subsets: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
         """F1, macro F1 and accuracy with 95 % intervals over documents, and F1 of subsets, as rows of the long table."""
         sums = self.sums[0][self.sums[0, :, N] > 0]
         totals = sums.sum(0, keepdims=True)
@@ -148,12 +148,12 @@ class BlockScores(NamedTuple):
         return np.array([*self.scores, self.n, self.n_groups], float)
 
     @classmethod
-    def unflatten(cls, flat: Float[np.ndarray, " count"], _splits: Any) -> "BlockScores":
+    def unflatten(cls, flat: Float[np.ndarray, " count"], _splits: Splits) -> "BlockScores":
         """The scores of a row."""
         return cls(flat[:-2], int(flat[-2]), int(flat[-1]))
 
     @classmethod
-    def join(cls, seeds: Sequence[Any]) -> "BlockScores":
+    def join(cls, seeds: Sequence["BlockScores"]) -> "BlockScores":
         """The mean over seeds."""
         return seeds[0]._replace(
             scores=np.mean([scores_of_seed.scores for scores_of_seed in seeds], axis=0)
@@ -163,7 +163,7 @@ class BlockScores(NamedTuple):
         """The score minus the reference's, on the same blocks."""
         return compare_blocks(self.scores, reference.scores, self.n_groups)
 
-    def measure(self, subsets: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
         """The score with its interval, as a row of the long table."""
         interval = jackknife_interval(
             float(self.scores[0]), self.scores[1:].tolist(), self.n_groups
@@ -204,7 +204,7 @@ class Trial:
         return kind.unflatten(flat, self.splits)
 
     @property
-    def names(self) -> dict[str, Any]:
+    def names(self) -> dict[str, object]:
         """The columns that name its row."""
         source = self.source
         vector = (*self.splits.name, source.site, source.layer, source.head, self.seed)

@@ -7,7 +7,7 @@ from functools import cache, partial, reduce
 from itertools import accumulate
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -210,7 +210,7 @@ def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
         yield Scored(training, predictors, "in_sample", training.rows, training.moments)
 
 
-def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, Any]:
+def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, object]:
     training, moments = scored.training, scored.moments
     total = float(np.mean([affine.total(moments) for affine in predictor.maps]))
     [mean] = scored.predictors[0].maps
