@@ -269,17 +269,14 @@ def _by_document(
     scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
 ) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
-    counted_scores = [
-        (score, score.counts.sums[0]) for score in scores if isinstance(score.counts, Counts)
-    ]
-    is_tested = [sums[:, N] > 0 for _, sums in counted_scores]
-    table = _repeat(
-        [score.names for score, _ in counted_scores], [int(tested.sum()) for tested in is_tested]
-    )
-    rows = list(zip(counted_scores, is_tested, strict=True))
-    documents = [np.array(names[score.key(SIDE)], object)[tested] for (score, _), tested in rows]
-    counts = [sums[tested] for (_, sums), tested in rows]
+    counted = [score for score in scores if isinstance(score.counts, Counts)]
+    sums = [score.counts.sums[0] for score in scores if isinstance(score.counts, Counts)]
+    is_tested = [counts[:, N] > 0 for counts in sums]
+    table = _repeat([score.names for score in counted], [int(tested.sum()) for tested in is_tested])
+    texts = [np.array(names[score.key(SIDE)], object) for score in counted]
+    documents = [text[tested] for text, tested in zip(texts, is_tested, strict=True)]
     table["document"] = np.concatenate([*documents, np.empty(0, object)])
+    counts = [of_score[tested] for of_score, tested in zip(sums, is_tested, strict=True)]
     table[list(TERMS)] = np.concatenate([*counts, np.empty((0, len(TERMS)))])
     return table
 

@@ -69,10 +69,8 @@ def fit_predictors(layer: Layer, training: Training) -> Iterator[Predictor]:
     yield Predictor("mean", None, "none", fit_affine(moments, slice(0, 0), target))
     principal = fit_principal(moments, target, layer.heads[0].stop)
     yield Predictor("pca", None, "none", [principal])
-    for penalty, folds in {
-        "none": (),
-        **({"cv": training.folds} if training.folds else {}),
-    }.items():
+    penalties = {"none": ()} | ({"cv": training.folds} if training.folds else {})
+    for penalty, folds in penalties.items():
 
         def fit(columns: slice, folds: Sequence[Moments] = folds) -> Affine:
             strength = choose_strength(folds, columns, target) if folds else 0.0
