@@ -21,19 +21,11 @@ from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
 from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.runs import KeptRun, keep_table, kept
+from tprprobe.interventions import word_edits
 from tprprobe.interventions.batched_edits import rows_per_pass
 from tprprobe.interventions.folders import MANIFEST, measure_parts, run_origin
 from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
-from tprprobe.interventions.word_edits import (
-    ANY,
-    REAL,
-    EditVariant,
-    SetAt,
-    WordStates,
-    check_edits,
-    list_edits,
-)
 from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, match, select, side_of
@@ -83,7 +75,7 @@ def measure_pairs(
         Traceback (most recent call last):
         tprprobe.errors.InputError: ...
     """
-    check_edits(edits)
+    word_edits.check_edits(edits)
     names = select_source_sites(model, sites)
     texts = "\n".join(example.source for example in data)
     settings = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
@@ -99,7 +91,7 @@ def measure_pairs(
 
         summarize = partial(summarize_pairs, seed=seed)
         table = keep_table(run, (TRIALS, TABLE), measure, summarize, list_results)
-        return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
+        return table.fillna({"control": word_edits.REAL})  # which a CSV does not tell from nothing
 
 
 def select_source_sites(model: Language, sites: str | Sequence[str] | None) -> list[str]:
@@ -150,7 +142,12 @@ class PairMeasurement:
         """The trials without an edit: of the texts, and of the other texts."""
         rows = [
             self._rows(NONE, *arguments)
-            for arguments in zip((NONE, CEILING), (REAL, REAL), self.log_probabilities, strict=True)
+            for arguments in zip(
+                (NONE, CEILING),
+                (word_edits.REAL, word_edits.REAL),
+                self.log_probabilities,
+                strict=True,
+            )
         ]
         return pd.concat(rows, ignore_index=True)
 
@@ -159,15 +156,19 @@ class PairMeasurement:
         trials = self.trials
         exchanged = [item.text.exchanged for item in trials.items]
         word_pairs = tuple((a.word, b.word) for a, b in exchanged)
-        words = WordStates(word_pairs, trials.places, trials.aside, *self.states[name], self.seed)
-        variants = list(list_edits(words, edits))
+        words = word_edits.WordStates(
+            word_pairs, trials.places, trials.aside, *self.states[name], self.seed
+        )
+        variants = list(word_edits.list_edits(words, edits))
         rows = [
             self._rows(name, variant.edit, variant.control, logs, variant.is_possible)
             for variant, logs in zip(variants, self._edit(name, variants), strict=True)
         ]
         return pd.concat(rows, ignore_index=True)
 
-    def _edit(self, name: str, variants: Sequence[EditVariant]) -> Float[Tensor, "way item vocab"]:
+    def _edit(
+        self, name: str, variants: Sequence[word_edits.EditVariant]
+    ) -> Float[Tensor, "way item vocab"]:
         is_possible, positions, states = (
             torch.stack(column)
             for column in zip(*(variant[2:] for variant in variants), strict=True)
@@ -176,7 +177,8 @@ class PairMeasurement:
         for indices in torch.nonzero(is_possible).split(self._batch):
             variant, item = indices.unbind(1)
             with intervene(
-                self.model, {name: SetAt(positions[variant, item], states[variant, item])}
+                self.model,
+                {name: word_edits.SetAt(positions[variant, item], states[variant, item])},
             ):
                 out[variant, item] = self._logs(self.trials.source[item])
         return out
@@ -255,7 +257,9 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             row |= _mean(possible[name], seed).columns(name) if len(possible) else {name: np.nan}
         rows.append(row)
     table = pd.DataFrame(rows)
-    real = table[(table["control"] == REAL) & ~table["edit"].isin((NONE, CEILING, ANY))].index
+    real = table[
+        (table["control"] == word_edits.REAL) & ~table["edit"].isin((NONE, CEILING, word_edits.ANY))
+    ].index
     beyond = [_beyond(trials, table.loc[index], seed) for index in real]
     table = table.join(pd.DataFrame(beyond, index=real))
     for _, group in table.loc[real].groupby("edit"):
@@ -278,13 +282,15 @@ def _mean(values: pd.Series, seed: int) -> Interval:
 def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, object]:
     """The change of an edit at a site beside that of its strongest control, on the items that have both."""
     trials_at_site = trials[
-        (trials["site"] == row["site"]) & trials["edit"].isin((row["edit"], ANY)) & trials["made"]
+        (trials["site"] == row["site"])
+        & trials["edit"].isin((row["edit"], word_edits.ANY))
+        & trials["made"]
     ]
     wide = trials_at_site.pivot_table(index="item", columns="control", values="change")
-    if REAL not in wide or len(wide.columns) < 2:
+    if word_edits.REAL not in wide or len(wide.columns) < 2:
         return {"against": None, "beyond": np.nan, "p": np.nan}
-    control_means = wide.drop(columns=REAL).mean()
+    control_means = wide.drop(columns=word_edits.REAL).mean()
     strongest = str(control_means.idxmax())
-    gap = (wide[REAL] - wide[strongest]).dropna()
+    gap = (wide[word_edits.REAL] - wide[strongest]).dropna()
     p = sign_test(int((gap > 0).sum()), int((gap < 0).sum()))
     return {"against": strongest, **_mean(gap, seed).columns("beyond"), "p": p}

@@ -17,18 +17,11 @@ from tprprobe.data.pairs import Pairs, encode_answers
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.files.settings import read_toml
+from tprprobe.interventions import sweep_recipes
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.kinds import SWEEPS
 from tprprobe.interventions.placement import Where
-from tprprobe.interventions.sweep_recipes import (
-    QUANTIZE,
-    Recipe,
-    RecipeData,
-    Reference,
-    read_recipe,
-    read_references,
-)
 from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Language, require_vocabulary
@@ -67,18 +60,20 @@ NOTHING = Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)
 
 
 def list_points(
-    recipe: Recipe, sites: tuple[str, ...], reference: dict[str, Reference]
+    recipe: sweep_recipes.Recipe,
+    sites: tuple[str, ...],
+    reference: dict[str, sweep_recipes.Reference],
 ) -> Iterator[Point]:
     """The points of a group of sites; a site without heads has no choice of head."""
     shapes = [reference[site].vectors.shape[1:] for site in sites]
     is_each = recipe.heads == "each" and all(len(shape) == 2 for shape in shapes)
     heads = range(min(shape[0] for shape in shapes)) if is_each else (ALL,)
     for head, edit, strength in product(heads, recipe.edits, recipe.strengths):
-        for k in recipe.clusters if edit == QUANTIZE else (0,):
+        for k in recipe.clusters if edit == sweep_recipes.QUANTIZE else (0,):
             yield Point(sites, head, edit, k, strength)
 
 
-def make_variant(point: Point, reference: dict[str, Reference]) -> Variant:
+def make_variant(point: Point, reference: dict[str, sweep_recipes.Reference]) -> Variant:
     """The edits of a point, by site."""
     if point.edit == UNEDITED:
         return {}
@@ -90,7 +85,7 @@ def make_variant(point: Point, reference: dict[str, Reference]) -> Variant:
 def sweep(
     model: Language,
     data: Dataset,
-    recipe: Recipe,
+    recipe: sweep_recipes.Recipe,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
@@ -161,11 +156,11 @@ def run_recipe(
     for name, plugin in plugins.find("edits").items():
         if name in content:
             return plugin.load()(path, model, out, resume)
-    recipe = read_recipe(path)
+    recipe = sweep_recipes.read_recipe(path)
     return sweep(model, find_data(model, recipe), recipe, out, resume)
 
 
-def find_data(model: Language, recipe: RecipeData) -> Dataset:
+def find_data(model: Language, recipe: sweep_recipes.RecipeData) -> Dataset:
     """The examples of a recipe: those that are scored, then those of reference.
 
     Args:
@@ -187,7 +182,9 @@ def find_data(model: Language, recipe: RecipeData) -> Dataset:
     return load_data(data, split=split, n=recipe.examples, seed=recipe.seed)
 
 
-def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
+def _measure(
+    model: Language, data: Dataset, recipe: sweep_recipes.Recipe, run: KeptRun
+) -> pd.DataFrame:
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
@@ -195,7 +192,11 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     scored, reference_pairs = (encode_answers(list(part), vocabulary) for part in examples)
 
     def measure(group: tuple[str, ...]) -> pd.DataFrame:
-        references = read_references(model, reference_pairs, group, recipe.seed) if group else {}
+        references = (
+            sweep_recipes.read_references(model, reference_pairs, group, recipe.seed)
+            if group
+            else {}
+        )
         points = [*list_points(recipe, group, references)] if group else [NOTHING]
         variants = [make_variant(point, references) for point in points]
         return _score(model, scored, points, variants)

@@ -9,15 +9,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
+from tprprobe.analyses.attention import head_relations
 from tprprobe.analyses.attention.gold_maps import find_divisions, gold_tokens
-from tprprobe.analyses.attention.head_relations import (
-    FEWEST,
-    TASK,
-    find_edges,
-    join_words,
-    list_samples,
-    list_self_maps,
-)
 from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents
@@ -52,15 +45,19 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     related one), chance (that of a random visible one) and beyond (value − chance), with 95 % intervals over
     documents. The relation is chosen on one half of the documents and scored on the other half. Source: Clark et al. 2019.
     """
-    sites = [site for site in list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)]
+    sites = [
+        site for site in head_relations.list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)
+    ]
     if not sites:
         raise InputError("the model has no attention over its input")
     tallies: dict[str, list[Tally]] = defaultdict(list)
-    for sample, tokens in list_samples(store, sites):
+    for sample, tokens in head_relations.list_samples(store, sites):
         units = number_units(tokens)
         if units.max(initial=-1) < 1:
             continue
-        maps = np.concatenate([join_words(store.attention(site, sample), units) for site in sites])
+        maps = np.concatenate(
+            [head_relations.join_words(store.attention(site, sample), units) for site in sites]
+        )
         for relation, targets in find_targets(store, sample, tokens, units).items():
             tallies[relation].append(count_hits(maps, targets, int(tokens["origin"].iloc[0])))
     n_heads = [len(store.attention(site, 0)) for site in sites]
@@ -119,8 +116,8 @@ def _relate_roles(
 
 
 def _relate_words(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
-    if TASK in tokens and WORD in tokens:
-        for label, word, head in find_edges(tokens):
+    if head_relations.TASK in tokens and WORD in tokens:
+        for label, word, head in head_relations.find_edges(tokens):
             yield f"{label} → its head", word, head
             yield f"head → its {label}", head, word
 
@@ -159,12 +156,17 @@ def _choose_relations(
         chance = np.concatenate([tally.chance for tally in group])
         documents = np.repeat([t.document for t in group], [len(t.hits) for t in group])
         is_chosen_on = np.isin(documents, [*chosen_on])
-        if min(is_chosen_on.sum(), (~is_chosen_on).sum()) < FEWEST or (chance == 1).all():
+        if (
+            min(is_chosen_on.sum(), (~is_chosen_on).sum()) < head_relations.FEWEST
+            or (chance == 1).all()
+        ):
             continue
         gains[relation] = (hits - chance[:, None])[is_chosen_on].mean(0)
         scored[relation] = hits[~is_chosen_on], chance[~is_chosen_on], documents[~is_chosen_on]
     if not gains:
-        raise InputError(f"no relation between tokens occurs {2 * FEWEST} times in texts with maps")
+        raise InputError(
+            f"no relation between tokens occurs {2 * head_relations.FEWEST} times in texts with maps"
+        )
     best = pd.DataFrame(gains).idxmax(axis=1)  # by head
     rows = []
     for i, (site, head) in enumerate(heads):

@@ -28,13 +28,7 @@ from tprprobe.estimators.clusters.names import (
     count_by_group,
     measure_names,
 )
-from tprprobe.evaluation.splits import (
-    Provenance,
-    Sequences,
-    halve_documents,
-    leave_out,
-    read_provenance,
-)
+from tprprobe.evaluation import splits
 from tprprobe.gold import join
 from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import adjust, bounds, divide, replicate_totals
@@ -56,7 +50,7 @@ def name_clusters(
     lattice: Lattice,
     questions: Shaped[np.ndarray, " token"],
     seed: int = 0,
-    sequences: Sequences | None = None,
+    sequences: splits.Sequences | None = None,
 ) -> pd.DataFrame:
     """One row per cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
 
@@ -70,13 +64,13 @@ def score_candidates(
     lattice: Lattice,
     questions: Shaped[np.ndarray, " token"],
     seed: int = 0,
-    sequences: Sequences | None = None,
+    sequences: splits.Sequences | None = None,
 ) -> pd.DataFrame:
     """The candidate of every cluster with all its measures but q, and how many there were; none is chosen on
     ``sequences`` that it is scored on.
     """
-    tested = ~halve_documents(questions, seed)
-    chosen_on = ~tested if sequences is None else leave_out(~tested, tested, sequences)
+    tested = ~splits.halve_documents(questions, seed)
+    chosen_on = ~tested if sequences is None else splits.leave_out(~tested, tested, sequences)
     n_clusters = int(labels.max()) + 1
     predicate_ids = choose_names(lattice, lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
     holds = lattice.members[predicate_ids].toarray().astype(bool)[:, lattice.kinds[tested]]
@@ -143,9 +137,9 @@ class Gold:
     lattice: Lattice
 
     @cached_property
-    def origin(self) -> Provenance:
+    def origin(self) -> splits.Provenance:
         """The document and the sequence of every token."""
-        return read_provenance(self.tokens)
+        return splits.read_provenance(self.tokens)
 
     @property
     def questions(self) -> Int[np.ndarray, " token"]:

@@ -8,15 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.probing import features
 from tprprobe.analyses.probing.examples import Splits, split_examples
-from tprprobe.analyses.probing.features import (
-    FeatureSource,
-    check_test,
-    control_vectors,
-    find_sites,
-    joined_vectors,
-    site_vectors,
-)
 from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
@@ -57,9 +50,9 @@ def plan_run(
     if is_sequence:
         table = _with_symbols(table, names)
     tasks = find_tasks(names, table.columns)
-    sites = find_sites(store, settings.sites)
+    sites = features.find_sites(store, settings.sites)
     if test is not None:
-        check_test(store, test, sites, settings)
+        features.check_test(store, test, sites, settings)
     splits: list[Splits] = []
     rounds: list[list[Stack]] = []
     refusals: dict[Task, str] = {}
@@ -115,10 +108,10 @@ def lay_out(
     test: Store | None,
 ) -> Iterator[list[Stack]]:
     """The trials on one side, a round a vector: of ``sampled`` targets; those of a twin learn from the samples that it has read."""
-    real = list(site_vectors(store, sites, settings.heads))
+    real = list(features.site_vectors(store, sites, settings.heads))
     is_joined = settings.with_codelength and not settings.heads
-    joined = list(joined_vectors(store, sites)) if is_joined else []
-    for source in [*real, *control_vectors(store, real, test, settings), *joined]:
+    joined = list(features.joined_vectors(store, sites)) if is_joined else []
+    for source in [*real, *features.control_vectors(store, real, test, settings), *joined]:
         stacks: list[Stack] = []
         for targets, sample in zip(all_targets, sampled, strict=True):
             splits = sample
@@ -148,7 +141,9 @@ def _of_twin(
     return examples and examples.learning_from(settings.max_train_targets, settings.seed)
 
 
-def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings) -> Iterator[Trial]:
+def _list_trials(
+    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
+) -> Iterator[Trial]:
     controls = [source.control]
     if source.control == REAL:
         controls += [name for name in ("control", "shuffled") if settings.has(name)]
@@ -160,7 +155,7 @@ def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings)
 
 
 def _list_portions(
-    source: FeatureSource, splits: Splits, settings: ProbeSettings
+    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
 ) -> Iterator[Stack]:
     """The trials of a codelength: a portion of the training samples each, of estimators with probabilities."""
     estimator, seed = with_seed(settings.estimator, settings.seed), settings.seed

@@ -13,15 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
-from tprprobe.analyses.reconstruction.layers import (
-    FOLDS,
-    Layer,
-    Split,
-    find_layers,
-    gather,
-    merge,
-    split_questions,
-)
+from tprprobe.analyses.reconstruction import layers
 from tprprobe.errors import InputError
 from tprprobe.estimators.affine import Affine, Moments, choose_strength, fit_affine, fit_principal
 from tprprobe.evaluation.results import Results, load_view, melt
@@ -63,7 +55,7 @@ class Predictor(NamedTuple):
     maps: Sequence[Affine]
 
 
-def fit_predictors(layer: Layer, training: Training) -> Iterator[Predictor]:
+def fit_predictors(layer: layers.Layer, training: Training) -> Iterator[Predictor]:
     """All predictors of a training set, the mean first, without penalty and, where it has folds, with one."""
     moments, target = training.moments, layer.target
     yield Predictor("mean", None, "none", fit_affine(moments, slice(0, 0), target))
@@ -132,7 +124,7 @@ def reconstruct(
         _measure(model_layer, target, untrained, seed)
         for untrained, model_store in ((False, store), (True, store.control))
         if model_store is not None
-        for model_layer in find_layers(model_store, layer, target, seed)
+        for model_layer in layers.find_layers(model_store, layer, target, seed)
     ]
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", store.facts.model.name or store.path.name)
@@ -166,9 +158,9 @@ def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return rows
 
 
-def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
+def _measure(layer: layers.Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
     """The rows of one layer: a first pass over its vectors for the fits, a second for intervals."""
-    split = split_questions(layer.store.tokens_of(layer.value_site), seed)
+    split = layers.split_questions(layer.store.tokens_of(layer.value_site), seed)
     scored = list(_fit_all(layer, split))
     ends = np.cumsum([len(scored_set.predictors) for scored_set in scored])
     errors = np.zeros((split.questions.max() + 1, ends[-1]))  # 0 for sets without intervals
@@ -192,10 +184,12 @@ def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFr
     return pd.concat([pd.concat(two).sort_index(kind="stable") for two in pairs])
 
 
-def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
+def _fit_all(layer: layers.Layer, split: layers.Split) -> Iterator[Scored]:
     partitions = {"fold": split.folds, **split.sweeps}
-    by_part = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
-    folds = [by_part["fold", i] for i in range(FOLDS)]
+    by_part = reduce(
+        layers.merge, each_part(partial(layers.gather, layer, partitions), layer.parts())
+    )
+    folds = [by_part["fold", i] for i in range(layers.FOLDS)]
     n, trained = split.n_training, split.trained
     trainings = [Training("question", n, reduce(add, folds), trained, folds)]
     for unit, labels in split.sweeps.items():
@@ -204,11 +198,13 @@ def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
             trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= index)))
     for training in trainings:
         predictors = list(fit_predictors(layer, training))
-        yield Scored(training, predictors, "held_out", split.held_out, by_part["fold", FOLDS])
+        yield Scored(
+            training, predictors, "held_out", split.held_out, by_part["fold", layers.FOLDS]
+        )
         yield Scored(training, predictors, "in_sample", training.rows, training.moments)
 
 
-def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, object]:
+def _describe(scored: Scored, predictor: Predictor, layer: layers.Layer) -> dict[str, object]:
     training, moments = scored.training, scored.moments
     total = float(np.mean([affine.total(moments) for affine in predictor.maps]))
     [mean] = scored.predictors[0].maps
@@ -244,7 +240,7 @@ def _bounds(
 
 
 def _part_errors(
-    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], span: slice
+    layer: layers.Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], span: slice
 ) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
     """The questions that a part of the rows has, and what it adds to their errors."""
     question_ids, numbers = np.unique(questions[span], return_inverse=True)
