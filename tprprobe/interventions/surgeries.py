@@ -16,6 +16,7 @@ from tprprobe.analyses.decomposition import Decomposition
 from tprprobe.errors import InputError, unknown
 from tprprobe.interventions.placement import Edit, Place, Where, rows_for
 
+Vectors = Float64[np.ndarray, "row d_model"]
 CONTROLS = ("direction", "role")
 Change = tuple[object, ...]  # of one sample
 Changes = Change | Sequence[Change | None] | None
@@ -74,9 +75,7 @@ def surgery(
     return Edit(add, **where)
 
 
-def draw_directions(
-    change: Float64[np.ndarray, "row d_model"], rng: np.random.Generator
-) -> Float64[np.ndarray, "row d_model"]:
+def draw_directions(change: Vectors, rng: np.random.Generator) -> Vectors:
     """Random directions, as long as the changes."""
     directions = rng.normal(size=change.shape)
     norms = [np.linalg.norm(array, axis=1, keepdims=True) for array in (change, directions)]
@@ -89,7 +88,7 @@ def change_of(
     move: Changes = None,
     exchange: Changes = None,
     elsewhere: bool = False,
-) -> Float64[np.ndarray, "sample d_model"]:
+) -> Vectors:
     """What the changes add to a vector, a row a sample (one row where all samples change alike)."""
     lists = [_listed(changes) for changes in (replace, move, exchange)]
     sizes = {len(changes) for changes in lists if len(changes) > 1}

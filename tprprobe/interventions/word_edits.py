@@ -26,6 +26,7 @@ from tprprobe.errors import unknown
 from tprprobe.site.hooks import PlacedEdit
 
 REAL, ANY = "", "any"  # the control of an edit itself; the edit of controls of all edits
+States = Float[Tensor, "item word *shape"]
 IDENTITY, MEAN = "identity", "mean"
 WRONG_ROLE, WRONG_POSITION, RANDOM_DIRECTION = "wrong role", "wrong position", "random direction"
 
@@ -37,7 +38,7 @@ class EditVariant(NamedTuple):
     control: str
     is_possible: Bool[Tensor, " item"]
     positions: Int[Tensor, "item word"]
-    states: Float[Tensor, "item word *shape"]
+    states: States
 
 
 # The states of an edit, those of the same with the wrong roles and at other tokens; where the first two are possible.
@@ -51,10 +52,10 @@ class WordStates:
     names: tuple[tuple[str, str], ...]
     positions: Int[Tensor, "item word"]
     aside: Int[Tensor, "item word"]
-    x: Float[Tensor, "item word *shape"]
-    y: Float[Tensor, "item word *shape"]
-    aside_x: Float[Tensor, "item word *shape"]
-    aside_y: Float[Tensor, "item word *shape"]
+    x: States
+    y: States
+    aside_x: States
+    aside_y: States
     seed: int = 0
 
     @property
@@ -65,9 +66,7 @@ class WordStates:
     def all(self) -> Bool[Tensor, " item"]:
         return torch.ones(len(self.x), dtype=torch.bool)
 
-    def turned(
-        self, change: Float[Tensor, "item word *shape"]
-    ) -> Float[Tensor, "item word *shape"]:
+    def turned(self, change: States) -> States:
         """Random directions, as long as the changes."""
         generator = torch.Generator().manual_seed(self.seed)
         directions = torch.randn(change.shape, generator=generator).flatten(2)
@@ -111,9 +110,7 @@ def _surgery(words: WordStates) -> EditedStates:
     return states, is_known, is_known & is_known_elsewhere
 
 
-def _changes(
-    words: WordStates, wrong: bool
-) -> tuple[Float[Tensor, "item word *shape"], Bool[Tensor, " item"]]:
+def _changes(words: WordStates, wrong: bool) -> tuple[States, Bool[Tensor, " item"]]:
     """V[other word, role] − V[word, role] of means over further items, and in which items they are known."""
     ids = {name: i for i, name in enumerate(dict.fromkeys(w for pair in words.names for w in pair))}
     name = torch.tensor([[ids[word] for word in pair] for pair in words.names])  # [item, word]
@@ -146,9 +143,7 @@ def _erase(words: WordStates) -> EditedStates:
     return (_erased(words, words.x), shuffled, _erased(words, words.aside_x)), enough, enough
 
 
-def _erased(
-    words: WordStates, x: Float[Tensor, "item word *shape"], shuffled: bool = False
-) -> Float[Tensor, "item word *shape"]:
+def _erased(words: WordStates, x: States, shuffled: bool = False) -> States:
     out, half = x.clone(), torch.arange(len(x)) % 2 == 0
     for fold in (half, ~half) if len(x) >= 4 else ():
         classes = torch.arange(2).bool().expand(int((~fold).sum()), 2).flatten()

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 
 from tprprobe.analyses.attention import head_relations
 from tprprobe.analyses.attention.gold_maps import find_divisions, gold_tokens
@@ -23,6 +23,8 @@ from tprprobe.store.token_texts import is_special
 ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SOURCE = "source"
 Targets = Bool[np.ndarray, "query key"]
+Units = Int[np.ndarray, " token"]  # the number of a token's word, −1 for special tokens
+Related = Iterator[tuple[str, int, int]]  # a relation, and the units that it relates
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     return _choose_relations(tallies, heads, seed)
 
 
-def number_units(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
+def number_units(tokens: pd.DataFrame) -> Units:
     """The number of every token's word, or of the token where words are not numbered; −1 for special tokens."""
     if WORD in tokens and (tokens[WORD] >= 0).any():
         return tokens[WORD].to_numpy()
@@ -74,7 +76,7 @@ def number_units(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
 
 
 def find_targets(
-    store: Store, sample: int, tokens: pd.DataFrame, units: Int[np.ndarray, " token"]
+    store: Store, sample: int, tokens: pd.DataFrame, units: Units
 ) -> dict[str, Targets]:
     """Which units are related to which, by relation."""
     n, kind = units.max() + 1, "word" if WORD in tokens else "token"
@@ -99,9 +101,7 @@ def find_targets(
     return targets
 
 
-def _relate_roles(
-    tokens: pd.DataFrame, units: Shaped[np.ndarray, " token"]
-) -> Iterator[tuple[str, int, int]]:
+def _relate_roles(tokens: pd.DataFrame, units: Units) -> Related:
     """Words with different labels, each of which one word of the sample has."""
     if ROLE not in tokens or WORD not in tokens:
         return
@@ -115,16 +115,14 @@ def _relate_roles(
         yield f"{label} → {related_label}", unit, related
 
 
-def _relate_words(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
+def _relate_words(tokens: pd.DataFrame) -> Related:
     if head_relations.TASK in tokens and WORD in tokens:
         for label, word, head in head_relations.find_edges(tokens):
             yield f"{label} → its head", word, head
             yield f"head → its {label}", head, word
 
 
-def _relate_divisors(
-    store: Store, sample: int, tokens: pd.DataFrame, units: Shaped[np.ndarray, " token"]
-) -> Iterator[tuple[str, int, int]]:
+def _relate_divisors(store: Store, sample: int, tokens: pd.DataFrame, units: Units) -> Related:
     gold = None if WORD in tokens or not store.has_questions else gold_tokens(store, [sample])
     if gold is not None and len(gold) == len(tokens):
         slashes = find_divisions(gold)

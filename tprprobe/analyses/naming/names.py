@@ -40,17 +40,15 @@ RATE = 0.01  # of false discoveries
 REPLICATES = 1000
 UNNAMED = "unnamed"
 
-
+Labels = Int[np.ndarray, " token"]
+Questions = Shaped[np.ndarray, " token"]
+Texts = splits.Sequences | None
 # Of every question or in total, tokens in: cluster and predicate together, each alone, and all.
 Sums = Float[np.ndarray, "count *question cluster"]
 
 
 def name_clusters(
-    labels: Int[np.ndarray, " token"],
-    lattice: Lattice,
-    questions: Shaped[np.ndarray, " token"],
-    seed: int = 0,
-    sequences: splits.Sequences | None = None,
+    labels: Labels, lattice: Lattice, questions: Questions, seed: int = 0, sequences: Texts = None
 ) -> pd.DataFrame:
     """One row per cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
 
@@ -60,11 +58,7 @@ def name_clusters(
 
 
 def score_candidates(
-    labels: Int[np.ndarray, " token"],
-    lattice: Lattice,
-    questions: Shaped[np.ndarray, " token"],
-    seed: int = 0,
-    sequences: splits.Sequences | None = None,
+    labels: Labels, lattice: Lattice, questions: Questions, seed: int = 0, sequences: Texts = None
 ) -> pd.DataFrame:
     """The candidate of every cluster with all its measures but q, and how many there were; none is chosen on
     ``sequences`` that it is scored on.
