@@ -34,7 +34,6 @@ class Provenance:
     sequences: Sequences
 
     def take(self, rows: np.ndarray) -> "Provenance":
-        """The provenance of some rows."""
         return Provenance(self.documents[rows], self.sequences[rows])
 
 

@@ -139,7 +139,6 @@ class PairMeasurement:
         return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)
 
     def unedited(self) -> pd.DataFrame:
-        """The trials without an edit: of the texts, and of the other texts."""
         rows = [
             self._rows(NONE, *arguments)
             for arguments in zip(

@@ -25,7 +25,6 @@ class Place:
 
     @property
     def head(self) -> int | None:
-        """The number of the axis of heads."""
         return head_axis(self.axes)
 
     @property

@@ -142,7 +142,6 @@ class Gold:
 
     @property
     def characters(self) -> Shaped[np.ndarray, " token"]:
-        """The symbol of every token, as a number."""
         return pd.factorize(self.tokens["token"])[0]
 
 

@@ -51,21 +51,17 @@ class Examples:
 
     @property
     def labels(self) -> Marks:
-        """The real labels."""
         return self.marks["real"]
 
     @property
     def samples(self) -> Order:
-        """The samples that have examples."""
         return np.unique(self.sample)
 
     @property
     def document(self) -> Places:
-        """The document of every example."""
         return self.corpus.document[self.sample]
 
     def take(self, ids: np.ndarray) -> "Examples":
-        """Some of the examples."""
         names = ("sample", "rows", "words", "states", "forms", "before", "unseen")
         marks = {name: labels[ids] for name, labels in self.marks.items()}
         return replace(self, marks=marks, **{name: getattr(self, name)[ids] for name in names})
@@ -229,7 +225,6 @@ class Splits:
 
     @property
     def name(self) -> tuple[str, str]:
-        """The names of the task and of the side."""
         return self.task.name, self.examples.corpus.side
 
     def of_first_samples(self, n: int, n_tested: int) -> "Splits | None":

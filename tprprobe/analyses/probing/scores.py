@@ -45,11 +45,9 @@ class Score:
 
     @property
     def is_real(self) -> bool:
-        """True of no control."""
         return self.names["control"] == REAL
 
     def key(self, names: Sequence[str]) -> Key:
-        """Its values in some of the columns."""
         return tuple(self.names[name] for name in names)
 
     @property

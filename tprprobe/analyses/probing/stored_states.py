@@ -59,30 +59,24 @@ class StoredStates:
 
     @property
     def width(self) -> int:
-        """The size of a state."""
         return self.reader.source.width
 
     @property
     def n_spans(self) -> int:
-        """The spans of a target."""
         return self.examples.states.shape[1]
 
     @property
     def kernel(self) -> int:
-        """The states in a window."""
         return len(self.examples.window)
 
     @property
     def device(self) -> torch.device:
-        """Where the states are computed with."""
         return self.reader.device
 
     def take(self, rows: Rows) -> "StoredStates":
-        """The states of some of the examples."""
         return replace(self, examples=self.examples.take(rows))
 
     def standardize(self, mean: Tensor | float, scale: Tensor | float) -> "StoredStates":
-        """The same states as (vector − mean) / scale."""
         return replace(self, mean=mean, scale=scale)
 
     def batches(self, size: int, epoch: int | None = None) -> Iterator[Batch]:

@@ -36,7 +36,6 @@ class Counts(NamedTuple):
 
     @classmethod
     def unflatten(cls, flat: Float[np.ndarray, " count"], splits: Splits) -> "Counts":
-        """The counts of a row."""
         n_documents, n_labels = len(splits.tested.corpus.names), len(splits.examples.inventory)
         n_outcomes = 3 * n_labels * (int(intervals.draw_blocks(n_documents).max()) + 1)
         sums = flat[:-n_outcomes].reshape(-1, n_documents, len(metrics.TERMS))
@@ -44,7 +43,6 @@ class Counts(NamedTuple):
 
     @classmethod
     def join(cls, seeds: Sequence["Counts"]) -> "Counts":
-        """The counts of all seeds together."""
         return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
     def compare(self, reference: Any) -> intervals.Comparison:
@@ -118,12 +116,10 @@ class BlockScores(NamedTuple):
 
     @classmethod
     def unflatten(cls, flat: Float[np.ndarray, " count"], _splits: Splits) -> "BlockScores":
-        """The scores of a row."""
         return cls(flat[:-2], int(flat[-2]), int(flat[-1]))
 
     @classmethod
     def join(cls, seeds: Sequence["BlockScores"]) -> "BlockScores":
-        """The mean over seeds."""
         return seeds[0]._replace(
             scores=np.mean([scores_of_seed.scores for scores_of_seed in seeds], axis=0)
         )
@@ -164,7 +160,6 @@ class Trial:
 
     @property
     def labels(self) -> str:
-        """The name of the labels that it learns, ``real`` or a control."""
         return self.control if self.control in LABELS else REAL
 
     def read_counts(self, flat: Float[np.ndarray, " count"]) -> Counts | BlockScores:
@@ -174,7 +169,6 @@ class Trial:
 
     @property
     def names(self) -> dict[str, object]:
-        """The columns that name its row."""
         source = self.source
         vector = (*self.splits.name, source.site, source.layer, source.head, self.seed)
         estimator = runner.name_estimator(self.estimator)

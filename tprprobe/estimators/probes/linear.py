@@ -105,7 +105,6 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         return likeliest, np.eye(marks.shape[1], dtype=bool)[likeliest], nats
 
     def shape(self, n_spans: int, kernel: int) -> Shape:
-        """The sizes of its weights."""
         n_inputs, n_labels = self.weight_.shape
         return Shape(n_inputs // n_spans // kernel, n_spans, n_labels, kernel, 0)
 

@@ -96,12 +96,10 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
 
     @property
     def training(self) -> Schedule:
-        """The schedule itself."""
         return SCHEDULES[self.schedule] if isinstance(self.schedule, str) else self.schedule
 
     @property
     def limit(self) -> int:
-        """The number of validations that ends training."""
         return self.training.limit
 
     def with_probabilities(self) -> "SpanConvProbe":
@@ -145,11 +143,9 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
         return Shape(X.width, X.n_spans, n_labels, X.kernel).parameters
 
     def shape(self, n_spans: int, kernel: int) -> Shape:
-        """The sizes of its weights."""
         return self.shape_
 
     def tensors(self) -> dict[str, Tensor]:
-        """The weights by name; the first axis is of one probe."""
         return self.weights_
 
     @classmethod
