@@ -156,13 +156,6 @@ def test_the_exit_code_is_that_of_the_process(tmp_path):
     assert len(process.stderr.splitlines()) == 1, process.stderr
 
 
-def test_a_wrong_key_in_a_recipe_names_the_nearest(run, recipe_file, tmp_path):
-    recipe_file.write_text(recipe_file.read_text().replace("batch_size", "batchsize"))
-    process = run("train", recipe_file, "--out", tmp_path / "out")
-    assert process.code == 2
-    assert "batch_size" in process.stderr
-
-
 HEAVY = ("torch", "pandas", "numpy", "matplotlib", "zarr")
 
 

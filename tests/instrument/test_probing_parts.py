@@ -25,7 +25,6 @@ from tprprobe.errors import InputError
 from tprprobe.estimators.probes.span_conv import step_amsgrad
 from tprprobe.estimators.probes.span_network import draw_dropout, edge_logits, losses
 from tprprobe.estimators.probes.spans import Shape, Spans
-from tprprobe.evaluation.controls import draw_labels
 from tprprobe.evaluation.metrics import (
     TERMS,
     Predictions,
@@ -204,14 +203,6 @@ def test_counts_are_those_of_micro_f1(seed):
     assert right == sum(gold[i, logits[i].argmax()] for i in range(20))
 
 
-def test_labels_that_are_not_scored_and_not_known_count_as_they_should():
-    logits = np.array([[2.0, -1.0], [2.0, -1.0], [-1.0, -1.0]])
-    marks = np.array([[1, 0], [0, 1], [0, 0]], bool)
-    predictions = Predictions(logits.argmax(1), logits >= 0, np.zeros(3))
-    terms = count_terms(predictions, marks, np.array([0, 0, 1]), np.array([True, False]))
-    assert terms[:, :5].tolist() == [[1, 0, 0, 1, 1], [0, 1, 0, 0, 0], [0, 0, 1, 0, 1]]
-
-
 @given(st.integers(2, 50), st.lists(st.integers(1, 200), min_size=1, max_size=6))
 def test_a_uniform_predictor_compresses_exactly_1(n_labels, sizes):
     nats = [size * np.log(n_labels) for size in sizes[1:]]
@@ -227,19 +218,6 @@ def test_losses_are_nats_and_the_constant_model_is_the_entropy():
     )
     labels = np.eye(2, dtype=bool)[np.repeat([0, 1], [300, 100])]
     assert constant_bits(labels, labels) == pytest.approx(0.8113, abs=1e-3)
-
-
-@settings(max_examples=10)
-@given(st.integers(0, 50))
-def test_control_labels_belong_to_the_key_and_have_the_same_shares(seed):
-    rng = np.random.default_rng(seed)
-    labels = np.eye(3, dtype=bool)[rng.choice(3, 400, p=[0.6, 0.3, 0.1])]
-    keys = rng.integers(0, 2**32, (3000, 2))
-    control = draw_labels(keys, labels, seed)
-    order = rng.permutation(len(keys))
-    assert (draw_labels(keys[order], labels[rng.permutation(400)], seed) == control[order]).all()
-    np.testing.assert_allclose(control.mean(0), labels.mean(0), atol=0.05)
-    assert (draw_labels(keys, labels, seed + 1) != control).any()
 
 
 def test_states_are_those_that_predict(tmp_path):
