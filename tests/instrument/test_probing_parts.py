@@ -286,7 +286,7 @@ def test_differences_are_paired_and_corrected():
         site = "encoder.0.self.role" if name == "control" else f"encoder.0.self.{name}"
         control = "control" if name == "control" else "real"
         scores.append(Score(place(site, control), Counts(sums, np.zeros((1, 1, 3)))))
-    table = tabulate_pairs(*compare_scores(scores)).set_index(["first", "second"])
+    table = tabulate_pairs(compare_scores(scores)).set_index(["first", "second"])
     better = table.loc["encoder.0.self.role", "encoder.0.self.filler"]
     assert better["difference"] < better["high"] < 0
     assert better["p_holm"] < 1e-10
