@@ -175,12 +175,13 @@ def _draw_patching(rows: "pd.DataFrame", folder: Path) -> str:
 
 
 def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
-    from tprprobe.figures.behavior import behavior_by_layer
+    from tprprobe.figures.behavior import behavior_scene
+    from tprprobe.figures.dots import render
     from tprprobe.figures.style import save
 
     if len(rows) > 2:
         for ending in (".pdf", ".svg"):
-            save(behavior_by_layer(rows), folder / f"behavior{ending}")
+            save(render(behavior_scene(rows)), folder / f"behavior{ending}")
         common.say(f"{folder / 'behavior.pdf'}")
 
 
