@@ -14,7 +14,6 @@ from streamlit.components.v2 import component
 import tprprobe as tp
 
 FOLDER = Path(__file__).parent
-FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
 TOKENS, HEAD = r"[0-9]{1,4}(,[0-9]{1,4})*", r"([a-z0-9_.]{1,80}):([0-9]{1,3})"
 # The script becomes one module for all mounts of a page, which therefore share its variables. A message that equals the
@@ -174,15 +173,3 @@ def _pack_map(place: Place, field: str) -> Any:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _pack_points(place: Place, complete: bool) -> Any:
     return tp.dashboard.maps.pack_points(place.scene(complete))
-
-
-def foresee(place: Place, heads: int) -> None:
-    """Makes the scenes of the heads beside this one, so that they are there when they are chosen.
-
-    Not of wide vectors, which take longer than somebody who chooses another head should wait.
-    """
-    site, head, *options = place.options
-    if place.clustered.roles.centers.shape[1] * len(place.clustered.rows) > FORESEEN:
-        return
-    for neighbor in {(head + 1) % heads, (head - 1) % heads} - {head}:
-        _pack_map(Place(place.root, place.name, (site, neighbor, *options)), "cluster")

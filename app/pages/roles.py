@@ -61,5 +61,3 @@ def roles() -> None:
         below.markdown(f"**Marked tokens** ({int(flags.sum()):,}): choose a row to see its sample")
         look = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
         below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **look)
-    if heads and method != "umap":
-        canvas.foresee(place, heads)

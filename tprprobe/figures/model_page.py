@@ -15,7 +15,7 @@ from tprprobe.figures.clusters import text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.probes import tabulate_probes
+from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
@@ -211,7 +211,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
-    scene = tabulate_probes(table.assign(model=subject.model.name)).scene
+    scene = probe_table(table.assign(model=subject.model.name)).scene
     scene = replace(scene, label=name_score(real))
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks and lines: the model."
