@@ -109,25 +109,30 @@ def _stack(root: str, name: str, sites: tuple[str, ...], method: str, *options: 
 class Place:
     """Where the linked parts of a page look: a store, and site, head, number of clusters and method.
 
-    With ``layers``, the names of the site in all layers, the map is of all of them.
+    With ``layers``, the names of the site in all layers, the map is of all of them; with ``where``, of a slice.
     """
 
     root: str
     name: str
     options: Any  # site, head, number of clusters and method
     layers: tuple[str, ...] = ()
+    where: str = ""
 
     @property
     def key(self) -> str:
         """What tells this scene from others in the browser."""
-        return repr((state.open_store(self.root, self.name).fingerprint, self.options, self.layers))
+        store = state.open_store(self.root, self.name)
+        return repr((store.fingerprint, self.options, self.layers, self.where))
 
     def scene(self, complete: bool = False) -> Any:
         """The scene of the map; ``complete``: with every token of the store."""
         if self.layers:
             site, head, k, method = self.options
-            return _stack(self.root, self.name, self.layers, method, site, head, k)
-        return (_fill if complete else state.build_scene)(self.root, self.name, *self.options)
+            scene = _stack(self.root, self.name, self.layers, method, site, head, k)
+        else:
+            build = _fill if complete else state.build_scene
+            scene = build(self.root, self.name, *self.options)
+        return tp.dashboard.slices.take_slice(scene, self.where) if self.where else scene
 
     @property
     def clustered(self) -> Any:

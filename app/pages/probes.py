@@ -38,6 +38,11 @@ def _show_mistakes(folders, task: str) -> None:
     site = widgets.choose("Probe of", list(saved), "errors_of")
     predict = lambda: views.predict_held_out(store, saved[site])  # noqa: E731
     predictions = state.once(predict, "predicted", task, site)
+    slices, side = tp.dashboard.slices, store.side(site)
+    chosen = dict.fromkeys([*slices.read_slices(store), state.where(side)])
+    if listed := [text for text in chosen if text]:
+        widgets.table(slices.score_slices(store, side, listed, predictions))
+    predictions = slices.take_predictions(store, side, state.where(side), predictions)
     widgets.lead(views.summarize_errors(predictions, task, site))
     widgets.show(views.show_confusions(predictions, task), "confusions")
     widgets.table(views.list_errors(store, predictions))

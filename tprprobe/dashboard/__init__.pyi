@@ -16,6 +16,7 @@ from . import probes as probes
 from . import role_fits as role_fits
 from . import run_summary as run_summary
 from . import scene as scene
+from . import slices as slices
 from . import statements as statements
 from . import strips as strips
 from . import text_views as text_views

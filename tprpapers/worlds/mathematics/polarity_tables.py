@@ -81,16 +81,21 @@ def names_section(naming: Naming) -> Section:
     """The names of clusters, and whether clusters tell numerators better than the surface rule."""
     best = naming.heads.sort_values(["with_polarity", "coverage"]).iloc[-1]
     polarity = polarity_table(naming)
+    named = _tabulate_named(naming, best)
     text = (
-        "A cluster's name is the shortest conjunction of exact facts about characters that explains it, "
-        "chosen on half of the questions and scored on the other; a cluster without such a name is "
-        f"{UNNAMED}.\nNumerator or denominator can be guessed without looking far: the rule 'denominator if "
-        f"right after /' is right on {best['surface']:.1%} of these digits. Discordant digits have the "
-        "opposite place in the whole fraction to the one in their own division. The table shows how well "
-        "clusters alone predict the place, held out, mean over heads (best head). If projections of the same "
-        f"states do so too, it is no property of roles.\n{polarity.caption}"
+        f"{len(named.cells)} clusters of {best['site']}, head {best['head']} have a name: the shortest conjunction of exact facts about "
+        "characters that explains the cluster, chosen on half of the questions and scored on the other.\n"
+        "Numerator or denominator can be guessed without looking far: the rule 'denominator if right after /' is right on "
+        f"{best['surface']:.1%} of these digits. Discordant digits have the opposite place in the whole fraction to the one in their "
+        "own division. If projections of the same states tell the place as well as roles do, it is no property of roles."
     )
-    return Section("What the clusters mean", text, {}, [polarity, _tabulate_named(naming, best)])
+    folded = {
+        "The named clusters, with held-out precision and recall": named,
+        "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)": polarity,
+    }
+    deeper = "tprprobe name STORE"
+    lack = polarity.caption
+    return Section("What do the clusters mean?", text, folded=folded, lack=lack, deeper=deeper)
 
 
 def _tabulate_named(naming: Naming, head: pd.Series) -> Table:
