@@ -140,7 +140,7 @@ def choose_slice() -> None:
         return
     chosen, side = store(), views.find_side(store())
     columns = ", ".join(views.list_columns(chosen, side))
-    look: dict[str, Any] = {"placeholder": views.EXAMPLE, "help": SLICES.format(escape(columns))}
+    look: dict[str, Any] = {"placeholder": "all tokens", "help": SLICES.format(escape(columns))}
     where = (
         st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP) or ""
     ).strip()

@@ -38,10 +38,12 @@ def _show_examination(questions) -> None:
     """The model on one page, as `tprprobe examine` wrote it."""
     for question, picture in questions:
         st.subheader(state.escape(question.heading))
-        st.markdown(state.escape(question.text))
+        if question.text:
+            st.markdown(state.escape(question.text))
         if picture:
             st.image(str(picture), width=PICTURE)
-        st.caption(state.escape(question.lack))
+        if question.lack:
+            st.caption(state.escape(question.lack))
 
 
 def _show_slices(store) -> None:

@@ -245,7 +245,8 @@ def examine(
     out = out or common.default_folder("examined", model, data=data, n=n)
     common.check_folder(out, options.get("resume", False))
     if data is not None:
-        options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
+        limit = None if Path(data).exists() else n  # texts of a file are taken all over it
+        options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
     lines, page = examination.lines, str(examination.page)

@@ -82,7 +82,9 @@ def _queries(**columns: Any) -> Any:
 
 def _measure_probes(runs: Runs, store: Store) -> Measured:
     folders = runs.beside(store, "probes")
-    rows = load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "site", "head"])
+    rows = (
+        load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "site", "head"])
+    )
     rows = rows[rows["head"].isna()]
     for (task, kind), of_kind in rows.groupby(["task", rows["site"].map(name_vectors)], sort=False):
         if (of_kind["control"] == "real").any():

@@ -44,6 +44,8 @@ def describe_run(subject: Any) -> str:
         f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
         for tasks in guessed
     )
+    name = subject.data.name
+    name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -51,7 +53,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.model.name} read {len(subject.data):,} texts ({subject.data.name}); {sites}. The state of a text is {unit}.{labels}\n"
+        f"{subject.model.name} read {len(subject.data):,} texts ({name}); {sites}. The state of a text is {unit}.{labels}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture alone does."
     )
