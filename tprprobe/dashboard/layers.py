@@ -64,7 +64,8 @@ def summarize_layers(lines: Lines) -> Statement:
     for panel, rows in lines.rows.groupby("panel", sort=False):
         best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
         measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
-        claims.append(f"{measure} is largest in layer {int(best['x'])}: {number(best, 'value')}")
+        where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
+        claims.append(f"{measure} is largest {where}: {number(best, 'value')}")
         links.append(Link(f"{panel}, {best['site']}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -86,7 +87,8 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
         load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "site", "head"])
     )
     rows = rows[rows["head"].isna()]
-    for (task, kind), of_kind in rows.groupby(["task", rows["site"].map(name_vectors)], sort=False):
+    kinds = rows["site"].map(name_vectors).str.replace("embedding", "hidden")
+    for (task, kind), of_kind in rows.groupby(["task", kinds], sort=False):
         if (of_kind["control"] == "real").any():
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
             scene = probe_table(pd.concat([of_kind, rules])).scene

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tprprobe.analyses.slices import EXAMPLE as EXAMPLE
 from tprprobe.analyses.slices import find_slice as find_slice
 from tprprobe.analyses.slices import list_columns as list_columns
 from tprprobe.analyses.slices import score_slices as score_slices

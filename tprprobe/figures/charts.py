@@ -123,7 +123,9 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         chart.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks])
     if lines.x == "layer":  # whole numbers
         low, high = lines.rows["x"].min(), lines.rows["x"].max()
-        chart.update_xaxes(dtick=max(1, round((high - low) / 4)), range=[low - 0.6, high + 0.6])
+        ticks = [*range(int(low), int(high) + 1, max(1, round((high - low) / 4)))]
+        names = ["emb" if tick < 0 else str(tick) for tick in ticks]
+        chart.update_xaxes(tickvals=ticks, ticktext=names, range=[low - 0.6, high + 0.6])
     return chart, 150 + (PANEL + below) * down
 
 
