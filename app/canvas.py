@@ -166,7 +166,8 @@ class Place:
         self.mount("points", key, _pack_points(self, complete))
 
     def feed_names(self) -> None:
-        if names := tp.dashboard.maps.pack_names(self.clustered):
+        names = tp.dashboard.maps.pack_names(self.clustered) or []
+        if any(cluster["name"] for cluster in names):
             self.mount("names", "feed-names", {"names": names})
 
 
