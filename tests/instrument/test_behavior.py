@@ -13,7 +13,8 @@ from tprprobe.cli import main
 from tprprobe.data import load_data
 from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
 from tprprobe.errors import InputError
-from tprprobe.figures.behavior import behavior_by_layer
+from tprprobe.figures.behavior import behavior_scene
+from tprprobe.figures.dots import render
 from tprprobe.interventions import edits
 from tprprobe.interventions.behavior import measure_pairs, summarize_pairs
 from tprprobe.interventions.pair_trials import make_trials
@@ -263,7 +264,7 @@ def test_a_run_goes_on_to_the_same_table(model, frame, tmp_path):
 
 
 def test_the_picture_has_a_row_an_edit(table):
-    figure = behavior_by_layer(table)
+    figure = render(behavior_scene(table))
     titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
     assert titles == [f"{edit}, hidden" for edit in EDITS]
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in figure.axes[0].lines}
