@@ -125,57 +125,11 @@ def test_questions_that_are_all_answered_right_are_stored_too(tmp_path):
     assert (store.tokens["prediction"] == store.tokens["answer"].astype(str)).all()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["eval", "--ckpt", "tpt-c-aritmetic"], "tpt-c-arithmetic"),
-        (["eval", "--ckpt", "tpt-c-arithmetic", "--data", "mathematics:arithmetic__mixd"], "mixed"),
-        (["eval", "--ckpt", "tpt-c-arithmetic", "--data", "nowhere.parquet"], "nowhere.parquet"),
-        (["extract", "--ckpt", "tpt-c-arithmetic", "-n", "2", "--sites", "encoder.*.rol"], "role"),
-        (["train", "no-recipe.toml"], "no-recipe.toml"),
-        (["figure", "schlag-fig9"], "schlag-fig"),
-        (["convert", "missing.pt", "out"], "missing.pt"),
-        (["inspect", "nothing"], "nothing"),
-        (["cluster", "nothing", "--site", "x", "--k", "3"], "nothing"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(run, words, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    process = run(*words)
-    assert process.code == 2
-    lines = [line for line in process.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1, process.stderr
-    assert message in lines[0]
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_exit_code_is_that_of_the_process(tmp_path):
     command = [sys.executable, "-m", "tprprobe", "cluster", "nothing", "--site", "x", "--k", "3"]
     process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert process.returncode == 2
     assert len(process.stderr.splitlines()) == 1, process.stderr
-
-
-HEAVY = ("torch", "pandas", "numpy", "matplotlib", "zarr")
-
-
-@pytest.mark.parametrize("arguments", ["--help", "cluster --help", "figure", "models"])
-def test_a_list_or_help_loads_nothing_heavy(arguments):
-    code = f"""
-import sys
-from tprprobe import cli
-sys.argv = ["tprprobe", *{arguments.split()}]
-try:
-    cli.main()
-except SystemExit as done:
-    assert not done.code
-loaded = [name for name in {HEAVY} if name in sys.modules]
-sys.exit(f"loaded: {{loaded}}" if loaded else 0)
-"""
-    process = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True
-    )
-    assert process.returncode == 0, process.stderr
 
 
 def test_models_are_listed_as_json(run):
