@@ -1,4 +1,4 @@
-"""Whole paths: train and resume, extract and kill, and what bad input says."""
+"""What a shipped model's store holds, and what the command line says of itself."""
 
 import json
 import subprocess
@@ -9,54 +9,12 @@ from typing import NamedTuple
 import pytest
 import torch
 
-import tprprobe.training.loop as training
 from tprprobe.cli import main
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.store import open_store
-from tprprobe.training.recipes import read_recipe
-
-RECIPE = """
-name = "tiny"
-batch_size = 16
-evaluate_every = 50
-save_every = 50
-[model]
-architecture = "tp-transformer"
-d_model = 16
-n_heads = 2
-n_layers = [1, 1]
-d_ff = 16
-[optimizer]
-name = "muon"
-[[stages]]
-steps = 60
-learning_rate = 1e-3
-mix = [{ data = "DATA", split = "train-easy", repeat = 2 }]
-[[stages]]
-steps = 40
-learning_rate = 1e-3
-decay = "cosine"
-mix = [{ data = "DATA", split = "train-easy", n = 20 }]
-[[evaluate]]
-data = "DATA"
-split = "train-easy"
-n = 20
-"""
-
-
-@pytest.fixture
-def recipe_file(tmp_path):
-    folder = tmp_path / "data" / "train-easy"
-    folder.mkdir(parents=True)
-    questions = load_data("mathematics:arithmetic__mul", split="small", n=48)
-    text = "".join(f"{q.question}\n{q.answer}\n" for q in questions)
-    (folder / "arithmetic__mul.txt").write_text(text)
-    path = tmp_path / "recipe.toml"
-    path.write_text(RECIPE.replace("DATA", f"{tmp_path / 'data'}:arithmetic__mul"))
-    return path
 
 
 class Done(NamedTuple):
@@ -78,32 +36,6 @@ def run(monkeypatch, capsys) -> Callable[..., Done]:
         return Done(ended.value.code or 0, *capsys.readouterr())
 
     return call
-
-
-def test_a_resumed_run_equals_an_uninterrupted_one(recipe_file, tmp_path, monkeypatch):
-    recipe = read_recipe(recipe_file)
-    expected = training.train(recipe, tmp_path / "whole")
-    save = training.Run.save
-
-    def cut(self, path):
-        save(self, path)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(training.Run, "save", cut)
-    with pytest.raises(KeyboardInterrupt):
-        training.train(recipe, tmp_path / "cut")
-    monkeypatch.undo()
-    resumed = training.train(recipe, tmp_path / "cut", resume=True)
-    weights = [(folder / "model.safetensors").read_bytes() for folder in (expected, resumed)]
-    assert weights[0] == weights[1]
-    logs = [
-        [
-            line.split(",")[:1] + line.split(",")[2:]
-            for line in (out / "log.csv").read_text().split()
-        ]
-        for out in (tmp_path / "whole", tmp_path / "cut")
-    ]
-    assert logs[0] == logs[1]
 
 
 def test_a_store_has_whose_vectors_they_are(tmp_path):
