@@ -3,39 +3,15 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import NamedTuple
 
-import pytest
 import torch
+from planted.faults import run_main
 
-from tprprobe.cli import main
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.store import open_store
-
-
-class Done(NamedTuple):
-    """How a command ended, and what it said."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(monkeypatch, capsys) -> Callable[..., Done]:
-    """A command, in this process: to import everything takes longer than most commands do."""
-
-    def call(*words: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["tprprobe", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(ended.value.code or 0, *capsys.readouterr())
-
-    return call
 
 
 def test_a_store_has_whose_vectors_they_are(tmp_path):
@@ -64,8 +40,9 @@ def test_the_exit_code_is_that_of_the_process(tmp_path):
     assert len(process.stderr.splitlines()) == 1, process.stderr
 
 
-def test_models_are_listed_as_json(run):
-    listed = json.loads(run("models", "--json").stdout)
+def test_models_are_listed_as_json(monkeypatch, capsys):
+    assert not run_main(monkeypatch, "models", "--json")
+    listed = json.loads(capsys.readouterr().out)
     sizes = {row["name"]: row["parameters"] for row in listed["presets"]}
     assert sizes["tp-transformer"] == 49_178_624
     assert sizes["transformer"] == 44_188_160
@@ -76,8 +53,5 @@ def test_models_are_listed_as_json(run):
 
 
 def test_version_names_what_computes(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["tprprobe", "--version"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
+    assert not run_main(monkeypatch, "--version")
     assert f"torch {torch.__version__}; devices: cpu" in capsys.readouterr().out
