@@ -20,7 +20,6 @@ from planted.questions import (
     truth,
 )
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import check_estimator
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import (
@@ -33,7 +32,6 @@ from tprprobe.analyses.clustering import (
     save_clusters,
 )
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.kmeans import RoleClusters
 from tprprobe.store import StoreWriter, open_store
 
 
@@ -253,16 +251,3 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
     with pytest.raises(InputError, match="fewer than 4 distinct"):
         cluster(store, HIDDEN, k=4)
     assert cluster(store, HIDDEN, k=3).inertia == pytest.approx(0, abs=1e-9)
-
-
-def test_role_clusters_are_a_clusterer_of_scikit_learn(store):
-    results = check_estimator(RoleClusters(n_seeds=2), on_fail=None, on_skip=None)
-    failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    assert failed <= {"check_do_not_raise_errors_in_init_or_set_params"}  # the tests check types
-    assert len(results) > 30
-    vectors = store.read(LAST, head=0)
-    estimator = RoleClusters(GROUPS, n_seeds=3).fit(vectors)
-    roles = cluster(store, LAST, head=0, k=GROUPS, n_seeds=3)
-    assert (estimator.labels_ == roles.labels).all()
-    assert (estimator.predict(vectors) == roles.labels).all()
-    assert estimator.stability_ == pytest.approx(roles.stability)

@@ -15,12 +15,12 @@ from torch import nn
 from tprpapers.jiang.figures import table4
 from tprpapers.verdicts import CLAIMS, add_verdicts
 from tprprobe.analyses.probing import read_task
-from tprprobe.analyses.probing.counts import Counts
 from tprprobe.analyses.probing.examples import read_examples
 from tprprobe.analyses.probing.features import needed_sites
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.scores import Score, compare_scores, tabulate_pairs
 from tprprobe.analyses.probing.settings import SITES
+from tprprobe.analyses.probing.trials import Counts
 from tprprobe.errors import InputError
 from tprprobe.estimators.probes.span_conv import step_amsgrad
 from tprprobe.estimators.probes.span_network import draw_dropout, edge_logits, losses

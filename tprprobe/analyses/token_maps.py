@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, r
 from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store

@@ -100,7 +100,7 @@ def inspect(
         bool,
         typer.Option(
             "--verify",
-            help="Read every file of a store, a run's tables and weights, or a model in the hub's cache, and list what is damaged.",
+            help="Read every file of a store, or a run's tables and weights, and list what is damaged.",
         ),
     ] = False,
     as_json: common.Json = False,
@@ -115,15 +115,13 @@ def inspect(
 
 
 def _verify(name: str, as_json: bool) -> None:
-    from tprprobe.files.hub import locate_dataset, verify_cached
+    from tprprobe.files.hub import locate_dataset
     from tprprobe.files.kinds import finished_in, verify_run
     from tprprobe.store.kinds import STORE
     from tprprobe.store.verification import verify
 
     if name.startswith(HF):
-        files = verify_cached(name.removeprefix(HF))
-        text = f"{name}: all {files} files are as the hub recorded them"
-        return common.show(as_json, {"model": name, "files": files}, lambda: text)
+        raise InputError(f"the hub's client checks its cache: hf cache verify {name[len(HF) :]}")
     folder = locate_dataset(name)
     if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)

@@ -22,7 +22,6 @@ class FurtherOptions(argparse.ArgumentParser):
             self.add_argument(f"--{option.replace('_', '-')}", **_describe(default))
 
     def error(self, message: str) -> NoReturn:
-        """Raises the fault as one line."""
         accepted = ", ".join(f"--{name.replace('_', '-')}" for name in self.accepted) or "no others"
         raise InputError(f"figure {self.name}: {message}; further options are {accepted}")
 
@@ -36,7 +35,6 @@ def _describe(default: Any) -> dict[str, Any]:
 
 
 def _read_labels(label: list[str] | None) -> dict[str, str] | None:
-    """The words of --label OLD=NEW."""
     for text in label or ():
         if "=" not in text:
             raise InputError(f"--label {text}: give OLD=NEW")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 from scipy import stats
 
 from tprprobe.evaluation.metrics import Statistic, Sums
@@ -53,21 +53,6 @@ def t_test(difference: float, error: float, n_groups: int) -> float:
     return float(2 * stats.t.sf(abs(difference) / error, n_groups - 1))
 
 
-def jackknife(
-    score: Callable[[Shaped[np.ndarray, " row"]], float], groups: Shaped[np.ndarray, " row"]
-) -> Interval:
-    """A score of rows that is no sum over groups, with its 95 % interval by leaving out blocks of groups.
-
-    Source: Efron and Tibshirani 1993, chapter 11; with B blocks the variance is (B − 1)/B Σ (θ_b − mean θ)².
-    """
-    labels, index = np.unique(groups, return_inverse=True)
-    rows, value = np.arange(len(groups)), score(np.arange(len(groups)))
-    block = draw_blocks(len(labels))[index]
-    return jackknife_interval(
-        value, [score(rows[block != b]) for b in np.unique(block)], len(labels)
-    )
-
-
 def compare_blocks(
     scores: Float[np.ndarray, " subset"], reference: Float[np.ndarray, " subset"], n_groups: int
 ) -> Comparison:
@@ -95,7 +80,10 @@ def draw_blocks(n_groups: int) -> Int[np.ndarray, " group"]:
 
 
 def jackknife_interval(value: float, scores: Sequence[float], n_groups: int) -> Interval:
-    """A score with its 95 % interval, from the scores without one block of groups after another; NaN for too few groups."""
+    """A score with its 95 % interval, from the scores without one block of groups after another; NaN for too few groups.
+
+    Source: Efron and Tibshirani 1993, chapter 11; with B blocks the variance is (B − 1)/B Σ (θ_b − mean θ)².
+    """
     if n_groups < FEWEST_GROUPS or len(scores) < 2:
         return Interval(value, np.nan, np.nan)
     n_blocks = len(scores)

@@ -12,7 +12,7 @@ Any further column (side, seed, k, step of a training, …) names a row, as do t
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,9 +25,11 @@ from tprprobe.evaluation.intervals import FEW_GROUPS, NO_INTERVAL
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS
+from tprprobe.files.locks import alone
 from tprprobe.files.notebook import as_html
+from tprprobe.files.runs import write_table
 from tprprobe.files.tables import columns, read_table
-from tprprobe.statistics import Interval
+from tprprobe.statistics import Interval, read_interval
 
 FILE, REMEDY = "results.parquet", "make it again"
 NAMES = ("task", "site", "layer", "head", "estimator", "control")
@@ -209,3 +211,28 @@ def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         is_mixed = values.dtype.kind == "O" and values.dropna().map(type).nunique() > 1
         joined[name] = values.map(str, na_action="ignore") if is_mixed else values
     return joined
+
+
+def save_answers(summary: Mapping[str, Any], names: tuple[str, str, str], folder: Path) -> None:
+    """Writes the numbers of an evaluation to the long table of a folder, in place of those of the same ``names``: model,
+    data and split.
+    """
+    keys = ("model", "task", "split")
+    table = tabulate(dict(zip(keys, names, strict=True)) | row for row in list_numbers(summary))
+    with alone(folder):
+        if (folder / FILE).is_file():
+            previous = load_results(folder).table
+            is_other = (previous[[*keys]].astype(str) != [*map(str, names)]).any(axis=1)
+            table = join_tables([previous[is_other], table])
+        write_table(folder / FILE, table)
+
+
+def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of a summary: the scores of texts, or exact match, of all questions (module "") and of each module."""
+    for metric, row in summary.get("scores", {}).items():
+        if row["n"]:
+            yield number(metric, read_interval(row), module="", n=row["n"])
+    if "modules" in summary:
+        for module, row in {"": summary, **summary["modules"]}.items():
+            interval = Interval(row["exact_match"], *row["exact_match_interval"])
+            yield number("exact_match", interval, module=module, n=row["n"])

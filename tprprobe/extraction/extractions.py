@@ -62,8 +62,6 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """The settings of an extraction, and its passes; ``model`` answers the questions."""
-
     model: Readable
     vocabulary: Codec
     data: Dataset
@@ -140,14 +138,12 @@ class Extraction:
             self.prepared[start] = shared
 
     def _prepare(self, start: int, examples: Sequence[Example], names: list[str]) -> Prepared:
-        """The ids and the token table of a block, and what the model answers."""
         pairs, block, answers = self._encode(examples), None, None
         n_cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         n_read = pairs.source.lengths.tolist()
         if self._continues:
-            pairs = continue_sources(
-                require_head(self.model, "a text"), pairs, self.limits["max_new_tokens"]
-            )
+            n_new = self.limits["max_new_tokens"]
+            pairs = continue_sources(require_head(self.model, "a text"), pairs, n_new)
         elif self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             answers = correct, write_answers(self.model, pairs, correct)
@@ -159,10 +155,8 @@ class Extraction:
         columns = self._columns(examples, answers)
         words, counts = self._words(examples, pairs, answers[1] if answers else [])
         if self._continues:
-            is_written = [
-                np.arange(n) >= start
-                for n, start in zip(pairs.source.lengths.tolist(), n_read, strict=True)
-            ]
+            lengths = zip(pairs.source.lengths.tolist(), n_read, strict=True)
+            is_written = [np.arange(n) >= start for n, start in lengths]
             words["source"] = words["source"].assign(written=np.concatenate(is_written))
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
         stored_table = self.pooling.table(table, self.vocabulary)
@@ -198,7 +192,6 @@ class Extraction:
     def _answers(
         self, examples: Sequence[Example], pairs: Pairs, correct: Any
     ) -> tuple[Any, list[list[int]]] | None:
-        """Which answers are right, and what the model writes; None where it is not asked."""
         if not self._is_asked:
             return None
         if not self.vocabulary.target_frame[1]:
@@ -209,17 +202,14 @@ class Extraction:
     def _columns(
         self, examples: Sequence[Example], answers: tuple[Any, list[list[int]]] | None
     ) -> dict[str, Any]:
-        """The columns of samples that have targets, and of those that were asked."""
         columns: dict[str, Any] = {}
         if answers or self._has_targets:
             columns["answer"] = as_category([example.target for example in examples])
         if answers:
             correct, answer_ids = answers
             predictions = [self.vocabulary.decode(ids).strip() for ids in answer_ids]
-            columns |= {
-                "prediction": as_category(predictions),
-                "correct": np.asarray(correct, bool),
-            }
+            columns["prediction"] = as_category(predictions)
+            columns["correct"] = np.asarray(correct, bool)
         return columns
 
     def _words(
@@ -229,15 +219,12 @@ class Extraction:
             return {}, {}
         decoder_ids = answer_ids if self.target == "generated" and not self._continues else None
         of_data = dict.fromkeys(self.data.tasks)
-        tasks = [
-            *of_data,
-            *(t for labeller in self.labellers for t in labeller.tasks if t not in of_data),
-        ]
+        of_labellers = (task for labeller in self.labellers for task in labeller.tasks)
+        tasks = [*of_data, *(task for task in of_labellers if task not in of_data)]
         return align_words(examples, pairs, self.vocabulary, tasks, decoder_ids, self.labellers)
 
     @property
     def stored_specs(self) -> dict[str, SiteSpec]:
-        """The sites as they lie on disk."""
         pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
         return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
 
@@ -248,22 +235,18 @@ class Extraction:
         specs = {name: known_spec(name, sites[name]) for name in self.names}
         if all(specs.values()):
             return {name: spec for name, spec in specs.items() if spec}
-        block = read_block(
-            self.model, self._encode([self.data[0]]), self.names, self.vocabulary.pad
-        )
+        first_pair = self._encode([self.data[0]])
+        block = read_block(self.model, first_pair, self.names, self.vocabulary.pad)
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
     @cached_property
     def sample(self) -> Pairs:
-        """The symbols of the first samples."""
         return self._encode(list(self.data[:CONTROL_SAMPLES]))
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
         """Rows and bytes of every site on so many samples, by shapes and the first samples' symbols; a word has a row a symbol."""
-        lengths = {
-            "source": self.sample.source.lengths,
-            "target": decoder_inputs(self.sample).diff(),
-        }
+        targets = decoder_inputs(self.sample).diff()
+        lengths = {"source": self.sample.source.lengths, "target": targets}
         if self._continues:
             lengths["source"] = lengths["source"] + self.limits["max_new_tokens"]
         lengths[SAMPLE] = torch.ones_like(lengths["target"])
@@ -281,10 +264,8 @@ class Extraction:
         size = sum(size for count in samples for _, size in self.sizes(count).values())
         weights = next(self.model.parameters(), None)
         dtype = "" if weights is None else f" ({weights.dtype})".replace("torch.", "")
-        return (
-            f"{self.model.name}{dtype}: {len(self.names)} sites of {samples[0]:,} samples, about "
-            f"{size_text(size)}"
-        )
+        sites = f"{len(self.names)} sites of {samples[0]:,} samples"
+        return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}"
 
     @cached_property
     def _origin(self) -> dict[str, Any]:

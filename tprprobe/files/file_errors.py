@@ -53,7 +53,6 @@ def lacks_memory(error: BaseException, claims: bool = False) -> bool:
 
 
 def too_little_memory(error: BaseException) -> InputError:
-    """The error of an allocation that failed: how much, of how much, and what asks for less."""
     return InputError(
         f"the memory here does not suffice ({reason(error)}; the machine has {physical_memory():,} bytes): give "
         "fewer samples (-n) or sites (--sites), --dtype bfloat16 for a large model, or a smaller --budget where "
@@ -66,13 +65,11 @@ def physical_memory() -> int:
 
 
 def check_claim(claimed: int, size: int, where: str) -> None:
-    """Checks that an array of ``claimed`` bytes can lie in ``size`` bytes of its file, however well compressed."""
     if claimed > MAX_RATIO * size:
         raise InputError(f"{where} claims {claimed:,} bytes, which its {size:,} do not hold")
 
 
 def check_unpacked(size: int, packed: int, where: object, small: int = SMALL) -> None:
-    """Checks that a compressed file of ``packed`` bytes is no bomb, which unpacks to far more."""
     if size > max(small, GAIN * packed):
         raise InputError(f"{where} unpacks to more than {GAIN} times its {packed:,} bytes")
 
@@ -85,5 +82,4 @@ def check_zip(file: Any, packed: int, where: object) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """What an error says, in one short line."""
     return " ".join(str(error).split())[:LONGEST] or type(error).__name__

@@ -78,9 +78,6 @@ def load_model(
     """
     if not isinstance(name, str | os.PathLike):
         return _in_memory(name, tokenizer)
-    if isinstance(tokenizer, str):  # the second argument was the device
-        note("warning: give the device by name: tp.load_model(NAME, device=...)")
-        tokenizer, device = None, tokenizer
     if tokenizer is not None:
         raise InputError(
             f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"
@@ -188,7 +185,6 @@ def _read_twin(
 
 @torch.no_grad()
 def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readable:
-    """The twin with the weights and the name of its kind."""
     name = trained.name
     if kind == PERMUTED:
         permute(twin, seed)
@@ -210,16 +206,8 @@ def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readabl
 def _factors(twin: nn.Module, trained: nn.Module) -> list[tuple[Tensor, float]]:
     """Every matrix of the twin that is not zero, and by what it has to be multiplied to have the trained scale."""
     trained_weights = dict(trained.named_parameters())
-    matrices = [
-        (weights, trained_weights[name])
-        for name, weights in twin.named_parameters()
-        if weights.ndim > 1
-    ]
-    return [
-        (matrix, _scale(trained_matrix) / _scale(matrix))
-        for matrix, trained_matrix in matrices
-        if _scale(matrix) > 0
-    ]
+    weights = [(w, trained_weights[name]) for name, w in twin.named_parameters() if w.ndim > 1]
+    return [(w, _scale(source) / _scale(w)) for w, source in weights if _scale(w) > 0]
 
 
 def _scale(weights: Tensor) -> float:

@@ -190,7 +190,6 @@ def require_model(model: Readable, reason: str) -> Model:
 
 
 def require_head(model: Readable, purpose: str) -> Language:
-    """The model, checked to predict symbols: one of ours, or one of transformers with its head."""
     if isinstance(model, Language) and getattr(model, "head", "own"):
         return model
     is_language = isinstance(model, Language)
@@ -204,6 +203,6 @@ def require_head(model: Readable, purpose: str) -> Language:
 def require_vocabulary(model: Readable) -> Codec:
     if model.vocabulary is None:
         raise InputError(
-            f"{model.name}: this model's vocabulary is unknown: convert it again with --vocab FILE"
+            f"{model.name}: its vocabulary is unknown: convert it again with --vocab FILE"
         )
     return model.vocabulary

@@ -43,14 +43,12 @@ class Log:
 
 
 def _open_board(folder: Path, step: int) -> Any:
-    """The TensorBoard writer, which drops what was logged from ``step`` on."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(folder / "tensorboard", purge_step=step)
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's learning curve, empty where there is none yet."""
     path = folder / FILE
     if not path.exists():
         return []

@@ -10,10 +10,15 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.attention.gold_maps import find_divisions, gold_tokens
-from tprprobe.analyses.attention.head_relations import FEWEST, TASK, find_edges, list_self_maps
+from tprprobe.analyses.attention.head_relations import (
+    FEWEST,
+    TASK,
+    find_edges,
+    join_words,
+    list_self_maps,
+)
 from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
-from tprprobe.estimators.attention import join_words
 from tprprobe.evaluation.splits import halve_documents, read_provenance
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of, sides_of

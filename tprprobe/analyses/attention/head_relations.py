@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, Int
 
 from tprprobe.errors import InputError
-from tprprobe.estimators.attention import PointingMap, join_words
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
 from tprprobe.site.patterns import layer_of
@@ -80,6 +80,17 @@ def _score(
     return pd.DataFrame(rows)
 
 
+def join_words(
+    weights: Float[np.ndarray, "head query key"], words: Int[np.ndarray, " token"]
+) -> Float[np.ndarray, "head word word"]:
+    """Maps of words: the sum over a word's keys, the mean over its queries; tokens of no word are left out."""
+    member = (words[None] == np.arange(words.max(initial=-1) + 1)[:, None]).astype(np.float32)
+    counts = np.maximum(member.sum(1, keepdims=True), 1)
+    return np.einsum(
+        "wq,hqk,vk->hwv", member / counts, np.nan_to_num(weights), member, optimize=True
+    )
+
+
 def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     """Relation, dependent and head of every word that has one, in tokens of their own.
 
@@ -145,9 +156,8 @@ def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
     maps = [name for name in map(str, chosen_on) if ":" in name]
     heads = [name for name in maps if not name.startswith(OFFSET)]
     offsets = [name for name in maps if name not in heads]
-    best_head, best_offset = (PointingMap().fit(chosen_on[names]) for names in (heads, offsets))
-    values, rivals = best_head.predict(scored_on[heads]), best_offset.predict(scored_on[offsets])
-    head, offset = heads[best_head.best_], offsets[best_offset.best_]
+    head, offset = (str(chosen_on[names].mean().idxmax()) for names in (heads, offsets))
+    values, rivals = (scored_on[name].to_numpy(float) for name in (head, offset))
     site, _, number = head.rpartition(":")
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
     row |= {"offset": int(offset.removeprefix(OFFSET))}

@@ -22,11 +22,12 @@ from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import (
     PRECISION,
-    ClusterNames,
+    Lattice,
+    build_lattice,
+    choose_names,
     count_by_group,
     measure_names,
 )
-from tprprobe.estimators.clusters.predicates import Lattice, build_lattice
 from tprprobe.evaluation.splits import (
     Provenance,
     Sequences,
@@ -79,8 +80,8 @@ def score_candidates(
     tested = ~halve_documents(questions, seed)
     chosen_on = ~tested if sequences is None else leave_out(~tested, tested, sequences)
     n_clusters = int(labels.max()) + 1
-    estimator = ClusterNames(lattice).fit(lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
-    predicate_ids, holds = estimator.chosen_, estimator.predict(lattice.kinds[tested])
+    predicate_ids = choose_names(lattice, lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
+    holds = lattice.members[predicate_ids].toarray().astype(bool)[:, lattice.kinds[tested]]
     question = np.unique(questions[tested], return_inverse=True)[1]
     sums = count_by_group(holds, labels[tested], question)
     names = np.array([*lattice.names, ""], object)

@@ -8,10 +8,16 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.counts import BlockScores, Counts, count_baselines
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import ProbeSettings
-from tprprobe.analyses.probing.trials import CURVE, NAMES, TrialResult
+from tprprobe.analyses.probing.trials import (
+    CURVE,
+    NAMES,
+    BlockScores,
+    Counts,
+    TrialResult,
+    count_baselines,
+)
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
 from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits

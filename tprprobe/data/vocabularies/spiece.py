@@ -59,19 +59,13 @@ SPACE = "▁"
 
 
 def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
-    """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     proto = _parse(content)
     if proto.trainer_spec.model_type != UNIGRAM:
         raise InputError("a SentencePiece model that is no unigram model; T5's are")
-    tokenizer = Tokenizer(
-        models.Unigram(
-            [(token.piece, token.score) for token in proto.pieces],
-            proto.trainer_spec.unk_id,
-            proto.trainer_spec.byte_fallback,
-        )
-    )
+    spec, pieces = proto.trainer_spec, [(token.piece, token.score) for token in proto.pieces]
+    tokenizer = Tokenizer(models.Unigram(pieces, spec.unk_id, spec.byte_fallback))
     # the model's own table of characters, then single spaces and none at the end
     steps: list[Any] = [normalizers.Strip(left=True, right=True)]
     steps.append(normalizers.Replace(Regex(" {2,}"), " "))
@@ -80,14 +74,12 @@ def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
         steps.insert(0, normalizers.Precompiled(charsmap))
     tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE)
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.ByteFallback(), decoders.Metaspace(SPACE), decoders.Fuse()]
-    )
+    marks = [decoders.ByteFallback(), decoders.Metaspace(SPACE), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence(marks)
     return tokenizer
 
 
 def check_spiece(content: bytes) -> None:
-    """Checks the table of characters of a SentencePiece model of any type."""
     if table := _parse(content).normalizer_spec.precompiled_charsmap:
         check_charsmap(table)
 

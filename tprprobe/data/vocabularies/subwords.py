@@ -104,24 +104,18 @@ class Subwords(Codec):
             "model_max_length": self.max_source,
             "max_target_length": self.max_target,
         }
-        return {
-            FILE: json.dumps(self._ended(), ensure_ascii=False, separators=(",", ":")) + "\n",
-            SETTINGS: json.dumps(settings, indent=1) + "\n",
-        }
+        tokenizer = json.dumps(self._ended(), ensure_ascii=False, separators=(",", ":"))
+        return {FILE: tokenizer + "\n", SETTINGS: json.dumps(settings, indent=1) + "\n"}
 
 
 def _spaces(text: str) -> int:
-    """The number of spaces that a text begins with, if it is more than spaces."""
     return len(text) - len(text.lstrip()) if text.strip() else 0
 
 
 def train_subwords(
     texts: Iterable[str], size: int, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
 ) -> Subwords:
-    """A vocabulary of at most ``size`` sub-words (byte-pair merges), trained on these texts.
-
-    No sub-word has letters and punctuation, or a space inside: every word is whole sub-words.
-    """
+    """At most ``size`` sub-words (byte-pair merges), none with letters and punctuation, or with a space inside."""
     min_size = len(SPECIALS) + len(BYTES) + 1
     if size < min_size:
         raise InputError(f"a vocabulary of {size} sub-words; {min_size - 1} are special or bytes")
@@ -166,7 +160,6 @@ def load_subwords(path: str | Path) -> Subwords:
 def read_subwords(
     content: bytes, name: str, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
 ) -> Subwords:
-    """The tokenizer in the content of a tokenizer.json or of a SentencePiece model of T5's."""
     try:
         with as_input_error("it is no tokenizer", "restore the file"):
             return Subwords(_read(content, name), max_source, max_target)

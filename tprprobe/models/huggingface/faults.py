@@ -16,14 +16,7 @@ from typing import Any
 
 from tprprobe.data.vocabularies.spiece import check_charsmaps, check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import (
-    PANIC,
-    is_of_library,
-    lacks_memory,
-    physical_memory,
-    reason,
-    too_little_memory,
-)
+from tprprobe.files.file_errors import as_input_error, physical_memory
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.models.huggingface.contradictions import (
     Slice,
@@ -51,24 +44,12 @@ SLACK = 2  # how many times fewer weights a file may hold than the least that it
 @contextmanager
 def refusing(prefix: str) -> Iterator[None]:
     """A block in which what libraries raise is an InputError after ``prefix``; :data:`VERBOSE` shows their output."""
-    try:
-        with held_back():
-            yield
-    except InputError:
-        raise
-    except BaseException as error:
-        if lacks_memory(error):
-            raise too_little_memory(error) from error
-        kind, text = type(error).__name__, reason(error)
-        if not is_of_library(error):
-            raise
-        cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
-        raise InputError(f"{prefix}: {cause}") from error
+    with as_input_error(prefix), held_back():
+        yield
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """A block in which what libraries write to the terminal, in Python or below it, is held back."""
     try:
         stderr_copy = None if os.environ.get(VERBOSE) else os.dup(2)
     except OSError:  # there is no terminal's error stream
@@ -95,14 +76,11 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
         elif (name, value) == ("max_position_embeddings", -1):  # XLNet's are without a limit
             sizes[name] = 1
         elif type(value) is not int or value < 1:
-            raise InputError(
-                f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
-            )
+            setting = f"{path}: config.json has {name} {value!r}"
+            raise InputError(f"{setting}, a whole number above 0 is needed")
     for name, value in _numbers(text.to_dict()):
         if name.endswith(POSITIVE) and not 0 < value < inf:
-            raise InputError(
-                f"{path}: config.json has {name} {value!r}, a number above 0 is needed"
-            )
+            raise InputError(f"{path}: config.json has {name} {value!r}, a number above 0")
     buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
     if type(buckets) is type(far) is int and far and far <= buckets // 2:
         raise InputError(
@@ -120,18 +98,14 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
     if (fits and 2 * (min_weights + width * positions) > memory) or (
         file_weights and min_weights > SLACK * file_weights
     ):
-        where = (
-            f"its files hold {file_weights:,}"
-            if file_weights
-            else f"the memory here is {memory:,} bytes"
-        )
+        held = f"its files hold {file_weights:,}"
+        where = held if file_weights else f"the memory here is {memory:,} bytes"
         raise InputError(
             f"{path}: config.json asks for at least {min_weights + width * positions:,} weights, {where}"
         )
 
 
 def _numbers(settings: dict[Any, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a configuration and of the settings inside it, by name."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from _numbers(value)
@@ -146,20 +120,17 @@ def _check_types(path: str, slices: list[Slice], module: Any) -> None:
         if entry.is_whole and any(
             name.endswith(entry.name) or entry.name.endswith(f".{name}") for name in fractions
         ):
-            raise InputError(
-                f"{path} has whole numbers ({entry.dtype}) for weights: {entry.name}: get it again"
-            )
+            place = f"({entry.dtype}) for weights: {entry.name}"
+            raise InputError(f"{path} has whole numbers {place}: get it again")
 
 
 def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
-    """A note where a tokenizer knows far fewer symbols than the model."""
     n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
     check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
         return {}
-    return {
-        "symbols": f"the tokenizer knows {n_symbols:,} of the model's {rows:,}: is it this model's?"
-    }
+    known = f"the tokenizer knows {n_symbols:,} of the model's {rows:,}"
+    return {"symbols": f"{known}: is it this model's?"}
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
@@ -168,17 +139,12 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     random_keys = [key for key in missing if RANDOM_HEADS & {*key.split(".")}]
     lacking = [key for key in missing if key not in random_keys]
     if lacking:
-        raise InputError(
-            f"{path} lacks {list_names(lacking)}, which config.json asks for: get it again"
-        )
+        names = list_names(lacking)
+        raise InputError(f"{path} lacks {names}, which config.json asks for: get it again")
     if report["mismatched_keys"]:
-        shapes = [
-            f"{key} {tuple(has)} for {tuple(expected)}"
-            for key, has, expected in sorted(report["mismatched_keys"])
-        ]
-        raise InputError(
-            f"{path} has weights of other shapes than config.json: {list_names(shapes)}"
-        )
+        mismatched = sorted(report["mismatched_keys"])
+        shapes = [f"{key} {tuple(has)} for {tuple(expected)}" for key, has, expected in mismatched]
+        raise InputError(f"{path} has weights of other shapes: {list_names(shapes)}")
     slices = read_slices(Path(path))
     _check_types(path, slices, module)
     check_ties(path, slices, module)
@@ -208,7 +174,6 @@ def check_tables(path: str) -> None:
 
 
 def check_tokenizer(path: str, tokenizer: Any) -> None:
-    """Checks that a tokenizer has files and symbols."""
     names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), TOKENIZER})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(
@@ -216,8 +181,6 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
-    if not tokenizer.is_fast:
-        raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
 
 
 def list_names(names: list[str]) -> str:
