@@ -1,7 +1,6 @@
 """Views without a server: scenes, marks, parts of stores, cells, notebooks, the server's settings."""
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -149,15 +148,6 @@ def test_a_notebook_shows_views_without_a_network(store, scene):
         assert "<script" not in html
 
 
-def test_the_server_is_alone_on_this_machine(tmp_path):
-    command = server.arguments(tmp_path, 8600)
-    options = dict(pairwise(command))
-    assert options["--server.address"] == options["--server.allowedHosts"] == "127.0.0.1"
-    assert options["--browser.gatherUsageStats"] == "false"
-    assert options["--server.enableXsrfProtection"] == "true"
-    assert command[-2:] == ["--", str(tmp_path)]
-
-
 def test_what_cannot_be_served_is_one_line(tmp_path):
     with pytest.raises(InputError, match="no folder"):
         server.serve(tmp_path / "absent")
@@ -174,7 +164,7 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
             for head, change in heads.items()
         ]
     )
-    view = tp.dashboard.show_interventions(rows, "zero")
+    view = tp.dashboard.interventions.show_interventions(rows, "zero")
     assert [note.text for note in view.chart().layout.annotations] == ["−50", "(+1)"]
     assert view.chart().data[0].z.tolist() == [[1.0, 0.0]]
     assert view.export("svg").startswith(b"<?xml")
@@ -194,7 +184,7 @@ def test_shares_after_an_exchange_add_up_to_one():
     rows = pd.DataFrame(
         [place | shares | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
     )
-    view = tp.dashboard.show_interventions(rows, "polarity")
+    view = tp.dashboard.interventions.show_interventions(rows, "polarity")
     assert np.sum([bar.x for bar in view.chart().data], axis=0).tolist() == [1.0, 1.0]
     assert list(view.chart().data[0].y) == [
         "no exchange",
