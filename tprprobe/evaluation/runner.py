@@ -1,7 +1,7 @@
 """Jobs of a run, which resumes where it was cut off; and fits, tests and counts of any estimator, fold by fold."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -218,9 +218,3 @@ def _nats(estimator: Any, X: Any, marks: Marks) -> Float[np.ndarray, " target"]:
     shares[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(X)
     mixed = (1 - UNIFORM) * shares + UNIFORM / marks.shape[1]
     return -np.log(np.where(marks.any(1), (mixed * marks).sum(1), 1))
-
-
-def chunk(estimators: Sequence[object], size: int) -> Iterator[slice]:
-    """Slices of so many estimators."""
-    for start in range(0, len(estimators), size):
-        yield slice(start, start + size)

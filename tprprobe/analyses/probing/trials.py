@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,17 +135,6 @@ class BlockScores(NamedTuple):
         yield number(runner.SCORE, interval, n=self.n, n_groups=self.n_groups)
 
 
-def score_blocks(
-    estimator: Any, X: Any, gold: metrics.Marks, documents: Rows, n_documents: int
-) -> BlockScores:
-    """What a fitted estimator scores on tested targets."""
-    rows = np.flatnonzero(gold.any(1))
-    blocks = intervals.draw_blocks(n_documents)[documents]
-    subsets = [rows, *(rows[blocks[rows] != block] for block in np.unique(blocks[rows]))]
-    scores = [runner.score_rows(estimator, X, gold, subset) for subset in subsets]
-    return BlockScores(np.array(scores), len(rows), len(np.unique(documents[rows])))
-
-
 @dataclass(frozen=True, eq=False)
 class Trial:
     """An estimator to be fitted; ``portion`` is the share of the training samples that it sees, where it is for a codelength."""
@@ -203,14 +191,18 @@ def run_trials(
     if not runner.has_predictions(trials[0].estimator):
         yield from (_score(trial, X, tested) for trial in trials)
         return
-    n_together = _count_together(trials[0], states, settings.budget // 2)
-    for rows in runner.chunk(trials, n_together):
-        batch = trials[rows]
+    count_parameters = getattr(trials[0].estimator, "count_parameters", lambda *_: 1)
+    size = count_parameters(states, len(splits.examples.inventory)) * STATES * FLOAT
+    n_together = max(1, settings.budget // 2 // size)  # within the budget of memory
+    for start in range(0, len(trials), n_together):
+        batch = trials[start : start + n_together]
         labels = np.stack([splits.examples.marks[trial.labels] for trial in batch])
         gold = [splits.tested.marks[trial.labels] for trial in batch]
         fit = runner.cross_fit(
             [trial.estimator for trial in batch], X, labels, splits.folds, (tested, gold),
-            partial(_count, batch),
+            lambda i, predictions, rows, batch=batch: count_predictions(
+                splits, predictions, rows, batch[i].labels
+            ).flatten(),
         )  # fmt: skip
         for trial, estimator, flat in zip(batch, fit.estimators, fit.sums, strict=True):
             curve = np.array(getattr(estimator, "curve_", ()), float).reshape(-1, len(CURVE))
@@ -229,8 +221,12 @@ def _score(trial: Trial, X: Any, tested: Any) -> TrialResult:
     )
     gold, documents = examples.marks[trial.labels][fold.test], examples.document[fold.test]
     tested = runner.take(tested, fold.test)
-    scores = score_blocks(estimator, tested, gold, documents, len(examples.corpus.names))
-    return TrialResult(trial, scores, np.empty((0, len(CURVE))), estimator)
+    rows = np.flatnonzero(gold.any(1))
+    blocks = intervals.draw_blocks(len(examples.corpus.names))[documents]
+    subsets = [rows, *(rows[blocks[rows] != block] for block in np.unique(blocks[rows]))]
+    scores = [runner.score_rows(estimator, tested, gold, subset) for subset in subsets]
+    counts = BlockScores(np.array(scores), len(rows), len(np.unique(documents[rows])))
+    return TrialResult(trial, counts, np.empty((0, len(CURVE))), estimator)
 
 
 def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
@@ -240,18 +236,3 @@ def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
     if settings.needs == "sequences":
         return states.sequences(settings.mode(SEQUENCE))
     return states.means()
-
-
-def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
-    count = getattr(trial.estimator, "count_parameters", None)
-    if count is None:
-        return 2**31
-    n_parameters = count(states, len(states.examples.inventory))
-    return max(1, budget // (n_parameters * STATES * FLOAT))
-
-
-def _count(
-    trials: Sequence[Trial], number: int, predictions: metrics.Predictions, rows: Rows
-) -> Float[np.ndarray, " count"]:
-    trial = trials[number]
-    return count_predictions(trial.splits, predictions, rows, trial.labels).flatten()
