@@ -139,14 +139,10 @@ class PairMeasurement:
         return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)
 
     def unedited(self) -> pd.DataFrame:
+        texts, other_texts = self.log_probabilities
         rows = [
-            self._rows(NONE, *arguments)
-            for arguments in zip(
-                (NONE, CEILING),
-                (word_edits.REAL, word_edits.REAL),
-                self.log_probabilities,
-                strict=True,
-            )
+            self._rows(NONE, NONE, word_edits.REAL, texts),
+            self._rows(NONE, CEILING, word_edits.REAL, other_texts),
         ]
         return pd.concat(rows, ignore_index=True)
 
@@ -221,7 +217,6 @@ class PairMeasurement:
         other_logs = self.log_probabilities[1]
         answer, instead = logs.gather(-1, self.answers).unbind(1)
         layer = layer_of(site)
-        place = (site, -1 if layer is None else layer, edit, control)
         values = {
             "agrees": (logs.argmax(-1) == other_logs.argmax(-1)).float(),
             "difference": instead - answer,
@@ -232,12 +227,19 @@ class PairMeasurement:
         is_made = np.ones(len(logs), bool) if is_possible is None else is_possible.numpy()
         spell = require_vocabulary(self.model).spell
         texts = [[spell([i]).strip() for i in ids] for ids in self.answers.T.tolist()]
-        columns = dict(zip(PLACE, place, strict=True)) | {
-            "item": [i.name for i in self.trials.items]
+        columns = {
+            "site": site,
+            "layer": -1 if layer is None else layer,
+            "edit": edit,
+            "control": control,
+            "item": [item.name for item in self.trials.items],
+            "answer": texts[0],
+            "other": texts[1],
+            "made": is_made,
         }
-        columns |= {"answer": texts[0], "other": texts[1], "made": is_made}
-        table = {name: np.where(is_made, value.numpy(), np.nan) for name, value in values.items()}
-        return pd.DataFrame({**columns, **table, "left_out": sum(self.trials.left_out.values())})
+        numbers = {name: np.where(is_made, value.numpy(), np.nan) for name, value in values.items()}
+        left_out = sum(self.trials.left_out.values())
+        return pd.DataFrame({**columns, **numbers, "left_out": left_out})
 
 
 def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:

@@ -150,11 +150,6 @@ class Trial:
     def labels(self) -> str:
         return self.control if self.control in LABELS else REAL
 
-    def read_counts(self, flat: Float[np.ndarray, " count"]) -> Counts | BlockScores:
-        """What it got, from the row that was written."""
-        kind = Counts if runner.has_predictions(self.estimator) else BlockScores
-        return kind.unflatten(flat, self.splits)
-
     @property
     def names(self) -> dict[str, object]:
         source = self.source
