@@ -72,7 +72,7 @@ def fit_predictors(layer: layers.Layer, training: Training) -> Iterator[Predicto
         for head, affine in enumerate(heads):
             yield Predictor("head", head, penalty, [affine])
         yield Predictor("heads", None, penalty, heads)
-        yield Predictor("all heads", None, penalty, [fit(layer.together)])
+        yield Predictor("all heads", None, penalty, [fit(slice(0, layer.heads[-1].stop))])
         yield Predictor("random", None, penalty, list(map(fit, layer.random)))
 
 
