@@ -21,6 +21,7 @@ from tprprobe.interventions.behavior import select_source_sites
 from tprprobe.interventions.edits import patch
 from tprprobe.interventions.folders import MANIFEST
 from tprprobe.interventions.kinds import PATCHINGS
+from tprprobe.interventions.word_edits import draw_directions
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.hooks import capture, intervene
@@ -98,8 +99,7 @@ def _measure(
     tables = []
     for name in track(names, "patching", len(names)):
         shift = other_states[name] - states[name]  # [1, seq, …]
-        noise = torch.randn(shift.shape, generator=generator).to(shift)
-        noise = noise * _norms(shift) / _norms(noise)
+        noise = draw_directions(shift, generator)
         for control, moved in (("", other_states[name]), (RANDOM, states[name] + noise)):
             differences = _patched(model, sources[0], answer_ids, name, moved)
             place = {"site": name, "layer": layer_of(name), "control": control}
@@ -107,11 +107,6 @@ def _measure(
             scores = {"difference": differences, "recovered": recovered}
             tables.append(pd.DataFrame(place | common | scores))
     return pd.concat(tables, ignore_index=True)
-
-
-def _norms(vectors: Tensor) -> Tensor:
-    norms = vectors.flatten(2).norm(dim=-1)
-    return norms.reshape(*norms.shape, *[1] * (vectors.ndim - 2))
 
 
 def _answer_ids(

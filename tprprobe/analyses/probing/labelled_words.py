@@ -80,11 +80,6 @@ class Corpus:
     def document(self) -> Order:
         return self.origin.documents
 
-    @property
-    def training_samples(self) -> Order:
-        """The samples of the documents that are trained on, in the first turn."""
-        return np.flatnonzero(self.splits[0] == TRAIN)
-
 
 def read_corpus(
     store: Store, tokens: pd.DataFrame, side: str, tasks: Sequence[Task], seed: int | None
