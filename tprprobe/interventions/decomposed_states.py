@@ -176,7 +176,7 @@ def replace_vectors(
     }
 
 
-def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, object]:
+def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> Mapping[str, object]:
     n = values["right"].shape[1]
     row = {"edit": name, "n": n}
     row |= wilson(int(values["right"][i].sum()), n).columns("accuracy")

@@ -65,7 +65,7 @@ class Prompt:
     def write(self, source: Tensor, edits: Edits) -> Int[Tensor, "1 target_seq"]:
         """The answer under edits, start symbol first; of an image word by word, as exchanges of a decoder's positions are of whole passes."""
         max_lengths = require_vocabulary(self.model).most
-        options = {"max_length": max_lengths[1]} if max_lengths else {}
+        options: dict[str, Any] = {"max_length": max_lengths[1]} if max_lengths else {}
         with intervene(self.model, edits), torch.no_grad():
             if self.is_image and edits and self.answer is not None:
                 ids = self.model(source, self.answer[:, :-1]).argmax(-1)

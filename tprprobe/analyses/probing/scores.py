@@ -94,7 +94,9 @@ def gather(
     for score, of_score in zip(scores, numbers, strict=True):
         bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
         of_score |= {name: number(name, value) for name, value in bits.items()}
-    names = {targets.name: targets.tested.corpus.names for targets in splits}
+    names: dict[Key, Sequence[str]] = {
+        targets.name: targets.tested.corpus.names for targets in splits
+    }
     return {
         "results": tabulate(
             {**score.names, "control": "" if score.is_real else score.names["control"]} | row
@@ -122,7 +124,7 @@ def _score(
 def measure(score: Score) -> dict[str, dict[str, Any]]:
     """The numbers of a score by metric."""
     sizes = (number(name, size) for name, size in score.sizes.items())
-    return {row["metric"]: dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
+    return {str(row["metric"]): dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
 
 
 def compare_scores(scores: Sequence[Score]) -> list[Pair]:
@@ -164,7 +166,7 @@ def _sublayer(score: Score) -> str:
     return str(score.names["site"]).rpartition(".")[0]
 
 
-def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> dict[str, object]:
+def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> Mapping[str, object]:
     """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
 
     ``identity`` is no control of a decoder: no state has read the word to come.
@@ -234,7 +236,7 @@ def measure_information(
             by_vector.setdefault(key, []).append(result)
     bits = {key: _bits(complete) for key, (*_, complete) in by_vector.items()}
     for key, (*portions, complete) in by_vector.items():
-        if "+" in key[2]:
+        if "+" in str(key[2]):
             continue
         splits = complete.trial.splits
         fold, n_labels = splits.folds[0], len(splits.examples.inventory)
@@ -263,9 +265,7 @@ def _added(key: Key, bits: Mapping[Key, float]) -> float:
     return bits[partner] - bits[joined] if partner in bits and joined in bits else np.nan
 
 
-def _by_document(
-    scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
-) -> pd.DataFrame:
+def _by_document(scores: Sequence[Score], names: Mapping[Key, Sequence[str]]) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
     counted = [score for score in scores if isinstance(score.counts, Counts)]
     sums = [score.counts.sums[0] for score in scores if isinstance(score.counts, Counts)]

@@ -41,7 +41,7 @@ class Counts(NamedTuple):
         return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
 
     @classmethod
-    def join(cls, seeds: Sequence["Counts"]) -> "Counts":
+    def join(cls, seeds: Sequence[Any]) -> "Counts":
         return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
     def compare(self, reference: Any) -> intervals.Comparison:
@@ -118,7 +118,7 @@ class BlockScores(NamedTuple):
         return cls(flat[:-2], int(flat[-2]), int(flat[-1]))
 
     @classmethod
-    def join(cls, seeds: Sequence["BlockScores"]) -> "BlockScores":
+    def join(cls, seeds: Sequence[Any]) -> "BlockScores":
         return seeds[0]._replace(
             scores=np.mean([scores_of_seed.scores for scores_of_seed in seeds], axis=0)
         )
