@@ -107,11 +107,9 @@ def find_words(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The tokens of the words of two tokens if these have as many, else the two tokens alone."""
     word_a, word_b = words[token_a], words[token_b]
-    return (
-        (word_a, word_b)
-        if len(word_a) == len(word_b) and word_a != word_b
-        else ((token_a,), (token_b,))
-    )
+    if len(word_a) == len(word_b) and word_a != word_b:
+        return word_a, word_b
+    return (token_a,), (token_b,)
 
 
 def ablate_head(site: str, head: int) -> Change:
@@ -132,22 +130,14 @@ def list_inputs(
     }
     if prompt.is_image or not change.first_word:
         return inputs
-    positions, other_positions = (
-        [*change.first_word, *change.second_word],
-        [*change.second_word, *change.first_word],
-    )
+    positions = [*change.first_word, *change.second_word]
+    other_positions = [*change.second_word, *change.first_word]
     exchanged_source = source.clone()
     exchanged_source[0, positions] = source[0, other_positions]
     x, y = (prompt.run(ids, *change.edits) for ids in (source, exchanged_source))
-    position_tensor = torch.tensor([positions], device=source.device)
-    inputs[BACK] = (
-        source,
-        {site: SetAt(position_tensor, states[:, positions]) for site, states in x.items()},
-    )
-    inputs[ROLE] = (
-        source,
-        {site: SetAt(position_tensor, states[:, other_positions]) for site, states in y.items()},
-    )
+    words = torch.tensor([positions], device=source.device)
+    for way, acts, columns in ((BACK, x, positions), (ROLE, y, other_positions)):
+        inputs[way] = source, {n: SetAt(words, states[:, columns]) for n, states in acts.items()}
     return inputs | {prompts.WORDS_EXCHANGED: (exchanged_source, {})}
 
 

@@ -93,7 +93,10 @@ def _measure(
         )
     answer_ids = _answer_ids(model, texts, answers)
     start, end = (_contrast(model, ids, answer_ids).item() for ids in sources)
-    states, other_states = (_states(model, ids, names) for ids in sources)
+    with capture(model, names) as states:
+        model.predict(sources[0])
+    with capture(model, names) as other_states:
+        model.predict(sources[1])
     generator = torch.Generator().manual_seed(seed)
     common = {"position": range(len(tokens)), "token": tokens, "other_token": other_tokens}
     tables = []
@@ -134,14 +137,6 @@ def _contrast(model: Language, source: Tensor, answer_ids: tuple[int, int]) -> T
     return log_p[:, other] - log_p[:, answer]
 
 
-@torch.no_grad()
-def _states(model: Language, source: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
-    with capture(model, names) as states:
-        model.predict(source)
-    return dict(states)
-
-
-@torch.no_grad()
 def _patched(
     model: Language, source: Tensor, answer_ids: tuple[int, int], name: str, moved: Tensor
 ) -> np.ndarray:
