@@ -189,7 +189,7 @@ def _measure(
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
     examples = data[: recipe.n], data[recipe.n :]
-    scored, reference_pairs = (encode_answers(list(part), vocabulary) for part in examples)
+    scored, reference_pairs = (encode_answers(list(subset), vocabulary) for subset in examples)
 
     def measure(group: tuple[str, ...]) -> pd.DataFrame:
         references = (
