@@ -13,6 +13,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.gold import evaluate
 from tprprobe.interventions import prompts
 from tprprobe.interventions.edits import exchange, swap, zero
+from tprprobe.interventions.prompts import EDITED, UNEDITED, WORDS_EXCHANGED, EditedInput, Prompt
 from tprprobe.interventions.word_edits import SetAt
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
@@ -43,7 +44,7 @@ class Change:
     second_word: tuple[int, ...] = ()
 
 
-def list_kinds(prompt: prompts.Prompt) -> dict[str, list[str]]:
+def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
     """The kinds of vectors that tokens can exchange, with their sites: of all layers, or the states of one."""
     side = "target" if prompt.is_image else "source"
     names = [n for n in find_sites(prompt.model) if side_of(n) == side and ".cross." not in n]
@@ -57,7 +58,7 @@ def list_kinds(prompt: prompts.Prompt) -> dict[str, list[str]]:
     return sites_of_kind | {f"states at {site}": [site] for site in states}
 
 
-def list_heads(prompt: prompts.Prompt) -> dict[str, str]:
+def list_heads(prompt: Prompt) -> dict[str, str]:
     """The sites whose heads can be ablated, by those of their attention maps."""
     sites = find_sites(prompt.model)
     names = [n for n, site in sites.items() if "head" in site.axes and "query" not in site.axes]
@@ -68,14 +69,14 @@ def list_heads(prompt: prompts.Prompt) -> dict[str, str]:
     }
 
 
-def find_heads(prompt: prompts.Prompt) -> dict[str, Float[np.ndarray, "head query key"]]:
+def find_heads(prompt: Prompt) -> dict[str, Float[np.ndarray, "head query key"]]:
     """The attention maps of the heads that can be ablated while the model reads and writes, by their site."""
     maps = list_heads(prompt)
     acts = prompt.run(prompt.source, *maps) if maps else {}
     return {site: acts[name][0].float().cpu().numpy() for name, site in maps.items()}
 
 
-def list_pairs(prompt: prompts.Prompt) -> list[tuple[str, int, int]]:
+def list_pairs(prompt: Prompt) -> list[tuple[str, int, int]]:
     """Symbols of a question whose exchange has an exact answer, as plug-ins find them: in words, and a token of each."""
     if not prompts.exact_answer(prompt):
         return []
@@ -87,7 +88,7 @@ def list_pairs(prompt: prompts.Prompt) -> list[tuple[str, int, int]]:
     ]
 
 
-def exchange_tokens(prompt: prompts.Prompt, kind: str, token_a: int, token_b: int) -> Change:
+def exchange_tokens(prompt: Prompt, kind: str, token_a: int, token_b: int) -> Change:
     """The exchange of two tokens' vectors; of numbers or words of as many parts, of all of them."""
     if kind not in (kinds := list_kinds(prompt)):
         raise unknown("kind of vectors", kind, kinds)
@@ -117,16 +118,14 @@ def ablate_head(site: str, head: int) -> Change:
     return Change(f"head {head} of {site} replaced by 0", {site: zero(heads=[head])})
 
 
-def list_inputs(
-    prompt: prompts.Prompt, change: Change | None = None
-) -> dict[str, prompts.EditedInput]:
+def list_inputs(prompt: Prompt, change: Change | None = None) -> dict[str, EditedInput]:
     """What the model reads as it is and edited; of an exchange in a text with its controls."""
     source = prompt.source
     if change is None:
-        return {prompts.UNEDITED: (source, {})}
-    inputs: dict[str, prompts.EditedInput] = {
-        prompts.UNEDITED: (source, {}),
-        prompts.EDITED: (source, change.edits),
+        return {UNEDITED: (source, {})}
+    inputs: dict[str, EditedInput] = {
+        UNEDITED: (source, {}),
+        EDITED: (source, change.edits),
     }
     if prompt.is_image or not change.first_word:
         return inputs
@@ -138,10 +137,10 @@ def list_inputs(
     words = torch.tensor([positions], device=source.device)
     for way, acts, columns in ((BACK, x, positions), (ROLE, y, other_positions)):
         inputs[way] = source, {n: SetAt(words, states[:, columns]) for n, states in acts.items()}
-    return inputs | {prompts.WORDS_EXCHANGED: (exchanged_source, {})}
+    return inputs | {WORDS_EXCHANGED: (exchanged_source, {})}
 
 
-def predict_exact(prompt: prompts.Prompt, change: Change) -> str:
+def predict_exact(prompt: Prompt, change: Change) -> str:
     """The exact answer to the changed question; empty where it is none."""
     vocabulary = require_vocabulary(prompt.model)
     if not change.first_word or vocabulary.has_words or not prompts.exact_answer(prompt):
@@ -162,7 +161,7 @@ def predict_exact(prompt: prompts.Prompt, change: Change) -> str:
 
 
 def try_change(
-    prompt: prompts.Prompt, change: Change, store: Store | None = None
+    prompt: Prompt, change: Change, store: Store | None = None
 ) -> tuple[pd.DataFrame, dict[str, object]]:
     """What the model says with and without a change and its controls, and :func:`judge` of that."""
     exact = predict_exact(prompt, change)
@@ -177,16 +176,14 @@ def compare_to_expected(
 ) -> dict[str, object]:
     """One row: what is said before and after an edit with its probability (or cosine), in every way, and what was predicted."""
     (column, measure), table = prompts.name_measure(output), output.table
-    before, after = (
-        table.iloc[output.first_rows[way]] for way in (prompts.UNEDITED, prompts.EDITED)
-    )
-    controls = {way: after[way] for way in (BACK, ROLE, prompts.WORDS_EXCHANGED) if way in table}
-    row = {"edit": description, f"{column} before": before[column], measure: before[prompts.UNEDITED], "now": before[prompts.EDITED]}  # fmt: skip
-    row |= {f"{column} after": after[column], "of it before": after[prompts.UNEDITED], "of it now": after[prompts.EDITED], **controls}  # fmt: skip
-    if not exact and prompts.WORDS_EXCHANGED not in table:
+    before, after = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
+    controls = {way: after[way] for way in (BACK, ROLE, WORDS_EXCHANGED) if way in table}
+    row = {"edit": description, f"{column} before": before[column], measure: before[UNEDITED], "now": before[EDITED]}  # fmt: skip
+    row |= {f"{column} after": after[column], "of it before": after[UNEDITED], "of it now": after[EDITED], **controls}  # fmt: skip
+    if not exact and WORDS_EXCHANGED not in table:
         return row
-    predicted = exact or str(table.iloc[output.first_rows[prompts.WORDS_EXCHANGED]][column])
-    predictor = ARITHMETIC if exact else prompts.WORDS_EXCHANGED
+    predicted = exact or str(table.iloc[output.first_rows[WORDS_EXCHANGED]][column])
+    predictor = ARITHMETIC if exact else WORDS_EXCHANGED
     return row | {
         "predicted": predicted,
         "by": predictor,

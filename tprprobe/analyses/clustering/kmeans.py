@@ -27,6 +27,7 @@ SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretch
 
 Target = tuple[str, int | None]  # a site and a head of it
 Spread = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
+Centers = Sequence[np.ndarray]  # by run
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
 
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
@@ -229,7 +230,5 @@ def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
     return (vectors - scaling[0]) / scaling[1]
 
 
-def _assign_part(
-    source: Source, scaling: Scaling, centers: Sequence[np.ndarray], span: slice
-) -> Assigned:
+def _assign_part(source: Source, scaling: Scaling, centers: Centers, span: slice) -> Assigned:
     return assign((_scaled(block, scaling) for block in source.blocks(span)), centers)

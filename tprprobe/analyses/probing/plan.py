@@ -10,6 +10,7 @@ import pandas as pd
 
 from tprprobe.analyses.probing import features
 from tprprobe.analyses.probing.examples import Splits, split_examples
+from tprprobe.analyses.probing.features import FeatureSource
 from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
@@ -141,9 +142,7 @@ def _of_twin(
     return examples and examples.learning_from(settings.max_train_targets, settings.seed)
 
 
-def _list_trials(
-    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
-) -> Iterator[Trial]:
+def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings) -> Iterator[Trial]:
     controls = [source.control]
     if source.control == REAL:
         controls += [name for name in ("control", "shuffled") if settings.has(name)]
@@ -155,7 +154,7 @@ def _list_trials(
 
 
 def _list_portions(
-    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
+    source: FeatureSource, splits: Splits, settings: ProbeSettings
 ) -> Iterator[Stack]:
     """The trials of a codelength: a portion of the training samples each, of estimators with probabilities."""
     estimator, seed = with_seed(settings.estimator, settings.seed), settings.seed
