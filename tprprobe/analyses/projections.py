@@ -215,9 +215,8 @@ def _kept(
         places = pd.read_parquet(file)
         points = places[["x", "y"]].to_numpy(np.float32)
         nothing = (float("nan"), float("nan"))
-        return Projection(
-            points, "umap", ("UMAP 1", "UMAP 2"), nothing, places["fitted"].to_numpy()
-        )
+        names, fitted = ("UMAP 1", "UMAP 2"), places["fitted"].to_numpy()
+        return Projection(points, "umap", names, nothing, fitted)
     is_fitted = np.zeros(len(vectors), bool)
     rng = np.random.default_rng(seed)
     is_fitted[rng.permutation(len(vectors))[:NEIGHBORS]] = True

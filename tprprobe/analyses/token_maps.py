@@ -174,9 +174,8 @@ def build_scene(
     rows = finite_store.rows(site) if isinstance(finite_store, Thinned) else np.arange(len(vectors))
     roles = cluster(finite_store, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(finite_store, roles, method, seed)
-    return Cloud(
-        store, finite_store, roles, plane, finite_store.tokens_of(roles.site), rows, left_out
-    )
+    tokens = finite_store.tokens_of(roles.site)
+    return Cloud(store, finite_store, roles, plane, tokens, rows, left_out)
 
 
 def stack_layers(

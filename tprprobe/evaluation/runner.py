@@ -148,9 +148,8 @@ def cross_fit(
             predict(estimator, X_fold, marks[fold.test])
             for estimator, marks in zip(current, gold, strict=True)
         )
-        sums.append(
-            np.stack([count(i, predicted, fold.test) for i, predicted in enumerate(predictions)])
-        )
+        counts = [count(i, predicted, fold.test) for i, predicted in enumerate(predictions)]
+        sums.append(np.stack(counts))
         saved, previous = saved or current, current
     return CrossFit(saved or [], np.sum(sums, axis=0))
 
@@ -193,9 +192,9 @@ def has_predictions(estimator: object) -> bool:
 
 def score_rows(estimator: Any, X: Any, marks: Marks, rows: Rows) -> float:
     """What a fitted estimator scores on some rows; NaN of none."""
-    return (
-        float(estimator.score(np.asarray(X)[rows], as_codes(marks[rows]))) if len(rows) else np.nan
-    )
+    if not len(rows):
+        return np.nan
+    return float(estimator.score(np.asarray(X)[rows], as_codes(marks[rows])))
 
 
 def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:

@@ -129,13 +129,11 @@ class PairMeasurement:
         token, and of those that are likely in the other text the one that gains most there.
         """
         text, other = self.log_probabilities
-        gain = (other - text).masked_fill(
-            other.exp() < LIKELY * other.exp().amax(-1, keepdim=True), -1e9
-        )
+        is_unlikely = other.exp() < LIKELY * other.exp().amax(-1, keepdim=True)
+        gain = (other - text).masked_fill(is_unlikely, -1e9)
         likeliest = text.argmax(-1)
-        expected = torch.stack(
-            [likeliest, gain.scatter(-1, likeliest[:, None], -1e9).argmax(-1)], 1
-        )
+        instead = gain.scatter(-1, likeliest[:, None], -1e9).argmax(-1)
+        expected = torch.stack([likeliest, instead], 1)
         return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)
 
     def unedited(self) -> pd.DataFrame:
@@ -151,9 +149,8 @@ class PairMeasurement:
         trials = self.trials
         exchanged = [item.text.exchanged for item in trials.items]
         word_pairs = tuple((a.word, b.word) for a, b in exchanged)
-        words = word_edits.WordStates(
-            word_pairs, trials.places, trials.aside, *self.states[name], self.seed
-        )
+        places, states = (trials.places, trials.aside), self.states[name]
+        words = word_edits.WordStates(word_pairs, *places, *states, self.seed)
         variants = list(word_edits.list_edits(words, edits))
         rows = [
             self._rows(name, variant.edit, variant.control, logs, variant.is_possible)
@@ -200,9 +197,8 @@ class PairMeasurement:
             with capture(self.model, self.names) as acts:
                 logs.append(self._logs(source[rows]))
             for name in self.names:
-                blocks[name].append(
-                    acts[name].float().cpu()[torch.arange(len(rows))[:, None], positions[rows]]
-                )
+                states, row = acts[name].float().cpu(), torch.arange(len(rows))[:, None]
+                blocks[name].append(states[row, positions[rows]])
         return {name: torch.cat(tensors) for name, tensors in blocks.items()}, torch.cat(logs)
 
     def _rows(

@@ -199,9 +199,8 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Unpack[Where]) -> Edi
             )
         start = min(place.start, n_captured)
         replacement = rows_for(values.narrow(place.seq, start, min(n, n_captured - start)), x).to(x)
-        remaining = x.narrow(
-            place.seq, replacement.shape[place.seq], n - replacement.shape[place.seq]
-        )
+        n_replaced = replacement.shape[place.seq]
+        remaining = x.narrow(place.seq, n_replaced, n - n_replaced)
         return torch.cat([replacement, remaining], place.seq)
 
     return Edit(copy, **where)
@@ -288,7 +287,6 @@ def exchange(
     """
     order = torch.arange(length).repeat(len(first), 1)
     for row, positions_a, positions_b in zip(order, first, second, strict=True):
-        row[[*positions_a, *positions_b]] = torch.tensor(
-            [*positions_b, *positions_a], dtype=torch.long
-        )
+        exchanged = torch.tensor([*positions_b, *positions_a], dtype=torch.long)
+        row[[*positions_a, *positions_b]] = exchanged
     return order

@@ -51,9 +51,8 @@ def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
     names = [n for n in names if not n.startswith("embedding.")]
     sites_of_kind = {kind: [n for n in names if n.endswith(ends)] for kind, ends in KINDS.items()}
     present = {end for end in BOUND[:2] + WORDS if any(n.endswith(end) for n in names)}
-    sites_of_kind = {
-        kind: sites for kind, sites in sites_of_kind.items() if {*KINDS[kind]} <= present
-    }
+    is_present = {kind: {*ends} <= present for kind, ends in KINDS.items()}
+    sites_of_kind = {kind: n for kind, n in sites_of_kind.items() if is_present[kind]}
     states = [] if prompt.is_image else prompts.list_states(prompt.model)
     return sites_of_kind | {f"states at {site}": [site] for site in states}
 
@@ -64,9 +63,8 @@ def list_heads(prompt: Prompt) -> dict[str, str]:
     names = [n for n, site in sites.items() if "head" in site.axes and "query" not in site.axes]
     end = next((ending for ending in BOUND if any(n.endswith(ending) for n in names)), None)
     bound = {n.rpartition(".")[0]: n for n in names if end is not None and n.endswith(end)}
-    return {
-        f"{module}.attention": n for module, n in bound.items() if f"{module}.attention" in sites
-    }
+    maps = {f"{module}.attention": n for module, n in bound.items()}
+    return {name: n for name, n in maps.items() if name in sites}
 
 
 def find_heads(prompt: Prompt) -> dict[str, Float[np.ndarray, "head query key"]]:
@@ -123,10 +121,7 @@ def list_inputs(prompt: Prompt, change: Change | None = None) -> dict[str, Edite
     source = prompt.source
     if change is None:
         return {UNEDITED: (source, {})}
-    inputs: dict[str, EditedInput] = {
-        UNEDITED: (source, {}),
-        EDITED: (source, change.edits),
-    }
+    inputs: dict[str, EditedInput] = {UNEDITED: (source, {}), EDITED: (source, change.edits)}
     if prompt.is_image or not change.first_word:
         return inputs
     positions = [*change.first_word, *change.second_word]
@@ -184,8 +179,5 @@ def compare_to_expected(
         return row
     predicted = exact or str(table.iloc[output.first_rows[WORDS_EXCHANGED]][column])
     predictor = ARITHMETIC if exact else WORDS_EXCHANGED
-    return row | {
-        "predicted": predicted,
-        "by": predictor,
-        "as predicted": predicted == after[column],
-    }
+    is_predicted = predicted == after[column]
+    return row | {"predicted": predicted, "by": predictor, "as predicted": is_predicted}

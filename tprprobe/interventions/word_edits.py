@@ -130,10 +130,8 @@ def _changes(words: WordStates, wrong: bool) -> tuple[States, Bool[Tensor, " ite
         return (sums[cell] - is_own @ states) / n.clamp_min(1)[..., None], n > 0
 
     roles = role.flip(1) if wrong else role
-    (new_mean, new_known), (old_mean, old_known) = (
-        mean(name.flip(1) * 2 + roles),
-        mean(name * 2 + roles),
-    )
+    new_mean, new_known = mean(name.flip(1) * 2 + roles)
+    old_mean, old_known = mean(name * 2 + roles)
     return (new_mean - old_mean).reshape(words.x.shape), (new_known & old_known).all(1)
 
 
@@ -174,9 +172,8 @@ class SetAt(PlacedEdit):
         if start:
             return tensor  # what is written behind the text
         out = tensor.clone()
-        out[torch.arange(len(tensor))[:, None], self.positions.to(tensor.device)] = self.states.to(
-            tensor
-        )
+        row, positions = torch.arange(len(tensor))[:, None], self.positions.to(tensor.device)
+        out[row, positions] = self.states.to(tensor)
         return out
 
 

@@ -71,11 +71,7 @@ def _score(
         return pd.DataFrame()
     of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
     place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
-    rows: dict[str, object] = {
-        "sample": sample,
-        "document": token["origin"],
-        "sequence": token["sequence"],
-    }
+    rows = {"sample": sample, "document": token["origin"], "sequence": token["sequence"]}
     rows |= {"relation": [edge[0] for edge in edges], "at": place, "of": related}
     rows |= {f"{OFFSET}{offset}": place + offset == related for offset in OFFSETS}
     for site in sites:
@@ -175,10 +171,8 @@ def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]
 def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
     """The first tokens of every word of a sample and of the word that it depends on, as positions in the table."""
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
-    place_of_word = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
-    return [
-        (place_of_word[word], place_of_word[related]) for _, word, related in find_edges(tokens)
-    ]
+    places = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
+    return [(places[word], places[related]) for _, word, related in find_edges(tokens)]
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:
@@ -186,13 +180,10 @@ def score_sharpness(store: Store) -> pd.DataFrame:
     rows = []
     for site in (name for name in store.specs if store.count_maps(name)):
         n = min(SHARP, store.count_maps(site))
-        largest = np.mean(
-            [store.attention(site, sample).max(-1).mean(-1) for sample in range(n)], 0
-        )
+        weights = [store.attention(site, sample) for sample in range(n)]
+        largest = np.mean([maps.max(-1).mean(-1) for maps in weights], 0)
         place = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
-        rows += [
-            place | {"head": head, "value": float(sample)} for head, sample in enumerate(largest)
-        ]
+        rows += [place | {"head": head, "value": float(x)} for head, x in enumerate(largest)]
     return pd.DataFrame(rows)
 
 

@@ -67,9 +67,8 @@ def list_exact(store: Store) -> dict[str, Field]:
     columns = store.tokens.columns
     if WORD not in columns:  # without the words' numbers, cells name no words
         return {}
-    return {
-        name: field for name, field in LABELS.items() if name in columns and name not in guessed
-    }
+    exact = [name for name in LABELS if name in columns and name not in guessed]
+    return {name: LABELS[name] for name in exact}
 
 
 def read_labels(store: Store, side: str) -> pd.DataFrame:

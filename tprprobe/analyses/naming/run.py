@@ -145,9 +145,8 @@ def name_all(
                 job.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
-            tables["summary"], facts = find_structure().summarize(
-                *decided, golds[vector_sets.TRAINED].tokens
-            )
+            tokens = golds[vector_sets.TRAINED].tokens
+            tables["summary"], facts = find_structure().summarize(*decided, tokens)
             facts["missing"] = vector_sets.list_missing(targets, golds)
             files = {FILE: stack_tables(tables), LABELS: plan.labels()}
             run.finish(files, {"facts": facts})

@@ -77,9 +77,8 @@ def plan_run(
         splits += sampled
     probed = list(dict.fromkeys(targets.task for targets in splits))
     reason = f"no side of {store.path} has both these sites and labels of"
-    refusals |= {
-        task: f"{reason} {task.name}" for task in tasks if task not in [*probed, *refusals]
-    }
+    others = [task for task in tasks if task not in [*probed, *refusals]]
+    refusals |= {task: f"{reason} {task.name}" for task in others}
     if refusals and (names != ALL or not splits):
         raise InputError(next(iter(refusals.values())))
     if names == ALL:
@@ -170,9 +169,8 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
         table = table.assign(**{WORD: table["position"]})
     if names in COLUMNS and names not in table and "question" in table:
         labels = join(table)[str(names)]
-        table = table.assign(
-            **{str(names): labels.astype(object).where(labels.notna(), "").astype(str)}
-        )
+        cells = labels.astype(object).where(labels.notna(), "").astype(str)
+        table = table.assign(**{str(names): cells})
     return table
 
 

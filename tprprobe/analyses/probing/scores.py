@@ -243,11 +243,8 @@ def measure_information(
         sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
-        numbers = {
-            "codelength": length,
-            "information": prior - bits[key],
-            "added": _added(key, bits),
-        }
+        numbers = {"codelength": length, "information": prior - bits[key]}
+        numbers |= {"added": _added(key, bits)}
         yield key, numbers | {"compression": compression(length, len(fold.train), n_labels)}
 
 
@@ -259,9 +256,8 @@ def _bits(result: TrialResult) -> float:
 
 def _added(key: Key, bits: Mapping[Key, float]) -> float:
     stem, _, kind = str(key[2]).rpartition(".")
-    partner, joined = (
-        (*key[:2], f"{stem}.{name}", *key[3:]) for name in (PARTNER.get(kind), "role+filler")
-    )
+    names = PARTNER.get(kind), "role+filler"
+    partner, joined = ((*key[:2], f"{stem}.{name}", *key[3:]) for name in names)
     return bits[partner] - bits[joined] if partner in bits and joined in bits else np.nan
 
 
@@ -283,9 +279,8 @@ def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:
     names = [result.trial.names for result in results]
     n_validations = [len(result.curve) for result in results]
     table = _repeat(names, n_validations)
-    table["portion"] = np.repeat(
-        np.array([result.trial.portion for result in results], float), n_validations
-    )
+    portions = np.array([result.trial.portion for result in results], float)
+    table["portion"] = np.repeat(portions, n_validations)
     table[list(CURVE)] = np.concatenate([result.curve for result in results])
     return table.astype({"step": int})
 

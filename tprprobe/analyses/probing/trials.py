@@ -95,9 +95,8 @@ def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]
         labels = splits.examples.labels[fold.train]
         rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
         for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
-            counts = count_predictions(
-                splits, metrics.predict_one_label(codes, n_labels), fold.test
-            )
+            predictions = metrics.predict_one_label(codes, n_labels)
+            counts = count_predictions(splits, predictions, fold.test)
             flat.setdefault(name, []).append(counts.flatten())
     return {name: Counts.unflatten(np.sum(counts, axis=0), splits) for name, counts in flat.items()}
 
@@ -119,9 +118,8 @@ class BlockScores(NamedTuple):
 
     @classmethod
     def join(cls, seeds: Sequence[Any]) -> "BlockScores":
-        return seeds[0]._replace(
-            scores=np.mean([scores_of_seed.scores for scores_of_seed in seeds], axis=0)
-        )
+        scores = np.mean([block_scores.scores for block_scores in seeds], axis=0)
+        return seeds[0]._replace(scores=scores)
 
     def compare(self, reference: Any) -> intervals.Comparison:
         """The score minus the reference's, on the same blocks."""
@@ -129,9 +127,8 @@ class BlockScores(NamedTuple):
 
     def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
         """The score with its interval, as a row of the long table."""
-        interval = intervals.jackknife_interval(
-            float(self.scores[0]), self.scores[1:].tolist(), self.n_groups
-        )
+        value, *without = self.scores.tolist()
+        interval = intervals.jackknife_interval(value, without, self.n_groups)
         yield number(runner.SCORE, interval, n=self.n, n_groups=self.n_groups)
 
 

@@ -99,9 +99,8 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
             )
             for logits in [self.logits(x)]
         ]
-        likeliest, nats = (
-            torch.cat(tensors).cpu().numpy() for tensors in zip(*blocks, strict=True)
-        )
+        columns = (torch.cat(tensors) for tensors in zip(*blocks, strict=True))
+        likeliest, nats = (column.cpu().numpy() for column in columns)
         return likeliest, np.eye(marks.shape[1], dtype=bool)[likeliest], nats
 
     def shape(self, n_spans: int, kernel: int) -> Shape:
@@ -214,9 +213,8 @@ def cross_entropy(
 
 
 def _as_tensor(X: Float[np.ndarray, "target input"]) -> Inputs:
-    return torch.from_numpy(
-        np.require(X, requirements="W")
-    )  # torch warns of arrays that are read only
+    # torch warns of arrays that are read only
+    return torch.from_numpy(np.require(X, requirements="W"))
 
 
 def _deviation(x: Inputs) -> Float[Tensor, " input"]:

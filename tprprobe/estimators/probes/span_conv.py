@@ -297,9 +297,8 @@ class Descent:
         is_sigmoid = self.loss == "sigmoid"
         predicted = logits >= 0 if is_sigmoid else span_network.one_hot(logits.argmax(-1), logits)
         counts = [(predicted & gold).sum((1, 2)), predicted.sum((1, 2)), gold.sum((1, 2))]
-        return torch.stack(
-            [*counts, span_network.losses(logits, marks, self.loss).double().sum(1)], -1
-        )
+        total = span_network.losses(logits, marks, self.loss).double().sum(1)
+        return torch.stack([*counts, total], -1)
 
     def _judge(self, scores: Float[np.ndarray, " active"]) -> None:
         """Stores the weights that are the best so far, halves learning rates and ends probes."""
