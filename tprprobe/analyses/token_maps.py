@@ -99,9 +99,8 @@ class Cloud:
         origin = read_provenance(self.tokens.reset_index(drop=True))
         groups = origin.documents, 0, origin.sequences
         candidates = score_candidates(self.roles.labels, lattice, *groups)
-        holds = (candidates["f05"] >= SURE) & (
-            candidates["precision_low"] * candidates["lift"] > candidates["precision"]
-        )
+        is_beyond = candidates["precision_low"] * candidates["lift"] > candidates["precision"]
+        holds = (candidates["f05"] >= SURE) & is_beyond
         return candidates.assign(name=candidates["candidate"].where(holds, UNNAMED))
 
     def list_fields(self) -> list[str]:

@@ -144,10 +144,8 @@ def cross_fit(
         validation = take(X, fold.dev), labels[:, fold.dev]
         fit_together(current, take(X, fold.train), labels[:, fold.train], validation, previous)
         X_fold = take(X_test, fold.test)
-        predictions = (
-            predict(estimator, X_fold, marks[fold.test])
-            for estimator, marks in zip(current, gold, strict=True)
-        )
+        pairs = zip(current, gold, strict=True)
+        predictions = (predict(estimator, X_fold, marks[fold.test]) for estimator, marks in pairs)
         counts = [count(i, predicted, fold.test) for i, predicted in enumerate(predictions)]
         sums.append(np.stack(counts))
         saved, previous = saved or current, current

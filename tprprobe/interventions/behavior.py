@@ -161,10 +161,8 @@ class PairMeasurement:
     def _edit(
         self, name: str, variants: Sequence[word_edits.EditVariant]
     ) -> Float[Tensor, "way item vocab"]:
-        is_possible, positions, states = (
-            torch.stack(column)
-            for column in zip(*(variant[2:] for variant in variants), strict=True)
-        )
+        columns = zip(*(variant[2:] for variant in variants), strict=True)
+        is_possible, positions, states = (torch.stack(column) for column in columns)
         out = torch.full((*is_possible.shape, self.log_probabilities[0].shape[1]), torch.nan)
         for indices in torch.nonzero(is_possible).split(self._batch):
             variant, item = indices.unbind(1)
@@ -254,9 +252,8 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             row |= _mean(possible[name], seed).columns(name) if len(possible) else {name: np.nan}
         rows.append(row)
     table = pd.DataFrame(rows)
-    real = table[
-        (table["control"] == word_edits.REAL) & ~table["edit"].isin((NONE, CEILING, word_edits.ANY))
-    ].index
+    is_edit = ~table["edit"].isin((NONE, CEILING, word_edits.ANY))
+    real = table[(table["control"] == word_edits.REAL) & is_edit].index
     beyond = [_beyond(trials, table.loc[index], seed) for index in real]
     table = table.join(pd.DataFrame(beyond, index=real))
     for _, group in table.loc[real].groupby("edit"):
@@ -278,11 +275,8 @@ def _mean(values: pd.Series, seed: int) -> Interval:
 
 def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, object]:
     """The change of an edit at a site beside that of its strongest control, on the items that have both."""
-    trials_at_site = trials[
-        (trials["site"] == row["site"])
-        & trials["edit"].isin((row["edit"], word_edits.ANY))
-        & trials["made"]
-    ]
+    is_edit = trials["edit"].isin((row["edit"], word_edits.ANY))
+    trials_at_site = trials[(trials["site"] == row["site"]) & is_edit & trials["made"]]
     wide = trials_at_site.pivot_table(index="item", columns="control", values="change")
     if word_edits.REAL not in wide or len(wide.columns) < 2:
         return {"against": None, "beyond": np.nan, "p": np.nan}

@@ -142,11 +142,8 @@ def snap(
         candidates = centers.to(x)
         divisor = x.new_ones(1) if scale is None else scale.to(x)
         scaled_vectors, scaled_centers = x / divisor, candidates / divisor[..., None, :]
-        products = torch.einsum(
-            "bshd,hkd->bshk" if candidates.ndim == 3 else "bsd,kd->bsk",
-            scaled_vectors,
-            scaled_centers,
-        )
+        axes = "bshd,hkd->bshk" if candidates.ndim == 3 else "bsd,kd->bsk"
+        products = torch.einsum(axes, scaled_vectors, scaled_centers)
         index = (scaled_centers.square().sum(-1) - 2 * products).argmin(-1)
         if candidates.ndim == 2:
             return candidates[index]

@@ -47,9 +47,8 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     items = [data.items[i] for i in dict.fromkeys(row // 2 for row in data.rows)]
     results = [_ask(model, item) for item in items]
     left_out = Counter(result for result in results if isinstance(result, str))
-    results_of_items = [
-        (item, *ids) for item, ids in zip(items, results, strict=True) if not isinstance(ids, str)
-    ]
+    pairs = zip(items, results, strict=True)
+    results_of_items = [(item, *ids) for item, ids in pairs if not isinstance(ids, str)]
     if not results_of_items:
         reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
         raise InputError(

@@ -141,9 +141,8 @@ def predict_exact(prompt: Prompt, change: Change) -> str:
     if not change.first_word or vocabulary.has_words or not prompts.exact_answer(prompt):
         return ""
     before = int(vocabulary.source_start)
-    positions_a, positions_b = (
-        [position - before for position in span] for span in (change.first_word, change.second_word)
-    )
+    spans = change.first_word, change.second_word
+    positions_a, positions_b = ([position - before for position in span] for span in spans)
     if min(positions_a + positions_b) < 0 or max(positions_a + positions_b) >= len(prompt.text):
         return ""  # a start or end symbol is no part of the text
     symbols = list(prompt.text)
@@ -161,9 +160,8 @@ def try_change(
     """What the model says with and without a change and its controls, and :func:`judge` of that."""
     exact = predict_exact(prompt, change)
     output = prompts.read_output(prompt, list_inputs(prompt, change), store, exact)
-    return output.table, compare_to_expected(output, change.description, exact) | {
-        "asked": visible(prompt.text, 120)
-    }
+    row = compare_to_expected(output, change.description, exact)
+    return output.table, row | {"asked": visible(prompt.text, 120)}
 
 
 def compare_to_expected(

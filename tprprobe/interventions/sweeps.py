@@ -192,11 +192,8 @@ def _measure(
     scored, reference_pairs = (encode_answers(list(subset), vocabulary) for subset in examples)
 
     def measure(group: tuple[str, ...]) -> pd.DataFrame:
-        references = (
-            sweep_recipes.read_references(model, reference_pairs, group, recipe.seed)
-            if group
-            else {}
-        )
+        read = sweep_recipes.read_references
+        references = read(model, reference_pairs, group, recipe.seed) if group else {}
         points = [*list_points(recipe, group, references)] if group else [NOTHING]
         variants = [make_variant(point, references) for point in points]
         return _score(model, scored, points, variants)

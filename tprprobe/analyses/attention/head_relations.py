@@ -45,11 +45,8 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
 
 def list_self_maps(store: Store) -> list[str]:
     """The sites of maps from tokens to tokens of the same side."""
-    return [
-        name
-        for name, spec in store.specs.items()
-        if store.count_maps(name) and len({*spec.rows.split("_")}) == 1
-    ]
+    sites = [name for name in store.specs if store.count_maps(name)]
+    return [name for name in sites if len({*store.specs[name].rows.split("_")}) == 1]
 
 
 def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -100,11 +97,8 @@ def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
     numbers = words[WORD].tolist()
     lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
-    first_words = {
-        n: word
-        for word, last_word in zip(numbers, lasts, strict=True)
-        for n in range(word, last_word + 1)
-    }
+    spans = zip(numbers, lasts, strict=True)
+    first_words = {n: first for first, final in spans for n in range(first, final + 1)}
     for word, cell in zip(numbers, words[TASK].astype(str), strict=True):
         for label, span1, span2 in decode_cell(cell, word):
             place, related = first_words.get(span1[0]), first_words.get(span2[0] if span2 else -1)

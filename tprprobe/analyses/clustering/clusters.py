@@ -166,11 +166,9 @@ def save_clusters(
     results: Sequence[Clusters], folder: str | os.PathLike[str], store: Store
 ) -> Path:
     """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables."""
-    runs = [
-        {key: getattr(result, key) for key in SCALARS}
-        | {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
-        for result in results
-    ]
+    runs = [{key: getattr(result, key) for key in SCALARS} for result in results]
+    for run, result in zip(runs, results, strict=True):
+        run |= {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
     tables = [result.summary.assign(center=list(result.centers)) for result in results]
     labels = [pd.DataFrame({"row": range(len(r.labels)), "label": r.labels}) for r in results]
     header = {"format": FORMAT, "version": VERSION, "stores": [store.fingerprint]}

@@ -112,12 +112,9 @@ class Source:
         starts = np.arange(0, self.rows, STRETCH)
         rng, count = np.random.default_rng(seed), min(len(starts), -(-rows // STRETCH))
         first_rows = sorted(rng.choice(starts, count, replace=False).tolist())
-        return np.concatenate(
-            [
-                self._typed(self.store.read(self.site, slice(row, row + STRETCH), self.head), row)
-                for row in first_rows
-            ]
-        )
+        stretches = [slice(row, row + STRETCH) for row in first_rows]
+        vectors = (self.store.read(self.site, rows, self.head) for rows in stretches)
+        return np.concatenate([*map(self._typed, vectors, first_rows)])
 
     def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
         """Mean and standard deviation of each dimension; 1 for one that does not vary."""

@@ -161,9 +161,8 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     last_word = words.find(sample[:, None], spans[:, :, 1] - 1)
     has = ((first_word >= 0) & (last_word >= 0)).all(1)
     inventory, codes = np.unique([target.label for _, target in listed], return_inverse=True)
-    first_word, last_word, spans, sample, codes = (
-        x[has] for x in (first_word, last_word, spans, sample, codes)
-    )
+    first_word, last_word, spans = first_word[has], last_word[has], spans[has]
+    sample, codes = sample[has], codes[has]
     _, unique, owner = np.unique(
         np.column_stack([sample, spans.reshape(len(spans), 2 * task.spans)]),
         axis=0, return_index=True, return_inverse=True,

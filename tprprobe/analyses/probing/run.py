@@ -163,11 +163,8 @@ def _run_rounds(
     [stacks] = run.rounds[rounds]
     reader = RowReader(stacks[0][0].source, device, run.settings.budget // 2)
     results = [result for trials in stacks for result in run_trials(trials, reader, run.settings)]
-    estimators = {
-        number: result.estimator
-        for number, result in enumerate(results)
-        if result.trial.control == REAL and result.trial.portion is None
-    }
+    is_saved = [r.trial.control == REAL and r.trial.portion is None for r in results]
+    estimators = {i: r.estimator for i, r in enumerate(results) if is_saved[i]}
     counts = {"sums": [result.counts.flatten() for result in results]}
     counts["curve"] = [result.curve.ravel() for result in results]
     return pd.DataFrame(counts), estimators

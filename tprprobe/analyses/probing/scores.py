@@ -73,11 +73,8 @@ def gather(
     """The tables of a run with the baselines of its tasks, by name: ``results`` (the long table), ``differences`` (the pairs that were
     compared), ``documents`` (the counts behind both), ``curves`` (of training; ``portion``: the share of the samples that a probe saw).
     """
-    scores = [
-        _score(result.trial.names, result.trial.splits, result.counts, len(result.curve))
-        for result in results
-        if result.trial.portion is None
-    ]
+    complete = [result for result in results if result.trial.portion is None]
+    scores = [_score(r.trial.names, r.trial.splits, r.counts, len(r.curve)) for r in complete]
     for targets in splits:
         is_sequence = settings.needs == "sequences"
         rules = count_baselines(targets, is_sequence) if settings.has_predictions else {}
@@ -204,10 +201,8 @@ def tabulate_pairs(pairs: Sequence[Pair]) -> pd.DataFrame:
 
 def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[str, Any]]]) -> None:
     """Adds accuracy minus that of other labels, and F1 minus that of the words' most frequent labels."""
-    by_key = {
-        (score.names["control"], *score.key(VECTOR)): of_score
-        for score, of_score in zip(scores, numbers, strict=True)
-    }
+    keys = [(score.names["control"], *score.key(VECTOR)) for score in scores]
+    by_key = dict(zip(keys, numbers, strict=True))
     for score, of_score in zip(scores, numbers, strict=True):
         rivals = {
             name: (by_key.get((control, *score.key(VECTOR))), "accuracy")

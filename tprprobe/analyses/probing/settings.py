@@ -156,8 +156,5 @@ class ProbeSettings:
         from tprprobe.evaluation.runner import describe_estimator
 
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return fields | {
-            "estimator": describe_estimator(self.estimator),
-            "information": self.with_codelength,
-            "most": self.max_train_targets,
-        }
+        fields |= {"estimator": describe_estimator(self.estimator)}
+        return fields | {"information": self.with_codelength, "most": self.max_train_targets}

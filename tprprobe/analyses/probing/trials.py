@@ -87,10 +87,8 @@ def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]
     """The counts of rules that need no vector; those ``by_place`` know no words: ``majority`` is the most frequent label of a place."""
     flat: dict[str, list[np.ndarray]] = {}
     n_labels = len(splits.examples.inventory)
-    train, test = (
-        examples.words[:, 0, :1] if by_place else examples.forms
-        for examples in (splits.examples, splits.tested)
-    )
+    sets = splits.examples, splits.tested
+    train, test = (x.words[:, 0, :1] if by_place else x.forms for x in sets)
     for fold in splits.folds:
         labels = splits.examples.labels[fold.train]
         rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
@@ -208,9 +206,8 @@ def _score(trial: Trial, X: Any, tested: Any) -> TrialResult:
     splits, estimator = trial.splits, clone(trial.estimator)
     fold, examples = splits.folds[0], splits.tested
     labels = splits.examples.marks[trial.labels][None]
-    runner.fit_together(
-        [estimator], runner.take(X, fold.train), labels[:, fold.train], (None, labels[:, :0]), None
-    )
+    train, no_validation = runner.take(X, fold.train), (None, labels[:, :0])
+    runner.fit_together([estimator], train, labels[:, fold.train], no_validation, None)
     gold, documents = examples.marks[trial.labels][fold.test], examples.document[fold.test]
     tested = runner.take(tested, fold.test)
     rows = np.flatnonzero(gold.any(1))

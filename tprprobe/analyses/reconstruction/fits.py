@@ -170,9 +170,8 @@ def _measure(layer: layers.Layer, target: str, untrained: bool, seed: int) -> pd
     place = {"layer": layer.number, "target": target, "untrained": untrained}
     tables = []
     for scored_set, question_errors in zip(scored, np.split(errors, ends[:-1], 1), strict=True):
-        table = pd.DataFrame(
-            [place | _describe(scored_set, predictor, layer) for predictor in scored_set.predictors]
-        )
+        descriptions = (_describe(scored_set, p, layer) for p in scored_set.predictors)
+        table = pd.DataFrame([place | description for description in descriptions])
         dimensions = layer.width * np.bincount(
             split.questions[scored_set.rows], minlength=len(question_errors)
         )

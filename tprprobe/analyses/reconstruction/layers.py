@@ -79,9 +79,8 @@ def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> Momen
         for name, labels in partitions.items():
             of_block = labels[rows]
             for label in np.unique(of_block[of_block >= 0]).tolist():
-                moments_by_part = merge(
-                    moments_by_part, {(name, label): Moments.of(vectors[of_block == label])}
-                )
+                moments = {(name, label): Moments.of(vectors[of_block == label])}
+                moments_by_part = merge(moments_by_part, moments)
     return moments_by_part
 
 

@@ -243,9 +243,8 @@ class Regressions:
         self.is_complete = bool((self.counts > len(x) - 0.5).all())  # all targets count everywhere
         common = (shares.sum(1) + 0.5) / (self.counts + 0.5 * n_labels)[:, None]
         self.intercept = common.log()
-        self.curvature = torch.cat([variance, variance.new_ones(1)])[:, None, None] * (
-            (common * (1 - common)).sqrt() / n_labels**0.5
-        )
+        variances = torch.cat([variance, variance.new_ones(1)])[:, None, None]
+        self.curvature = variances * ((common * (1 - common)).sqrt() / n_labels**0.5)
         self.is_penalized = torch.ones_like(self.curvature[:, :1, :1])
         self.is_penalized[-1] = 0
         self.n_problems, self.n_labels = n_problems, n_labels

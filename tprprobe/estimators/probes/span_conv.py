@@ -251,10 +251,8 @@ class Descent:
 
     def _step(self, batch: Batch) -> None:
         seeds, n = [self.seeds[i] for i in self.active], len(batch.targets)
-        masks = {
-            s: span_network.draw_dropout(s, self.steps, n, self.shape.hidden).to(self.device)
-            for s in {*seeds}
-        }
+        draw, hidden = span_network.draw_dropout, self.shape.hidden
+        masks = {s: draw(s, self.steps, n, hidden).to(self.device) for s in {*seeds}}
         marks = self._marks(self.labels, batch)
         rates = torch.from_numpy(self.rate[self.active]).to(self.weights)
         self.steps += 1
