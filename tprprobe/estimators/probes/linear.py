@@ -92,13 +92,11 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
     def predictions(self, X: Inputs, marks: Marks) -> tuple[np.ndarray, Marks, np.ndarray]:
         """The likeliest label of each target, the label that is predicted, and −ln p of its labels."""
-        blocks = [
-            (logits.argmax(-1), cross_entropy(logits, torch.from_numpy(labels).to(logits)))
-            for x, labels in zip(
-                X.split(COUNT), np.split(marks, range(COUNT, len(marks), COUNT)), strict=True
-            )
-            for logits in [self.logits(x)]
-        ]
+        blocks = []
+        for start in range(0, max(1, len(X)), COUNT):
+            logits = self.logits(X[start : start + COUNT])
+            labels = torch.from_numpy(marks[start : start + COUNT]).to(logits)
+            blocks.append((logits.argmax(-1), cross_entropy(logits, labels)))
         columns = (torch.cat(tensors) for tensors in zip(*blocks, strict=True))
         likeliest, nats = (column.cpu().numpy() for column in columns)
         return likeliest, np.eye(marks.shape[1], dtype=bool)[likeliest], nats
