@@ -34,13 +34,6 @@ def _describe(default: Any) -> dict[str, Any]:
     return {"type": str if default is None else type(default)}
 
 
-def _read_labels(label: list[str] | None) -> dict[str, str] | None:
-    for text in label or ():
-        if "=" not in text:
-            raise InputError(f"--label {text}: give OLD=NEW")
-    return dict(text.split("=", 1) for text in label) if label else None
-
-
 def figure(
     context: CONTEXT,  # pyright: ignore[reportInvalidTypeForm]
     name: Annotated[str | None, typer.Argument(help="The name of the figure.")] = None,
@@ -87,7 +80,10 @@ def figure(
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}
-    options |= {"title": title, "dpi": dpi, "style": style, "labels": _read_labels(label)}
+    if wrong := [text for text in label or () if "=" not in text]:
+        raise InputError(f"--label {wrong[0]}: give OLD=NEW")
+    labels = dict(text.split("=", 1) for text in label) if label else None
+    options |= {"title": title, "dpi": dpi, "style": style, "labels": labels}
     options |= {"colors": colors and colors.split(",")}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}

@@ -35,13 +35,6 @@ def label_words(example: Example, answer: str | None) -> tuple[Labelled, Labelle
     return source or Labelled("", "", (), example.source), target or Labelled("", "", (), text)
 
 
-def _with_words(sentence: Labelled) -> Labelled:
-    """The sentence; one without known words is divided into runs of letters and digits, and single marks."""
-    if sentence.words:
-        return sentence
-    return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
-
-
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
     """The places in a decoder's own text of its first n tokens; those of one character (bytes) stand where it does."""
     text, start = vocabulary.decode(ids), 0
@@ -67,7 +60,10 @@ def align_words(
     """The columns of all tokens by side, and counts of tokens, words and targets; ``answer_ids`` replace the references."""
     texts = [vocabulary.decode(ids) for ids in answer_ids] if answer_ids else [None] * len(examples)
     sentences = [sentence for pair in map(label_words, examples, texts) for sentence in pair]
-    labelled_sentences = list(map(_with_words, apply_labellers(sentences, labellers)))
+    labelled_sentences = [
+        s if s.words else replace(s, words=tuple(PLAIN.findall(s.text)))
+        for s in apply_labellers(sentences, labellers)
+    ]
     sides = {"source": labelled_sentences[::2], "target": labelled_sentences[1::2]}
     n_target = decoder_inputs(pairs).diff().tolist()
     source_places = vocabulary.place_sources([sentence.text for sentence in sides["source"]])
@@ -91,7 +87,12 @@ def align_words(
         tables[side] = _concatenate(columns)
         if any(end > start for spans in places[side] for start, end in spans):
             counts[f"{side}.tokens"] += sum(map(len, places[side]))
-            counts[f"{side}.tokens_without_word"] += sum(map(_unaligned, columns, places[side]))
+            words = [word for listed in columns for word in listed[WORD]]
+            spans = [span for listed in places[side] for span in listed]
+            is_lost = (
+                word < 0 and end > start for word, (start, end) in zip(words, spans, strict=True)
+            )
+            counts[f"{side}.tokens_without_word"] += sum(is_lost)
             for aligned in map(count_aligned, labelled, columns):
                 counts.update({f"{side}.{name}": n for name, n in aligned.items()})
     return tables, counts
@@ -101,11 +102,6 @@ def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -
     asked_targets = {task: targets for task, targets in labelled.targets.items() if task in tasks}
     columns = token_columns(replace(labelled, targets=asked_targets), places)
     return {task: [""] * len(places) for task in tasks} | columns
-
-
-def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
-    spans = zip(columns[WORD], places, strict=True)
-    return sum(word < 0 and end > start for word, (start, end) in spans)
 
 
 def _concatenate(tables: Sequence[Columns]) -> pd.DataFrame:

@@ -5,12 +5,15 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
+from tempfile import TemporaryFile
 from typing import Any
 
 from tprprobe.errors import InputError
 
 LONGEST = 200  # characters of a reason
+VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
 NO_MEMORY = re.compile(
     "not enough memory|can('t| ?not) allocate|out of memory|bad_alloc|failed to map segment|can't start new thread"
@@ -34,6 +37,25 @@ def as_input_error(message: str, remedy: str = "") -> Iterator[None]:
             raise too_little_memory(error) from error
         line = f"{message} ({reason(error)}): {remedy}" if remedy else f"{message}: {reason(error)}"
         raise InputError(line) from error
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """A block in which what libraries write to the terminal, in Python or below it, is held back."""
+    try:
+        stderr_copy = None if os.environ.get(VERBOSE) else os.dup(2)
+    except OSError:  # there is no terminal's error stream
+        stderr_copy = None
+    if stderr_copy is None:
+        yield
+        return
+    with TemporaryFile() as file, redirect_stderr(StringIO()):
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr_copy, 2)
+            os.close(stderr_copy)
 
 
 def is_of_library(error: BaseException) -> bool:

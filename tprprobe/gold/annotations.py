@@ -115,7 +115,10 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
 
 
 def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
-    note(f"{path}: {_list_sizes(count_reading(reading))}")
+    counts = count_reading(reading)
+    targets = [f"{task} {n:,}" for task, n in sorted(counts.pop("targets").items())]
+    sizes = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    note(f"{path}: {sizes}; targets: {', '.join(targets) or 'none'}")
     odd = {description: reading.odd[kind] for kind, description in ODD.items()}
     if changed := [f"{description}: {n:,}" for description, n in odd.items() if n]:
         note(f"{path}: {'; '.join(changed)}")
@@ -131,12 +134,6 @@ def count_reading(reading: Reading) -> dict[str, Any]:
         "words": sum(len(sentence.words) for sentence in reading.sentences),
         "targets": dict(targets),
     }
-
-
-def _list_sizes(counts: dict[str, Any]) -> str:
-    sizes = [f"{name} {counts[name]:,}" for name in ("sentences", "documents", "words")]
-    targets = [f"{task} {n:,}" for task, n in sorted(counts["targets"].items())]
-    return f"{', '.join(sizes)}; targets: {', '.join(targets) or 'none'}"
 
 
 def _format(path: Path) -> str:

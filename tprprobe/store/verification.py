@@ -42,7 +42,7 @@ def find_damage(path: Path, manifest: Manifest, reads_numbers: bool) -> Iterator
             fault = None if sum_file(path / entry.file) == sums[entry.file] else CHANGED
         if fault is not None:
             yield Damage(entry.file, fault, entry.site, entry.rows)
-    if sums.get(MANIFEST) not in (None, sum_manifest(manifest.content)):
+    if MANIFEST in sums and sums[MANIFEST] != sum_manifest(manifest.content):
         yield Damage(MANIFEST, CHANGED)
 
 

@@ -23,7 +23,12 @@ class Log:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(self.rows)
-        self.board = _open_board(folder, step + 1) if find_spec("tensorboard") else None
+        self.board: Any = None
+        if find_spec("tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter
+
+            # drops what was logged behind the step
+            self.board = SummaryWriter(folder / "tensorboard", purge_step=step + 1)
 
     def add(
         self, metric: str, value: float, at: dict[str, float], data: str = "", split: str = ""
@@ -40,12 +45,6 @@ class Log:
     def close(self) -> None:
         if self.board is not None:
             self.board.close()
-
-
-def _open_board(folder: Path, step: int) -> Any:
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(folder / "tensorboard", purge_step=step)
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:

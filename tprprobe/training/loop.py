@@ -137,11 +137,6 @@ class Run:
             stderr.print(cut_note(pool.pairs, self.vocabulary))
         return pool
 
-    def mean_loss(self) -> float:
-        total, count = self.worker.total(self.window.clone()).tolist()
-        self.window.zero_()
-        return total / count
-
     @cached_property
     def watched(self) -> list[tuple[Mix, Pairs]]:
         mixes = self.recipe.evaluate
@@ -262,9 +257,10 @@ def _steps(run: Run, folder: Path) -> Iterator[tuple[float, float]]:
             shutil.rmtree(folder / str(run.step), ignore_errors=True)  # of a run that was cut off
             _keep(run, folder / str(run.step))
         if run.step % REPORT_EVERY == 0 or run.step == recipe.steps:
-            loss = run.mean_loss()
+            total, count = run.worker.total(run.window.clone()).tolist()
+            run.window.zero_()
             run.seconds = time.perf_counter() - began
-            yield rate, loss
+            yield rate, total / count
 
 
 @torch.no_grad()

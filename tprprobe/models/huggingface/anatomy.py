@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from tprprobe.models.huggingface.calls import Attended, Call, Record, record
+from tprprobe.models.huggingface.calls import Call, Record, record
 from tprprobe.models.huggingface.products import Operation, Tap, find_taps, view
 from tprprobe.models.placement import input_device
 from tprprobe.site.site import Site
@@ -107,8 +107,9 @@ def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
     if not two_stacks:
         stacks = {}
     if only is not None:
-        is_causal = _says_causal(run_record.attended)
-        if is_causal is None:
+        flags = [getattr(call.module, "is_causal", None) for call in run_record.attended]
+        is_causal = any(flags)
+        if not any(flag is not None for flag in flags):
             changed = ids.clone()
             changed[:, -1] = (changed[:, -1] + 1) % size
             second_calls = record(module, lambda: run(changed, target)).calls
@@ -123,11 +124,6 @@ def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
         for number, layer in enumerate(stack.layers):
             _add_layer(anatomy, f"{name}.{number}", stack, layer, run_record)
     return anatomy
-
-
-def _says_causal(attended: Sequence[Attended]) -> bool | None:
-    flags = [call.module.is_causal for call in attended if hasattr(call.module, "is_causal")]
-    return any(flags) if flags else None
 
 
 def looks_back(before: Tensor | None, after: Tensor | None) -> bool:
@@ -197,8 +193,8 @@ def _families(calls: Sequence[Call]) -> Iterator[list[Call]]:
 
 
 def _is_states(call: Call, order: tuple[int, ...]) -> bool:
-    shape = call.shape
-    return len(shape) == 3 and shape[order[0]] == BATCH and shape[order[1]] in (SOURCE, TARGET)
+    is_batch = len(call.shape) == 3 and call.shape[order[0]] == BATCH
+    return is_batch and call.shape[order[1]] in (SOURCE, TARGET)
 
 
 def _follows(after: Call, before: Call) -> bool:

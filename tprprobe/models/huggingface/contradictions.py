@@ -149,9 +149,10 @@ def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
         )
 
 
-def check_symbols(file: Path, content: bytes) -> None:
+def check_symbols(file: Path) -> None:
     """Checks that every symbol of a tokenizer has one id, and that its merges make its symbols, the same every time."""
-    tokenizer = parse_json(content, file) if content else None
+    content = file.read_bytes() if file.is_file() else b""
+    tokenizer = parse_json(content, f"the tokenizer {file} is damaged: it") if content else None
     if not isinstance(tokenizer, dict) or not isinstance(model := tokenizer.get("model"), dict):
         return
     vocab = model.get("vocab") or {}

@@ -4,37 +4,28 @@ Files of strangers make libraries raise errors of any kind, panic in Rust (which
 write pages to the terminal. Here alone is decided what that becomes; sizes are checked before they are built.
 """
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
-from importlib.util import find_spec
-from io import StringIO
+from contextlib import contextmanager
 from math import inf, prod
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
-from tprprobe.data.vocabularies.spiece import check_charsmaps, check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error, physical_memory
-from tprprobe.files.jsonfiles import parse_json
+from tprprobe.files.file_errors import as_input_error, held_back, physical_memory
 from tprprobe.models.huggingface.contradictions import (
     Slice,
     check_scales,
-    check_symbols,
     check_ties,
     check_vocabulary_lines,
     check_weights,
     read_slices,
 )
 
-VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
 POSITIVE = ("_eps", "_epsilon", "rope_theta")  # endings of settings
 BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER = "tokenizer.json"
-SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 RANDOM_HEADS = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 MAX_LISTED = 3  # tensors that an error names
 MIN_KNOWN = 0.9  # of a model's symbols, which a tokenizer made for it knows
@@ -46,24 +37,6 @@ def refusing(prefix: str) -> Iterator[None]:
     """A block in which what libraries raise is an InputError after ``prefix``; :data:`VERBOSE` shows their output."""
     with as_input_error(prefix), held_back():
         yield
-
-
-@contextmanager
-def held_back() -> Iterator[None]:
-    try:
-        stderr_copy = None if os.environ.get(VERBOSE) else os.dup(2)
-    except OSError:  # there is no terminal's error stream
-        stderr_copy = None
-    if stderr_copy is None:
-        yield
-        return
-    with TemporaryFile() as file, redirect_stderr(StringIO()):
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(stderr_copy, 2)
-            os.close(stderr_copy)
 
 
 def check_sizes(path: str, config: Any, fits: bool = True) -> None:
@@ -157,22 +130,6 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     return notes
 
 
-def check_tables(path: str) -> None:
-    """Checks the tables of characters of a folder's tokenizers, in which wrong numbers end the process."""
-    readable = SPIECES if find_spec("sentencepiece") else ()
-    for file in (Path(path) / name for name in (TOKENIZER, *readable)):
-        content = file.read_bytes() if file.is_file() else b""
-        try:
-            if file.name in SPIECES and content:
-                check_spiece(content)
-            elif b"precompiled_charsmap" in content:
-                check_charsmaps(parse_json(content, file))
-            if file.name == TOKENIZER:
-                check_symbols(file, content)
-        except InputError as error:
-            raise InputError(f"the tokenizer {file} is damaged: {error}") from None
-
-
 def check_tokenizer(path: str, tokenizer: Any) -> None:
     names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), TOKENIZER})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
@@ -181,6 +138,8 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
+    if tokenizer.is_fast:
+        check_normalizer(tokenizer.backend_tokenizer)
 
 
 def list_names(names: list[str]) -> str:

@@ -254,7 +254,8 @@ class Pretrained(Attached, Language):
         begun, masks = (cache or memory).length, memory.logits.shape[1]
         end = begun + target.shape[1]
         if end > masks:
-            raise InputError(f"{self.name}: {end} symbols for {masks} masks: write a mask for each")
+            text = f"a text with {masks} masks"
+            raise InputError(f"{self.name}: {end} symbols for {text}: write one for each")
         return memory.logits[:, begun:end], replace(memory, length=end)
 
     def _begin(self) -> None:

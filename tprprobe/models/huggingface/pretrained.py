@@ -15,9 +15,10 @@ from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
+from tprprobe.models.huggingface.contradictions import check_symbols
 from tprprobe.models.huggingface.faults import (
+    TOKENIZER,
     check_sizes,
-    check_tables,
     check_tokenizer,
     compare_symbols,
     read_report,
@@ -91,7 +92,7 @@ def _read(
     check_sizes(path, config, fits=not placement.device_map)
     is_sentences = bool(folder and folder.modules)
     kind = _model_class(path, config, folder is None, is_sentences)
-    check_tables(path)
+    check_symbols(Path(path) / TOKENIZER)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if folder:
         check_tokenizer(path, tokenizer)
@@ -99,7 +100,8 @@ def _read(
     encoding = None
     if folder and is_sentences:
         notes |= folder.prepare(tokenizer)
-        encoding = folder.read_encoding()
+        steps = [folder.read_step(module) for module in folder.modules[1:]]
+        encoding = Encoding(steps) if steps else None
     if seed is not None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)

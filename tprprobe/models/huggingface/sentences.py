@@ -71,11 +71,7 @@ class Folder:
             notes["prompt"] = f"the prompt {prompt!r} is not written before texts"
         return notes
 
-    def read_encoding(self) -> "Encoding | None":
-        steps = [self._step(module) for module in self.modules[1:]]
-        return Encoding(steps) if steps else None
-
-    def _step(self, module: Mapping[str, Any]) -> nn.Module:
+    def read_step(self, module: Mapping[str, Any]) -> nn.Module:
         kind, place = str(module.get("type", "")).rsplit(".", 1)[-1], str(module.get("path", ""))
         settings = self.read("config.json", place) or {}
         if kind == "Pooling":

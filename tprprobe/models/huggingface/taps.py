@@ -54,7 +54,9 @@ class Taps:
             submodule = module.get_submodule(path)
             begin = partial(self._begin, kind, taps)
             submodule.register_forward_pre_hook(lambda *_, begin=begin: begin())
-            submodule.register_forward_hook(lambda *_: self._end(), always_call=True)
+            submodule.register_forward_hook(
+                lambda *_: self.running.pop() and None, always_call=True
+            )
 
     @contextmanager
     def opened(self, module: Any, lengths: Sequence[int], is_whole: bool = True) -> Iterator[None]:
@@ -135,9 +137,6 @@ class Taps:
 
     def _begin(self, kind: str, taps: tuple[Tap, ...]) -> None:
         self.running.append((kind, taps, Counter()))
-
-    def _end(self) -> None:
-        self.running.pop()
 
     def _operate(
         self, letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any
