@@ -68,13 +68,6 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         self.fit_together([self], inputs, labels, validation, [self])
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The logits of the rows of X; of two classes, those of the second less those of the first."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        logits = self.logits(_as_tensor(X)).numpy()
-        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of every label for the rows of X."""
         check_is_fitted(self)
