@@ -178,11 +178,7 @@ def build_scene(
 
 
 def stack_layers(
-    scene: Cloud,
-    sites: Sequence[str],
-    method: str = "pca",
-    seed: int = 0,
-    max_vectors: int = N_DRAWN,
+    scene: Cloud, sites: Sequence[str], method: str = "pca", max_vectors: int = N_DRAWN
 ) -> Cloud:
     """The scene's tokens in every layer (``sites``: the same site of each), placed together; the column ``layer`` tells them apart. Of
     more than ``max_vectors``, every so many tokens.
@@ -194,7 +190,7 @@ def stack_layers(
     is_finite = np.isfinite(stacked).all(1)
     stacked, table = stacked[is_finite], pd.concat(tokens)[is_finite].reset_index(drop=True)
     scaled = (stacked - stacked.mean(0)) / (stacked.std(0) + np.finfo(np.float32).tiny)
-    plane = project(scaled, method, table["layer"].to_numpy(), seed)
+    plane = project(scaled, method, table["layer"].to_numpy())
     per_token = (scene.roles.labels, scene.rows)
     labels, rows = (np.tile(values[token_ids], len(sites))[is_finite] for values in per_token)
     roles = replace(scene.roles, labels=labels)
