@@ -161,7 +161,7 @@ def _choose_relations(
         raise InputError(
             f"no relation between tokens occurs {2 * head_relations.FEWEST} times in texts with maps"
         )
-    best = pd.DataFrame(gains).idxmax(axis=1)  # by head
+    best = [str(relation) for relation in pd.DataFrame(gains).idxmax(axis=1)]  # by head
     rows = []
     for i, (site, head) in enumerate(heads):
         hits, chance, documents = scored[best[i]]
