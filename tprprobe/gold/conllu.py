@@ -223,7 +223,7 @@ def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str
         unknown[column] = sum(strange)
     if 2 * unknown["UPOS"] > total["UPOS"] and 2 * unknown["XPOS"] < total["XPOS"]:
         tag = values["UPOS"].most_common(1)[0][0]
-        raise InputError(f"{path}: UPOS has tags like {tag!r}: exchange it with XPOS")
+        raise InputError(f"{path}: UPOS has tags like {tag!r}: exchange the columns")
     return Counter(unknown_tags=unknown["UPOS"], unknown_relations=unknown["DEPREL"])
 
 
