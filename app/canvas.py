@@ -14,7 +14,6 @@ from streamlit.components.v2 import component
 import tprprobe as tp
 
 FOLDER = Path(__file__).parent
-FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
 TOKENS, HEAD = r"[0-9]{1,4}(,[0-9]{1,4})*", r"([a-z0-9_.]{1,80}):([0-9]{1,3})"
 # The script becomes one module for all mounts of a page, which therefore share its variables. A message that equals the
@@ -110,25 +109,30 @@ def _stack(root: str, name: str, sites: tuple[str, ...], method: str, *options: 
 class Place:
     """Where the linked parts of a page look: a store, and site, head, number of clusters and method.
 
-    With ``layers``, the names of the site in all layers, the map is of all of them.
+    With ``layers``, the names of the site in all layers, the map is of all of them; with ``where``, of a slice.
     """
 
     root: str
     name: str
     options: Any  # site, head, number of clusters and method
     layers: tuple[str, ...] = ()
+    where: str = ""
 
     @property
     def key(self) -> str:
         """What tells this scene from others in the browser."""
-        return repr((state.open_store(self.root, self.name).fingerprint, self.options, self.layers))
+        store = state.open_store(self.root, self.name)
+        return repr((store.fingerprint, self.options, self.layers, self.where))
 
     def scene(self, complete: bool = False) -> Any:
         """The scene of the map; ``complete``: with every token of the store."""
         if self.layers:
             site, head, k, method = self.options
-            return _stack(self.root, self.name, self.layers, method, site, head, k)
-        return (_fill if complete else state.build_scene)(self.root, self.name, *self.options)
+            scene = _stack(self.root, self.name, self.layers, method, site, head, k)
+        else:
+            build = _fill if complete else state.build_scene
+            scene = build(self.root, self.name, *self.options)
+        return tp.dashboard.slices.take_slice(scene, self.where) if self.where else scene
 
     @property
     def clustered(self) -> Any:
@@ -162,7 +166,8 @@ class Place:
         self.mount("points", key, _pack_points(self, complete))
 
     def feed_names(self) -> None:
-        if names := tp.dashboard.maps.pack_names(self.clustered):
+        names = tp.dashboard.maps.pack_names(self.clustered) or []
+        if any(cluster["name"] for cluster in names):
             self.mount("names", "feed-names", {"names": names})
 
 
@@ -174,15 +179,3 @@ def _pack_map(place: Place, field: str) -> Any:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _pack_points(place: Place, complete: bool) -> Any:
     return tp.dashboard.maps.pack_points(place.scene(complete))
-
-
-def foresee(place: Place, heads: int) -> None:
-    """Makes the scenes of the heads beside this one, so that they are there when they are chosen.
-
-    Not of wide vectors, which take longer than somebody who chooses another head should wait.
-    """
-    site, head, *options = place.options
-    if place.clustered.roles.centers.shape[1] * len(place.clustered.rows) > FORESEEN:
-        return
-    for neighbor in {(head + 1) % heads, (head - 1) % heads} - {head}:
-        _pack_map(Place(place.root, place.name, (site, neighbor, *options)), "cluster")

@@ -27,6 +27,7 @@ pages += [
 page = st.navigation(pages)
 state.follow_link()
 state.choose_store()
+state.choose_slice()
 widgets.surround()
 page.run()
 state.FIRST_PAGE.set()

@@ -24,6 +24,9 @@ KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
+SLICES = (
+    "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: {}"
+)
 PLACING = "Clustering and projecting the vectors (UMAP takes minutes the first time) …"
 
 
@@ -128,6 +131,47 @@ def store_name() -> str:
 
 def store() -> Any:
     return open_store(root(), store_name())
+
+
+def choose_slice() -> None:
+    """The slice in the sidebar, which every page keeps, those that are saved, and how many tokens it has."""
+    views = tp.dashboard.slices
+    if not st.session_state.get("store"):
+        return
+    chosen, side = store(), views.find_side(store())
+    columns = ", ".join(views.list_columns(chosen, side))
+    look: dict[str, Any] = {"placeholder": "all tokens", "help": SLICES.format(escape(columns))}
+    where = (
+        st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP) or ""
+    ).strip()
+    saved = views.read_slices(chosen)
+    with st.sidebar.container(horizontal=True, key="slices"):
+        for text in saved:
+            choice = {"slice": "" if text == where else text}
+            kind = "primary" if text == where else "secondary"
+            act = st.session_state.update
+            st.button(escape(text), f"slice-{text}", on_click=act, args=(choice,), type=kind)
+        if where and not slice_problem(side):
+            label = "Forget this slice" if where in saved else "Save this slice"
+            st.button(label, on_click=views.save_slice, args=(chosen, where))
+    if where:
+        n = 0 if slice_problem(side) else int(views.find_slice(chosen, side, where).sum())
+        st.sidebar.caption(escape(slice_problem(side) or f"{n:,} {side} tokens"))
+
+
+def slice_problem(side: str) -> str:
+    """Why the slice cannot be taken of a side's tokens; empty if it can."""
+    try:
+        tp.dashboard.slices.find_slice(store(), side, where(""))
+    except tp.InputError as error:
+        return str(error)
+    return ""
+
+
+def where(side: str) -> str:
+    """The chosen slice, as text; empty without one, and on a side of which it cannot be taken."""
+    text = (st.session_state.get("slice") or "").strip()
+    return "" if side and text and slice_problem(side) else text
 
 
 def is_dark() -> bool:

@@ -125,10 +125,12 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
         text = (search and st.text_input("Text search", key="search", **look)) or ""
-        matches = tp.dashboard.contents.find_samples(store, text) if text else []
-        matches = [sample for sample in matches if sample < count]
-        if text and not matches:
-            st.caption(f"No sample has ‘{state.escape(text)}’: all are shown.")
+        matches = tp.dashboard.contents.find_samples(store, text) if text else range(count)
+        where = state.where(tp.dashboard.slices.find_side(store))
+        in_slice = tp.dashboard.slices.list_samples(store, where) if where else matches
+        matches = sorted({*matches} & {*in_slice} & {*range(count)}) if text or where else []
+        if (text or where) and not matches:
+            st.caption(f"No sample here has ‘{state.escape(text or where)}’: all are shown.")
         samples = matches or range(count)
         before = st.session_state.get("sample", 0)
         index = samples.index(before) if before in samples else 0
@@ -140,7 +142,7 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
         sample = st.number_input("Sample", 0, count - 1, key="sample", width=160, **state.KEEP)
         st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
         st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
-        condition = f" with ‘{state.escape(text)}’" if matches else ""
+        condition = f" with ‘{state.escape(text or where)}’" if matches else ""
         st.caption(f"{index + 1:,} of {len(samples):,}{condition}")
     return int(sample)
 

@@ -19,6 +19,8 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.figures import catalogue
+from tprprobe.figures.dots import render
+from tprprobe.figures.reconstruction import reconstruction_scene
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section, clusters_section
 from tprprobe.models import load_model
@@ -70,19 +72,21 @@ def run_demo(out: Path) -> Path:
         figures.save(figure, out / f"{name}.pdf")
     fig3 = {CAPTIONS[FIG3]: drawings.pop(FIG3)}
     sections = [
-        _answers(samples),
+        _answers(samples, lead),
         clusters_section(heads, {CAPTIONS[name]: figure for name, figure in drawings.items()}),
         names_section(naming),
         Section(
-            "Attention",
+            "What do its heads look at?",
             "Do the digits of a denominator look at the '/' that divides by them? The head that does so "
             "most, in three kinds of question that were picked by rule.",
-            figures=fig3,
+            fig3,
+            deeper=f"tprprobe app {out}    (page Attention)",
         ),
         _reconstruction_section(store),
         binding_section(),
     ]
-    return write_report(out, "Roles of a trained TP-Transformer", lead, sections)
+    about = f"{CHECKPOINT} read {N} fresh questions ({DATA}). In brackets: 95 % intervals over questions."
+    return write_report(out, "Roles of a trained TP-Transformer", about, sections)
 
 
 def _lead(answered: pd.DataFrame) -> str:
@@ -118,19 +122,28 @@ def _draw(store: Store, standardized: Clusters) -> dict[str, Figure]:
     }
 
 
-def _answers(samples: pd.DataFrame) -> Section:
+def _answers(samples: pd.DataFrame, lead: str) -> Section:
     return Section(
-        "Answers",
-        "The questions are fresh and held out: their text was never trained on. The card of the "
-        "checkpoint has its exact match on every module and split.",
-        tables=[samples],
+        "How well does it answer?",
+        f"{lead} Their text was never trained on. The card of the checkpoint has its exact match on every module and split.",
+        folded={f"{N_PRINTED} right and {N_PRINTED} wrong answers": samples},
+        deeper=f"tprprobe eval --ckpt {CHECKPOINT} --data {DATA} --split {SPLIT}",
     )
 
 
 def _reconstruction_section(store: Store) -> Section:
     """The share of a state that one head's value vector keeps, held out, beside controls."""
-    table = reconstruction_table(reconstruct(store, -1), -1)
-    return Section("What a head's value keeps of the state", table.caption, {}, [table])
+    results = reconstruct(store, -1)
+    table = reconstruction_table(results, -1)
+    text = "One head’s value vector rebuilds the state that it was made of by an affine map, beside random projections of that width."
+    figure = {table.caption: render(reconstruction_scene(results).pictures[0])}
+    return Section(
+        "What does a head’s value keep of the state?",
+        text,
+        figure,
+        folded={table.title: table},
+        deeper=f"tprprobe reconstruct {store.path}",
+    )
 
 
 def binding_section() -> Section:
@@ -141,4 +154,5 @@ def binding_section() -> Section:
         "c. Does e's state tell the two apart? With standard attention and equal weights it cannot; roles "
         f"of a and c that differ tell them apart.\n{table.caption}"
     )
-    return Section("The binding problem, exactly", text, {}, [table])
+    heading = "Can attention alone bind?"
+    return Section(heading, text, folded={table.title: table}, deeper="tprprobe binding")

@@ -16,6 +16,7 @@ from .analyses.naming import name_roles as name_roles
 from .analyses.probing import load_probe as load_probe
 from .analyses.probing import probe as probe
 from .analyses.reconstruction import reconstruct as reconstruct
+from .analyses.slices import slice_tokens as slice_tokens
 from .cli.repositories import push_to_hub as push_to_hub
 from .console import quiet as quiet
 from .data import load_data as load_data

@@ -36,7 +36,7 @@ def compare() -> None:
         for label, store, place in zip(names, stores, (site, second_site), strict=True)
     ]
     scenes = [place.scene() for place in places]
-    agreement = views.show_agreement(*scenes, pairs)
+    agreement = views.comparison.show_agreement(*scenes, pairs)
     with lead:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")

@@ -38,10 +38,22 @@ def _show_examination(questions) -> None:
     """The model on one page, as `tprprobe examine` wrote it."""
     for question, picture in questions:
         st.subheader(state.escape(question.heading))
-        st.markdown(state.escape(question.text))
+        if question.text:
+            st.markdown(state.escape(question.text))
         if picture:
             st.image(str(picture), width=PICTURE)
-        st.caption(state.escape(question.lack))
+        if question.lack:
+            st.caption(state.escape(question.lack))
+
+
+def _show_slices(store) -> None:
+    """Metrics of the slices that are saved, and of the chosen one, beside those of all tokens."""
+    views = tp.dashboard.slices
+    side = views.find_side(store)
+    chosen = dict.fromkeys([*views.read_slices(store), state.where(side)])
+    if slices := [text for text in chosen if text]:
+        st.subheader("Slices")
+        widgets.table(views.score_slices(store, side, slices))
 
 
 @state.page("Overview")
@@ -55,6 +67,7 @@ def overview() -> None:
         st.subheader("Results")
     for statement in statements:
         widgets.write(statement)
+    _show_slices(store)
     if len(summary.names):
         label = f"All {len(summary.names)} named roles"
         widgets.fold(label, "named", lambda: widgets.table(summary.names))

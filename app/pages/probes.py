@@ -1,7 +1,5 @@
 """Probes: what vectors and clusters know, beside their best control; what is mistaken for what; the row behind a mark."""
 
-from functools import partial
-
 import state
 import streamlit as st
 import widgets
@@ -20,12 +18,10 @@ def _show_probes(folders) -> None:
         model = widgets.choose("Model", models, "probed")
         rivals = ["none", *(name for name in models if name != model)]
         rival = widgets.choose("Beside it", rivals, "beside")
-        score = widgets.choose("Score", views.SCORES, "score", format_func=views.SCORES.get)
-        every = st.toggle("All controls", key="every", **state.KEEP)
     compared = [name for name in (model, rival) if name != "none"]
     with lead:
-        widgets.lead(views.summarize_probes(rows, task, compared, score))
-    view = views.show_probes(rows, task, score, compared, every)
+        widgets.lead(views.summarize_probes(rows, task, compared))
+    view = views.show_probes(rows, task, compared)
     marked = widgets.show(view, "probes")
     title = "The rows of the marked points" if marked else "All rows"
     table = view.data.iloc[marked] if marked else view.data
@@ -42,6 +38,11 @@ def _show_mistakes(folders, task: str) -> None:
     site = widgets.choose("Probe of", list(saved), "errors_of")
     predict = lambda: views.predict_held_out(store, saved[site])  # noqa: E731
     predictions = state.once(predict, "predicted", task, site)
+    slices, side = tp.dashboard.slices, store.side(site)
+    chosen = dict.fromkeys([*slices.read_slices(store), state.where(side)])
+    if listed := [text for text in chosen if text]:
+        widgets.table(slices.score_slices(store, side, listed, predictions))
+    predictions = slices.take_predictions(store, side, state.where(side), predictions)
     widgets.lead(views.summarize_errors(predictions, task, site))
     widgets.show(views.show_confusions(predictions, task), "confusions")
     widgets.table(views.list_errors(store, predictions))
@@ -50,22 +51,22 @@ def _show_mistakes(folders, task: str) -> None:
 @state.page("Probes")
 def probes() -> None:
     runs, store, views = state.runs(), state.store(), tp.dashboard.names
-    kinds = ("probes", "names", "word-names")
-    probe_runs, name_runs, word_runs = (runs.beside(store, kind) for kind in kinds)
+    probe_runs, name_runs = (
+        runs.beside(store, *kinds) for kinds in (["probes"], ["names", "word-names"])
+    )
     if probe_runs:
         _show_probes(probe_runs)
-    for kind, folders in (("names", name_runs), ("word_names", word_runs)):
-        if folders:
-            lead = st.container()
-            folder = folders[widgets.choose("Names", list(folders), kind)]
-            view = views.VIEWS[kind](folder)
-            with lead:
-                widgets.lead(views.SUMMARIES[kind](view.data))
-            if view.data["value"].any():
-                widgets.show(view, f"chart-{kind}")
-            if kind == "word_names":
-                show = partial(widgets.table, views.show_word_clusters(folder))
-                widgets.fold("Proposed names", "proposed", show)
-    missing = ["probes"] * (not probe_runs) + ["names"] * (not name_runs and not word_runs)
+    if name_runs:
+        lead = st.container()
+        clusters = views.read_names(name_runs[widgets.choose("Names", list(name_runs), "names")])
+        view = views.show_names(clusters)
+        with lead:
+            widgets.lead(views.summarize_names(view.data))
+        if view.data["value"].any():
+            widgets.show(view, "chart-names")
+        if "candidate" in clusters:
+            draw = lambda: widgets.table(views.words_table(clusters).cells)  # noqa: E731
+            widgets.fold("Proposed names", "proposed", draw)
+    missing = ["probes"] * (not probe_runs) + ["names"] * (not name_runs)
     widgets.offer_runs(*missing, why=NOTHING * (len(missing) == 2))
     widgets.list_unclaimed("probes", "names", "word-names")

@@ -36,7 +36,8 @@ def roles() -> None:
         fields = scene.list_fields() + [layer] * (len(alike) > 1)
         field = widgets.choose("Color", fields, "color")
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
-    place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers)
+    where = state.where(store.side(site))
+    place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
     cloud, mark = place.scene(), state.mark()
     marked = mark and mark.find(cloud)
     title = f"{cloud.place}, colored by {field}"
@@ -54,12 +55,11 @@ def roles() -> None:
     complete = place.scene(complete=True) if field == views.maps.CLUSTER else cloud
     if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
         place.feed_points(complete=True)
-    note.caption(state.escape(complete.note))
+    n = len(complete.rows) // complete.layers
+    note.caption(state.escape(f"{n:,} tokens of {where}" if where else complete.note))
     if mark is not None:
         flags = mark.find(complete)
         table = views.marks.list_marked(complete, flags)
         below.markdown(f"**Marked tokens** ({int(flags.sum()):,}): choose a row to see its sample")
         look = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
         below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **look)
-    if heads and method != "umap":
-        canvas.foresee(place, heads)

@@ -16,6 +16,7 @@ SECTIONS = {
         "export_store",
         "push_to_hub",
         "load_run",
+        "slice_tokens",
         "quiet",
     ),
     "Roles": ("cluster", "name_roles", "reconstruct"),

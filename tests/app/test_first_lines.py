@@ -55,17 +55,15 @@ def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
 
 def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
     rows = probed([False, True, False, True])
-    view = tp.dashboard.show_probes(rows, "pos")
+    view = tp.dashboard.probes.show_probes(rows, "pos")
     assert len(view.chart().layout.annotations) == 2  # a panel per vector
     below, above, _, marks = view.chart().data[:4]
     assert list(below.y) == pytest.approx([0.2, 0.2])
     assert list(above.y) == pytest.approx([0.4, 0.4])
     assert marks.marker.symbol == ("circle-open", "circle")
     row = view.data.iloc[int(marks.customdata[1][0])]
-    assert (row["site"], row["f1"]) == ("encoder.1.self.role", 0.6)
+    assert (row["site"], row["f1"]) == ("decoder.1.self.role", 0.9)
     assert view.export("svg").startswith(b"<?xml")
-    every = tp.dashboard.show_probes(rows, "pos", every=True)
-    assert len(every.chart().data) > len(view.chart().data)
 
 
 def test_a_run_tells_its_strongest_roles_with_examples(named_run):
@@ -81,8 +79,8 @@ def test_a_run_tells_its_strongest_roles_with_examples(named_run):
         assert all(example.count("⟨") == 1 for example in role.examples)
     assert len(summary.names) >= len(summary.roles)
     (folder,) = named_run.beside(store, "names").values()
-    view = names.show_decoding(folder)
-    assert "of the digits" in names.summarize_decoding(view.data).text
+    view = names.show_names(names.read_names(folder))
+    assert "holds on held-out samples: trained" in names.summarize_names(view.data).text
     assert view.export("csv")
 
 

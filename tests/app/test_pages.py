@@ -57,7 +57,7 @@ def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):
     name_words(plant(folder / "store", 120), ENCODER, k=4, out=folder / "names")
     app = open_page(tmp_path / "runs", "probes")
     assert not app.exception
-    assert app.selectbox(key="word_names").options == ["runs/words/names"]
+    assert app.selectbox(key="names").options == ["runs/words/names"]
     assert charts(app)
 
 
@@ -78,16 +78,19 @@ def test_another_head_changes_the_map_and_another_color_leaves_the_points(open_p
     assert components_by_kind(app)["map"]["labels"] != before_map["labels"]
 
 
-def test_the_next_head_is_there_before_it_is_chosen(open_page, runs, monkeypatch):
-    app = open_page(runs, "roles", k="9")
-
-    def refuse(*arguments):
-        raise AssertionError(arguments)
-
-    monkeypatch.setattr(tp.dashboard, "build_scene", refuse)
-    app.selectbox(key="head").set_value(1).run()
+def test_a_slice_is_kept_by_every_page_and_cuts_maps_and_samples(open_page, runs):
+    every = components_by_kind(open_page(runs, "roles"))["map"]["scene"]
+    app = open_page(runs, "roles", slice="correct=False")
     assert not app.exception
-    assert "head 1," in components_by_kind(app)["map"]["title"]
+    assert components_by_kind(app)["map"]["scene"] != every
+    assert any("tokens of correct" in text.value for text in app.caption)
+    assert any("of 6 with" in text.value for text in app.caption)  # of 24 samples
+    app = open_page(runs, "overview", slice="correct=False")
+    [table] = [frame.value for frame in app.dataframe if "slice" in frame.value]
+    assert table["answered right"].tolist()[1:] == [0]
+    app = open_page(runs, "roles", slice="correct=perhaps")
+    assert not app.exception
+    assert components_by_kind(app)["map"]["scene"] == every  # no such slice: the sidebar says why
 
 
 def test_the_map_is_colored_by_layer(open_page, runs):

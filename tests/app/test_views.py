@@ -164,7 +164,7 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
             for head, change in heads.items()
         ]
     )
-    view = tp.dashboard.show_interventions(rows, "zero")
+    view = tp.dashboard.interventions.show_interventions(rows, "zero")
     assert [note.text for note in view.chart().layout.annotations] == ["−50", "(+1)"]
     assert view.chart().data[0].z.tolist() == [[1.0, 0.0]]
     assert view.export("svg").startswith(b"<?xml")
@@ -184,7 +184,7 @@ def test_shares_after_an_exchange_add_up_to_one():
     rows = pd.DataFrame(
         [place | shares | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
     )
-    view = tp.dashboard.show_interventions(rows, "polarity")
+    view = tp.dashboard.interventions.show_interventions(rows, "polarity")
     assert np.sum([bar.x for bar in view.chart().data], axis=0).tolist() == [1.0, 1.0]
     assert list(view.chart().data[0].y) == [
         "no exchange",

@@ -106,7 +106,7 @@ def as_rows(ids: Tensor, model: Any) -> list[list[int]]:
 @pytest.mark.parametrize("case", CASES)
 def test_greedy_is_the_uncached_argmax_of_each_row(case):
     pads = ends = 0
-    for seed in range(2):
+    for seed in range(4):
         model = model_of(case, seed)
         rows = as_rows(generate(model, batch(model.config.pad), max_length=8), model)
         assert rows == [greedy_alone(model, source, 8) for source in SOURCES]
@@ -114,7 +114,7 @@ def test_greedy_is_the_uncached_argmax_of_each_row(case):
         pads += sum(model.config.pad in row for row in rows)
     if "transformer" in case:
         assert pads > 1, "hardly a row has written a pad: this test shows too little"
-        assert 0 < ends < 10, "rows should end, and not all of them"
+        assert 0 < ends < 20, "rows should end, and not all of them"
 
 
 @pytest.mark.parametrize("case", CASES)

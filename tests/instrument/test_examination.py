@@ -38,7 +38,7 @@ def test_a_line_and_a_section_for_every_question(examined):
 def test_every_figure_is_a_file_beside_the_page(examined):
     links = re.findall(r'href="(figures/[^"]+)" download', examined.page.read_text("utf-8"))
     assert len(links) == 3 * len(examined.tables)
-    assert {link.rpartition(".")[2] for link in links} == {"svg", "pdf", "png"}
+    assert {link.rpartition(".")[2] for link in links} == {"svg", "png"}
     assert all((examined.folder / link).stat().st_size > 1000 for link in links)
 
 

@@ -21,6 +21,9 @@ from tprprobe import figures
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import strips, style
+from tprprobe.figures.accuracy import module_bars
+from tprprobe.figures.attention import map_squares, row_strips
+from tprprobe.figures.dots import render
 from tprprobe.figures.overlay import marks_legend
 
 
@@ -138,7 +141,7 @@ def test_attention_rows_are_of_the_digits_behind_a_slash(store):
         t if len(t) == 1 else "_" for t in tokens.loc[tokens["sample"] == 0, "token"]
     )
     numbers = [operand.lstrip("(-").rstrip(").%_") for operand in question.split("/")[1:]]
-    headings = [text for text in texts(figures.attention_rows(store, MAPS, 0, 0)) if "from" in text]
+    headings = [text for text in texts(render(row_strips(store, MAPS, 0, 0))) if "from" in text]
     assert [text[6] for text in headings] == list("".join(numbers))
     for text in headings:
         assert question[int(text.split(" at ")[1])] == text[6]
@@ -146,13 +149,13 @@ def test_attention_rows_are_of_the_digits_behind_a_slash(store):
 
 def test_attention_rows_print_the_weights(store):
     weights = store.attention(MAPS, 1)[0, 5]
-    labels = texts(figures.attention_rows(store, MAPS, 1, head=0, positions=[5]))
+    labels = texts(render(row_strips(store, MAPS, 1, head=0, positions=[5])))
     expected = [f"{weight:.0%}".rstrip("%") for weight in weights if weight >= 0.05]
     assert [text for text in labels if text.isdigit() and len(text) == 2] == expected
 
 
 def test_attention_of_answers_to_questions(store):
-    figure = figures.attention_matrix(store, CROSS, 2, head=1)
+    figure = render(map_squares(store, CROSS, 2, head=1))
     (image,) = figure.axes[0].images
     np.testing.assert_array_equal(image.get_array(), store.attention(CROSS, 2)[1])
     keys = [label.get_text() for label in figure.axes[0].get_xticklabels()]
@@ -172,7 +175,7 @@ def test_attention_of_answers_to_questions(store):
 )
 def test_attention_refuses_what_is_not_there(store, site, sample, head, positions, message):
     with pytest.raises(InputError, match=message):
-        figures.attention_rows(store, site, sample, head, positions)
+        row_strips(store, site, sample, head, positions)
 
 
 # ---------------------------------------------------------------- by name
@@ -221,7 +224,7 @@ def evaluations():
 
 
 def test_bars_are_the_exact_matches_with_intervals(evaluations):
-    figure = figures.module_bars(evaluations, "interpolate")
+    figure = module_bars(evaluations, "interpolate")
     axes = figure.axes[0]
     bars = {round(bar.get_width(), 2) for bar in axes.patches}
     assert bars == {0.96, 0.5, 0.1}
@@ -230,7 +233,7 @@ def test_bars_are_the_exact_matches_with_intervals(evaluations):
     middles = {round(bar.get_y() + bar.get_height() / 2) for bar in axes.patches}
     assert middles == {0, 1}
     with pytest.raises(InputError, match="did you mean 'extrapolate'"):
-        figures.module_bars(evaluations, "extrapolation")
+        module_bars(evaluations, "extrapolation")
 
 
 def test_learning_curve_draws_every_run_and_set():
@@ -239,14 +242,14 @@ def test_learning_curve_draws_every_run_and_set():
         + [(200, "exact_match", "mathematics:mixed", split, 0.25) for split in ("small", "large")],
         columns=["step", "metric", "data", "split", "value"],
     )
-    figure = figures.learning_curve({"one": log, "two": log.assign(value=log["value"] / 2)})
+    figure = tp.draw("learning-curve", {"one": log, "two": log.assign(value=log["value"] / 2)})
     loss_axes, right = figure.axes
     assert [line.get_ydata().tolist() for line in loss_axes.lines] == [[2.0, 0.5], [1.0, 0.25]]
     labels = {line.get_label(): line.get_ydata().tolist() for line in right.lines}
     assert labels == {"one: mixed large": [0.25], "one: mixed small": [0.25],
                       "two: mixed large": [0.125], "two: mixed small": [0.125]}  # fmt: skip
     with pytest.raises(InputError, match="log of one has no rows"):
-        figures.learning_curve({"one": log[:0]})
+        tp.draw("learning-curve", {"one": log[:0]})
 
 
 # ---------------------------------------------------------------- files and colors
@@ -254,9 +257,9 @@ def test_learning_curve_draws_every_run_and_set():
 
 def test_files_are_the_same_bytes_in_every_process(tmp_path):
     code = (
-        "import sys, pandas as pd; from tprprobe import figures;"
+        "import sys, pandas as pd, tprprobe as tp;"
         "log = pd.DataFrame({'step': [1, 2], 'metric': 'loss', 'data': '', 'split': '', 'value': 1.});"
-        "[figures.learning_curve({'ä': log}).savefig(file) for file in sys.argv[1:]]"
+        "[tp.draw('learning-curve', {'ä': log}).savefig(file) for file in sys.argv[1:]]"
     )
     paths, subprocess_paths = (
         [str(tmp_path / f"{prefix}.{kind}") for kind in ("pdf", "svg", "png")] for prefix in "ht"

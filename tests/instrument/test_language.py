@@ -211,41 +211,6 @@ def test_a_model_without_a_head_returns_states(tmp_path):
         model.predict(ids)
 
 
-def test_a_module_that_is_passed_step_by_step_gives_all_steps(tmp_path):
-    """A cell in a loop: its passes are joined, and an edit knows the step."""
-
-    class Cell(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table, self.cell = torch.nn.Embedding(10, 4), torch.nn.GRUCell(4, 4)
-
-        def forward(self, ids):
-            state = torch.zeros(len(ids), 4)
-            for vectors in self.table(ids).unbind(1):
-                state = self.cell(vectors, state)
-            return state
-
-    module = Cell().eval()
-    model = tp.attach(module, {"layers.0.hidden": "cell"})
-    ids = torch.tensor([[1, 2, 3], [4, 5, 6]])
-    with torch.no_grad():
-        for _ in range(2):  # a second call begins anew
-            with tp.capture(model, "*") as acts:
-                final_state = model(ids)
-        assert acts["layers.0.hidden"].shape == (2, 3, 4)
-        assert torch.equal(acts["layers.0.hidden"][:, -1], final_state)
-        second = torch.tensor([[False, True, False]] * 2)
-        with (
-            tp.intervene(model, {"layers.0.hidden": edits.zero(positions=second)}),
-            tp.capture(model, "*") as edited,
-        ):
-            model(ids)
-    states = edited["layers.0.hidden"]
-    assert torch.equal(states[:, 0], acts["layers.0.hidden"][:, 0])
-    assert not states[:, 1].any()
-    assert states[:, 2].any()
-
-
 class Tagger(torch.nn.Module):
     """A GRU over words, as a user may have it."""
 

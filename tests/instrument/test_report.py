@@ -196,7 +196,7 @@ def test_clusters_alone_are_a_run(tmp_path):
 
 
 def test_the_binding_problem_is_told_with_both_answers():
-    (table,) = binding_section().tables
+    (table,) = binding_section().folded.values()
     shares = table.cells.set_index(["attention", "case"])["equal"]
     assert shares["standard", "equal weights"] == "100%"
     assert shares["tp", "as printed"] == "0%"

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from planted.faults import files_of_at_most
+from planted.faults import call_main, files_of_at_most
 from planted.questions import LAST, plant
 
-from tprprobe.cli import main
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.models.huggingface.faults import refusing
@@ -25,16 +24,7 @@ ODD = "a b\nc é 角 'q\".d"
 def run(monkeypatch, capsys) -> Callable[..., tuple[int, list[str]]]:
     """The exit code of a command, and the lines that it says of itself."""
 
-    def call(*words: object) -> tuple[int, list[str]]:
-        monkeypatch.setattr(sys, "argv", ["tprprobe", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        messages = capsys.readouterr().err.splitlines()
-        return int(ended.value.code or 0), [
-            line for line in messages if line.startswith("tprprobe:")
-        ]
-
-    return call
+    return lambda *words: call_main(words, monkeypatch, capsys)
 
 
 def _extract(checkpoint: Path, questions: str, out: Path) -> list[object]:

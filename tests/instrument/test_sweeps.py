@@ -159,7 +159,9 @@ def test_a_sweep_without_full_strength_is_drawn_at_its_largest(tmp_path):
     assert figure.axes[0].get_title(loc="left") == "zero × 0.5"
     assert [text.get_text() for text in figure.axes[0].texts] == ["−25", "−25"]
     interventions = views.interventions.read_interventions(tmp_path)
-    assert views.show_interventions(interventions["zero"], "zero").title.endswith("(zero) × 0.5")
+    assert views.interventions.show_interventions(interventions["zero"], "zero").title.endswith(
+        "(zero) × 0.5"
+    )
 
 
 def test_the_command_writes_json_and_refuses_in_one_line(

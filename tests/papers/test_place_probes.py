@@ -20,6 +20,7 @@ def _few_steps():
     """Probes that stop early: what they are compared for shows long before their optimum."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(place_probes, "STEPS", 30)
+        patch.setattr(place_probes, "PENALTIES", (1e-2, 1e-3))
         yield
 
 
@@ -91,6 +92,7 @@ def test_linear_probes_are_logistic_regressions(monkeypatch):
     from sklearn.linear_model import LogisticRegression
 
     monkeypatch.setattr(place_probes, "STEPS", 150)
+    monkeypatch.setattr(place_probes, "PENALTIES", (1e-3, 1e-4))
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
     x[:, 0] += y

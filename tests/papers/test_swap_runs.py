@@ -53,7 +53,7 @@ def test_recipes_that_ship_can_be_read(root):
 
 def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     recipe = SwapRecipe(
-        n=12,
+        n=8,
         reference=6,
         swaps=["polarity", "argument"],
         whole=True,

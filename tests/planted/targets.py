@@ -54,6 +54,9 @@ CONLLU = """# newdoc id = d1
 4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t_\t_
 
 """
+CONLLUP = (
+    "# global.columns = ID FORM UPOS HEAD DEPREL\n\n1\tA\tDET\t2\tdet\n2\tcat\tNOUN\t0\troot\n\n"
+)
 EDGES = {
     "text": "The cat sleeps",
     "targets": [{"span1": [1, 2], "span2": [2, 3], "label": "nsubj"}],
@@ -71,6 +74,8 @@ strengths = [0.5, 1.0]
 """
 
 Maker = Callable[[Path], object]
+Reader = Callable[[Path], Any]
+Target = tuple[Maker, Reader]
 
 
 def _file(name: str, content: str | bytes):
@@ -82,8 +87,26 @@ def _file(name: str, content: str | bytes):
     return make
 
 
-def _copy(path: Path, name: str):
-    return lambda folder: _file(name, path.read_bytes())(folder)
+def _text(name: str, content: str | bytes, read: Reader) -> Target:
+    """A folder with one file, which is read if it is there."""
+    return _file(name, content), lambda folder: (folder / name).is_file() and read(folder / name)
+
+
+def _load(path):
+    return list(tp.load_data(str(path)))
+
+
+def _captions(path):
+    return list(tp.load_data(f"captions:{path}", split="train", n=2))
+
+
+def _read_question(path):
+    return tp.gold.arithmetic(path.read_text("utf-8", "surrogateescape"))
+
+
+def _read_pickle(folder):
+    path = folder / "vocab.pt"
+    return path.is_file() and read_vocabulary(path.read_bytes(), "vocab.pt")
 
 
 def _lines(*records: Any) -> str:
@@ -206,16 +229,6 @@ def _pickle(zipped):
     return _folder_of("vocab.pt", write)
 
 
-def _read_pickle(folder):
-    path = folder / "vocab.pt"
-    return path.is_file() and read_vocabulary(path.read_bytes(), "vocab.pt")
-
-
-def _read_question(folder):
-    path = folder / "q.txt"
-    return path.is_file() and tp.gold.arithmetic(path.read_text("utf-8", "surrogateescape"))
-
-
 def _converted(name, **options):
     def read(folder):
         with TemporaryDirectory(dir=folder.parent) as scratch:
@@ -300,10 +313,6 @@ def run(*words: object) -> None:
     assert result.exit_code == 0, result.output
 
 
-def _store(folder: Path) -> None:
-    exchanges.plant_two(folder)
-
-
 def _result(*words: object, store: Callable[[Path], Any] = lambda path: plant(path, 12)) -> Maker:
     """What makes a store and lets a command write its result beside it."""
 
@@ -382,14 +391,6 @@ def _plans(folder: Path) -> None:
     shutil.copy(ROOT / "models" / "tpt-c-arithmetic" / "recipe.toml", folder)
 
 
-def _wordpiece(folder: Path) -> None:
-    foreign.save_foreign("bert", folder)
-
-
-def _metaspace(folder: Path) -> None:
-    foreign.save_foreign("llama", folder, "causal")
-
-
 def _t5_spiece(folder: Path) -> None:
     """A T5 whose tokenizer is a SentencePiece model."""
     _spiece(folder)
@@ -421,44 +422,25 @@ def _drawn(name, kind, *paths):
     return lambda folder: catalogue.make(name, **{kind: [folder / path for path in paths or [""]]})
 
 
-TARGETS: dict[str, tuple[Maker, Callable[[Path], Any]]] = {
+TARGETS: dict[str, Target] = {
     "parquet articles": (_folder_of("a.parquet", _articles), _read("a.parquet")),
-    "jsonl": (
-        _file("a.jsonl", _lines(*({"document": a, "summary": b} for a, b in PAIRS))),
-        _read("a.jsonl"),
-    ),
+    "jsonl": _text("a.jsonl", _lines(*({"document": a, "summary": b} for a, b in PAIRS)), _load),
     "two files": (_two, _read("train.source")),
     "mathematics": (_mathematics, _read("", split="interpolate")),
-    "conllu": (_file("a.conllu", CONLLU * 2), lambda folder: read_annotated(folder / "a.conllu")),
-    "conllup": (
-        _file(
-            "a.conllup",
-            "# global.columns = ID FORM UPOS HEAD DEPREL\n\n1\tA\tDET\t2\tdet\n2\tcat\tNOUN\t0\troot\n\n",
-        ),
-        lambda folder: read_annotated(folder / "a.conllup"),
+    "conllu": _text("a.conllu", CONLLU * 2, read_annotated),
+    "conllup": _text("a.conllup", CONLLUP, read_annotated),
+    "iob2": _text(
+        "a.iob2", "Anna B-PER\nLee I-PER\nsleeps O\n\n1\tRome\tB-LOC\n\n", read_annotated
     ),
-    "iob2": (
-        _file("a.iob2", "Anna B-PER\nLee I-PER\nsleeps O\n\n1\tRome\tB-LOC\n\n"),
-        lambda folder: read_annotated(folder / "a.iob2"),
-    ),
-    "edges": (_file("dep.jsonl", _lines(EDGES, EDGES)), _read("dep.jsonl")),
-    "captions of Karpathy's split": (
-        _file("c.json", KARPATHY),
-        lambda folder: read_annotations(folder / "c.json"),
-    ),
-    "captions of COCO": (
-        _file("c.json.gz", OFFICIAL),
-        lambda folder: read_annotations(folder / "c.json.gz"),
-    ),
-    "caption lines": (
-        _file("c.jsonl", CAPTIONED),
-        lambda folder: list(tp.load_data(f"captions:{folder / 'c.jsonl'}", split="train", n=2)),
-    ),
+    "edges": _text("dep.jsonl", _lines(EDGES, EDGES), _load),
+    "captions of Karpathy's split": _text("c.json", KARPATHY, read_annotations),
+    "captions of COCO": _text("c.json.gz", OFFICIAL, read_annotations),
+    "caption lines": _text("c.jsonl", CAPTIONED, _captions),
     "features npy": (_folder_of("f.npy", lambda path: np.save(path, VECTORS)), _features("f.npy")),
     "features hdf5": (_folder_of("f.h5", write_hdf5), _features("f.h5")),
     "features zarr": (_folder_of("f.zarr", _zarr), _features("f.zarr")),
     "features parquet": (_folder_of("f.parquet", _parquet_features), _features("f.parquet")),
-    "glove": (_file("g.txt", GLOVE), lambda folder: read_glove(folder / "g.txt", WORDS, 3)),
+    "glove": _text("g.txt", GLOVE, lambda path: read_glove(path, WORDS, 3)),
     "spiece": (_spiece, _encode("spiece.model")),
     "tokenizer": (_tokenizer, _encode("tokenizer.json")),
     "vocabulary": (_lists(Vocabulary, "abc"), Vocabulary.load),
@@ -468,7 +450,7 @@ TARGETS: dict[str, tuple[Maker, Callable[[Path], Any]]] = {
     "pickled vocabulary, zipped": (_pickle(True), _read_pickle),
     "published file": (_published, _converted("c.pt")),
     "archive": (_archive, _converted("a.tar.gz")),
-    "config": (_file("c.json", CONFIG), lambda folder: read_config(folder / "c.json")),
+    "config": _text("c.json", CONFIG, read_config),
     "npz": (_arrays("v.npz"), _dump("v.npz")),
     "npy": (_arrays("v.npy"), _dump("v.npy")),
     "safetensors": (_arrays("v.safetensors"), _dump("v.safetensors")),
@@ -478,16 +460,23 @@ TARGETS: dict[str, tuple[Maker, Callable[[Path], Any]]] = {
     "neurox json": (_file("n.json", _neurox_lines()), _dump("n.json", format="neurox")),
     "tpdn": (_file("t.txt", TPDN), _dump("t.txt", format="tpdn")),
     "tpdn.gz": (_file("t.gz", TPDN), _dump("t.gz", format="tpdn")),
-    "sweep": (_file("s.toml", SWEEP), lambda folder: read_sweep(folder / "s.toml")),
-    "task": (_copy(ROOT / "probes" / "dep" / "task.toml", "task.toml"), read_task),
-    "questions": (_file("q.txt", "Calculate 2/(3/4)."), _read_question),
-    "store": (_store, lambda folder: exchanges.contents(folder / "store")),
+    "sweep": _text("s.toml", SWEEP, read_sweep),
+    "task": _text(
+        "task.toml",
+        (ROOT / "probes/dep/task.toml").read_bytes(),
+        lambda path: read_task(path.parent),
+    ),
+    "questions": _text("q.txt", "Calculate 2/(3/4).", _read_question),
+    "store": (exchanges.plant_two, lambda folder: exchanges.contents(folder / "store")),
     "conversion": (_configured, _convert),
     "conversion of a folder": (_t5, _convert),
     "checkpoint": (_trained, tp.load_model),
     "untrained": (_trained, lambda folder: tp.load_model(f"untrained:{folder}")),
-    "transformers, words": (_wordpiece, read_transformers),
-    "transformers, causal": (_metaspace, read_transformers),
+    "transformers, words": (lambda folder: foreign.save_foreign("bert", folder), read_transformers),
+    "transformers, causal": (
+        lambda folder: foreign.save_foreign("llama", folder, "causal"),
+        read_transformers,
+    ),
     "transformers, SentencePiece": (_t5_spiece, read_transformers),
     "transformers, GGUF": (foreign.save_gguf, read_transformers),
     "plans": (_plans, lambda f: (read_plan(f / "plan.toml"), read_recipe(f / "recipe.toml"))),

@@ -12,7 +12,7 @@ from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.probes import KINDS, ProbeTable, tabulate_probes
+from tprprobe.figures.probes import KINDS, ProbeTable, probe_table
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.site.patterns import layer_of
@@ -31,7 +31,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
     Raises:
         InputError: no row is of a role, filler, tpr or hidden state with all its heads.
     """
-    return tabulate_probes(probes, TABLE4_NOTE, controls=False, kinds=KINDS)
+    return probe_table(probes, TABLE4_NOTE, controls=False, kinds=KINDS)
 
 
 def draw_discreteness(store: Store) -> Drawing:

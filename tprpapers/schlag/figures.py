@@ -30,9 +30,10 @@ from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars
-from tprprobe.figures.attention import attention_rows
+from tprprobe.figures.attention import row_strips
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.makers import VALUES, draw_roles
+from tprprobe.figures.dots import render
 from tprprobe.figures.style import Drawing, figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
@@ -56,7 +57,7 @@ def draw_attention(
     if head is None:
         head = most_relating_head(store, site)
     if sample is not None:
-        return attention_rows(store, site, sample, head, positions or None)
+        return render(row_strips(store, site, sample, head, positions or None))
     if positions:
         raise InputError("positions are of one question: give the number of a sample too")
     return attention_examples(store, site, head, pick_examples(store))
@@ -72,7 +73,7 @@ def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
     errors = reconstruct(store, seed=seed)
-    figure = reconstruction.reconstruction_curves(errors, layer)
+    figure = render(reconstruction.reconstruction_scene(errors, layer))
     return with_verdicts(figure, _judge(of_reconstruction(errors), store))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from tprprobe.figures import reconstruction
+from tprprobe.figures.dots import render
 from tprprobe.figures.reconstruction import HELD_OUT, ROWS
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
@@ -32,4 +33,4 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
     """The instrument's figure with the printed errors."""
     printed = {f"printed, {model}": error for model, error in PRINTED.items()}
-    return reconstruction.reconstruction_curves(results, layer, printed)
+    return render(reconstruction.reconstruction_scene(results, layer, printed))

@@ -83,7 +83,12 @@ def project(
     """
     if method not in METHODS:
         raise unknown("projection", method, METHODS)
-    is_fitted = _choose(len(vectors), fit, max_fitted, seed)
+    rows = np.arange(len(vectors)) if fit is None else np.flatnonzero(fit)
+    if len(rows) < 3:
+        raise InputError(f"{len(rows)} vectors to find axes on: give 3 or more")
+    if len(rows) > max_fitted:
+        rows = np.random.default_rng(seed).choice(rows, max_fitted, replace=False)
+    is_fitted = np.isin(np.arange(len(vectors)), rows)
     fitted_labels = None if labels is None else labels[is_fitted]
     axes = METHODS[method](_finite(vectors[is_fitted]), fitted_labels, seed)
     points = np.empty((len(vectors), 2), np.float32)
@@ -149,17 +154,6 @@ def _fit_umap(vectors: Rows, _: Labels | None, seed: int) -> Axes:
 
 
 METHODS = {"pca": _fit_principal, "linear": _fit_discriminant, "umap": _fit_umap}
-
-
-def _choose(
-    n: int, fit: np.ndarray | None, max_fitted: int, seed: int
-) -> Bool[np.ndarray, " token"]:
-    rows = np.arange(n) if fit is None else np.flatnonzero(fit)
-    if len(rows) < 3:
-        raise InputError(f"{len(rows)} vectors to find axes on: give 3 or more")
-    if len(rows) > max_fitted:
-        rows = np.random.default_rng(seed).choice(rows, max_fitted, replace=False)
-    return np.isin(np.arange(n), rows)
 
 
 def _finite(vectors: np.ndarray) -> Float32[np.ndarray, "row width"]:

@@ -175,12 +175,13 @@ def _draw_patching(rows: "pd.DataFrame", folder: Path) -> str:
 
 
 def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
-    from tprprobe.figures.behavior import behavior_by_layer
+    from tprprobe.figures.behavior import behavior_scene
+    from tprprobe.figures.dots import render
     from tprprobe.figures.style import save
 
     if len(rows) > 2:
         for ending in (".pdf", ".svg"):
-            save(behavior_by_layer(rows), folder / f"behavior{ending}")
+            save(render(behavior_scene(rows)), folder / f"behavior{ending}")
         common.say(f"{folder / 'behavior.pdf'}")
 
 
@@ -244,7 +245,8 @@ def examine(
     out = out or common.default_folder("examined", model, data=data, n=n)
     common.check_folder(out, options.get("resume", False))
     if data is not None:
-        options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
+        limit = None if Path(data).exists() else n  # texts of a file are taken all over it
+        options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
     lines, page = examination.lines, str(examination.page)

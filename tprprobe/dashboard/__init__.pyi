@@ -16,16 +16,13 @@ from . import probes as probes
 from . import role_fits as role_fits
 from . import run_summary as run_summary
 from . import scene as scene
+from . import slices as slices
 from . import statements as statements
 from . import strips as strips
 from . import text_views as text_views
 from . import view as view
 from .attention import read_maps as read_maps
 from .attention import show_matrix as show_matrix
-from .comparison import show_agreement as show_agreement
-from .interventions import show_interventions as show_interventions
-from .layers import show_layers as show_layers
 from .maps import show_map as show_map
-from .probes import show_probes as show_probes
 from .scene import build_scene as build_scene
 from .strips import show_strips as show_strips

@@ -135,7 +135,7 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
         text = f"Sharpest of {n_heads} heads is {where}: its largest weight is {weight} {over}."
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
-    without = ", ".join(f"{row['source']} {percent(row)}" for row in controls)
+    without = ", ".join(f"{row['source']} ({percent(row)})" for row in controls)
     text = f"{where} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
 

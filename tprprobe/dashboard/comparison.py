@@ -21,25 +21,7 @@ SAMPLES = 1000  # that are compared
 
 
 def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
-    """The view of which clusters of one scene lie in which of another.
-
-    Args:
-        first: One scene.
-        second: The other.
-        pairs: The tokens that both have, with their clusters in both.
-
-    Returns:
-        The view, a map of shares.
-
-    Raises:
-        InputError: The two have no token in common.
-
-    Examples:
-        >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
-        >>> tp.dashboard.show_agreement(scene, scene, pd.DataFrame({"first": [], "second": []}, dtype=int))
-        Traceback (most recent call last):
-        tprprobe.errors.InputError: the two have no token in common: choose sites of the same side
-    """
+    """The view of which clusters of one scene lie in which of another, of the tokens that both have (``pairs``)."""
     if pairs.empty:
         raise InputError(DISJOINT)
     common = pairs.head(SAMPLES)

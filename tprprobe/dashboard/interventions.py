@@ -69,21 +69,7 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def show_interventions(rows: pd.DataFrame, name: str) -> View:
-    """The view of one result of interventions.
-
-    Args:
-        rows: A table that ``tprprobe intervene`` wrote.
-        name: Its name, which says which kind of table it is.
-
-    Returns:
-        The view.
-
-    Examples:
-        >>> columns = ["site", "layer", "head", "edit", "k", "strength", "exact_match", "exact_match_low", "exact_match_high"]
-        >>> rows = pd.DataFrame([["none", None, -1, "none", None, 1.0, 0.5, 0.4, 0.6]], columns=columns)
-        >>> tp.dashboard.show_interventions(rows, "all").title
-        'Exact match when whole sites are edited'
-    """
+    """The view of one of :func:`read_interventions`, by its name."""
     if name == PATCHED:
         scene = patching_squares(rows)
         return View(scene.title, rows, scene, None, scene.note)

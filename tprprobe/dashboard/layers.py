@@ -11,11 +11,11 @@ from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
-from tprprobe.dashboard.probes import line_probes
 from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, place, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import largest_fit
 from tprprobe.figures.scenes import BAND, Lines
 from tprprobe.site.patterns import layer_of
@@ -44,22 +44,7 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
 
 
 def show_layers(lines: Lines) -> View:
-    """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units.
-
-    Args:
-        lines: The lines.
-
-    Returns:
-        The view.
-
-    Raises:
-        InputError: Nothing was measured by layer.
-
-    Examples:
-        >>> tp.dashboard.show_layers(tp.dashboard.layers.Lines(pd.DataFrame()))
-        Traceback (most recent call last):
-        tprprobe.errors.InputError: no measurements by layer yet
-    """
+    """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     if lines.rows.empty:
         raise InputError("no measurements by layer yet")
     note = "gray: the strongest control; filled: above it"
@@ -79,7 +64,8 @@ def summarize_layers(lines: Lines) -> Statement:
     for panel, rows in lines.rows.groupby("panel", sort=False):
         best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
         measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
-        claims.append(f"{measure} is largest in layer {int(best['x'])}: {number(best, 'value')}")
+        where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
+        claims.append(f"{measure} is largest {where}: {number(best, 'value')}")
         links.append(Link(f"{panel}, {best['site']}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -97,14 +83,20 @@ def _queries(**columns: Any) -> Any:
 
 def _measure_probes(runs: Runs, store: Store) -> Measured:
     folders = runs.beside(store, "probes")
-    rows = load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "head"])
-    for task, of_task in rows[rows["head"].isna()].groupby("task", sort=False):
-        scene, keys = line_probes(of_task), of_task.loc[:, ["site", "model"]]
-        models = " " + keys["model"] if keys["model"].nunique() > 1 else ""
-        panels = f"{str(task).upper()} F1 " + keys["site"].map(name_vectors) + models
-        lines = scene.rows.assign(panel=panels, line="probe", site=keys["site"], page="probes")
-        lines["query"] = _queries(task=[task] * len(lines))
-        yield lines, scene.bands.assign(panel=panels)
+    rows = (
+        load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "site", "head"])
+    )
+    rows = rows[rows["head"].isna()]
+    kinds = rows["site"].map(name_vectors).str.replace("embedding", "hidden")
+    for (task, kind), of_kind in rows.groupby(["task", kinds], sort=False):
+        if (of_kind["control"] == "real").any():
+            rules = rows[(rows["task"] == task) & rows["layer"].isna()]
+            scene = probe_table(pd.concat([of_kind, rules])).scene
+            models = ": " + scene.rows["model"] if scene.rows["model"].nunique() > 1 else ""
+            panel = f"{str(task).upper()} {scene.label} {kind}"
+            lines = scene.rows.assign(panel=panel, line="probe" + models, page="probes")
+            lines["query"] = _queries(task=[task] * len(lines))
+            yield lines, scene.bands.assign(panel=panel)
 
 
 def _measure_decompositions(runs: Runs, store: Store) -> Measured:

@@ -99,9 +99,8 @@ def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> 
 
 
 def fit_principal(moments: Moments, target: slice, rank: int) -> Affine:
-    """z̄ + P (z − z̄), P the projection on the ``rank`` first principal components of z.
-
-    No affine map of any ``rank`` linear features of z has a smaller error on the same vectors.
+    """z̄ + P (z − z̄), P the projection on the ``rank`` first principal components of z: no affine map of any ``rank`` linear
+    features of z has a smaller error on the same vectors.
     """
     scatter = moments.scatter[target, target]
     width = len(scatter)

@@ -59,12 +59,12 @@ class Results:
     """
 
     table: pd.DataFrame
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def select(self, **names: Any) -> "Results":
+    def select(self, **names: object) -> "Results":
         """The rows whose columns have these values.
 
         Args:
@@ -101,7 +101,7 @@ class Results:
         return as_html(f"{len(self)} numbers", nonempty, ".wide() has a column for every metric.")
 
 
-def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str, Any]:
+def number(metric: str, interval: Interval | float, **columns: object) -> dict[str, object]:
     """A number as columns of a row; ``columns`` are further ones, such as ``n_groups``."""
     if not isinstance(interval, Interval):
         return {"metric": metric, "value": float(interval), **columns}
@@ -110,7 +110,7 @@ def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str,
     return {"metric": metric, **ends, "note": note, **columns}
 
 
-def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def tabulate(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """The long table of rows; columns that they lack are empty."""
     return complete(pd.DataFrame(list(rows)))
 
@@ -134,12 +134,9 @@ def melt(
 ) -> pd.DataFrame:
     """The long table of a table with a column for every metric, and its interval in METRIC_low and METRIC_high.
 
-    Args:
-        table: The table.
-        names: Which of its columns name a row, and as what, for example ``{"family": "estimator"}``.
-        metrics: Its metrics; default: all columns with an interval. Columns ``beyond``, ``n`` and others of a long table
-            stay what they are.
-        with_missing: Whether a metric that a row lacks is a number, too, so that ``.wide()`` gives the same table back.
+    ``names`` says which of its columns name a row, and as what, for example ``{"family": "estimator"}``; ``metrics`` default to
+    all columns with an interval. Columns ``beyond``, ``n`` and others of a long table stay what they are. ``with_missing``: a metric
+    that a row lacks is a number, too, so that ``.wide()`` gives the same table back.
     """
     listed = metrics or [str(name) for name in table if f"{name}_low" in table and name != "beyond"]
     common = table[[*names]].rename(columns=dict(names))
@@ -227,7 +224,7 @@ def save_answers(summary: Mapping[str, Any], names: tuple[str, str, str], folder
         write_table(folder / FILE, table)
 
 
-def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """The rows of a summary: the scores of texts, or exact match, of all questions (module "") and of each module."""
     for metric, row in summary.get("scores", {}).items():
         if row["n"]:

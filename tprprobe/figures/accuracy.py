@@ -16,25 +16,8 @@ SMALL = "small-test"  # fresh questions of the size that small checkpoints are t
 def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
     """A figure of the exact match of every module of a split, a bar per model, with 95 % intervals.
 
-    Fresh questions of the size that small models are trained on, where they were asked too, are a panel above it.
-
-    Args:
-        evaluations: Rows of ``tprprobe eval``, one per model, split and module; see [columns](training.md#columns-of-evaluations).
-        split: The split that is drawn.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: No evaluation of that split.
-
-    Source: schlag Figs. 4 (interpolate) and 5 (extrapolate).
-
-    Examples:
-        >>> row = {"model": "a", "split": "interpolate", "module": "arithmetic__mixed", "n": 10, "exact_match": 0.5}
-        >>> rows = pd.DataFrame([row | {"low": 0.2, "high": 0.8, "parameters": 10}])
-        >>> len(tp.figures.module_bars(rows, "interpolate").axes)
-        1
+    ``evaluations`` are rows of ``tprprobe eval``. Fresh questions of the size that small models are trained on are a panel
+    above, where they were asked. Source: schlag Figs. 4 (interpolate) and 5 (extrapolate).
     """
     splits = {name: rows for name, rows in evaluations.groupby("split") if name in (split, SMALL)}
     if split not in splits:

@@ -10,11 +10,9 @@ from jaxtyping import Float
 
 from tprprobe.analyses.attention.gold_maps import read_maps
 from tprprobe.errors import InputError
-from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Grid, Squares
-from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips, draw_strips
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips
 from tprprobe.store import Store
 from tprprobe.store.token_texts import spell
 
@@ -24,42 +22,13 @@ MAX_LENGTH = 14  # characters of a token along an axis
 CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · # start, % end · framed: the query"
 
 
-def attention_rows(
-    store: Store,
-    site: str,
-    sample: int,
-    head: int,
-    positions: Sequence[int] | None = None,
-) -> Drawing:
-    """A figure of the attention of some queries: one row of squares per query, which is framed.
-
-    Darker squares get more attention; the number below is the weight in percent, from 5 on.
-
-    Args:
-        store: The store.
-        site: A site of attention maps; layer -1 is the last.
-        sample: The number of the sample.
-        head: The head.
-        positions: The positions of the queries; default: the digits of every number that stands to the right of a '/'.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: No such map, head or position, or no such digit and no positions chosen.
-
-    Source: schlag Fig. 3.
-
-    Examples:
-        >>> tp.figures.attention_rows(store, "encoder.-1.self.attention", 0, head=0, positions=[1, 2]).savefig("rows.pdf")
-    """
-    return draw_strips(row_strips(store, site, sample, head, positions))
-
-
 def row_strips(
     store: Store, site: str, sample: int, head: int, positions: Sequence[int] | None = None
 ) -> Strips:
-    """The scene of :func:`attention_rows`."""
+    """A row of squares a query, which is framed; darker squares get more attention, the number below is the weight in percent.
+
+    ``positions`` are those of the queries; default: the digits of every number right of a '/'. Source: schlag Fig. 3.
+    """
     weights, queries, keys = read_map(store, site, sample, head)
     positions = _list_divisors(queries) if positions is None else list(positions)
     if not positions:
@@ -86,58 +55,16 @@ def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> d
     }
 
 
-def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing:
-    """A figure of the whole attention map of one head: a row per query, a column per key.
-
-    Args:
-        store: The store.
-        site: A site of attention maps; layer -1 is the last.
-        sample: The number of the sample.
-        head: The head.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: No such map or head.
-
-    Examples:
-        >>> tp.figures.attention_matrix(store, "encoder.-1.self.attention", sample=0, head=0).savefig("map.pdf")
-    """
-    return render(map_squares(store, site, sample, head))
-
-
 def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
-    """The scene of :func:`attention_matrix`."""
+    """The attention map of one head: a row a query, a column a key."""
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
     title = _title(store, site, sample, head)
     return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", title=title)
 
 
-def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
-    """A figure of attention maps, one per head (columns) and site (rows): queries downward, keys to the right.
-
-    Args:
-        store: The store.
-        sites: Sites of attention maps.
-        sample: The number of the sample.
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: No such maps.
-
-    Examples:
-        >>> len(tp.figures.attention_grid(store, ["encoder.-1.self.attention"], sample=0).axes)
-        4
-    """
-    return render(map_grid(store, sites, sample))
-
-
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:
-    """The scene of :func:`attention_grid`."""
+    """Attention maps, one per head (columns) and site (rows): queries downward, keys to the right."""
     maps = [(name, store.attention(name, sample)) for site in sites for name in store.select(site)]
     pictures = [
         Squares(weights, (), (), title=site_label(site, head))

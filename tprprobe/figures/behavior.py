@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tprprobe.figures.dots import render
 from tprprobe.figures.scenes import LEVEL, Grid, Lines
-from tprprobe.figures.style import Drawing
 from tprprobe.statistics import measured
 
 LEVELS = {"none": "unedited", "other text": "the other text itself"}
@@ -14,17 +12,12 @@ EDIT_ITSELF = "the edit itself"
 ANSWERS = {"p_other": "the other text's answer", "p_answer": "the text's own answer"}
 
 
-def behavior_by_layer(behaviors: pd.DataFrame) -> Drawing:
+def behavior_scene(behaviors: pd.DataFrame) -> Grid:
     """A row per edit and kind of site: the two answers against each other, and their probabilities, by layer.
 
     ``behaviors`` has the rows of :func:`tprprobe.interventions.behavior.measure_pairs`. Bands are 95 %
     intervals over items; filled marks differ from the strongest control (Holm, 5 %).
     """
-    return render(behavior_scene(behaviors))
-
-
-def behavior_scene(behaviors: pd.DataFrame) -> Grid:
-    """The scene of :func:`behavior_by_layer`."""
     kinds = behaviors["site"].map(kind_of)
     is_edit = behaviors["control"].eq("") & ~behaviors["edit"].isin((*LEVELS, "any"))
     pairs = zip(behaviors.loc[is_edit, "edit"], kinds[is_edit], strict=True)

@@ -16,6 +16,7 @@ from tprprobe.store.token_texts import LONGEST, visible
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 TITLE_WIDTH = 54  # characters of the titles of panels in a line, together
 PANEL = 190  # pixels of a panel's height
+MAX_TICKS = 8  # layers that are named
 R2 = "R²"
 
 
@@ -122,8 +123,10 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         ticks = sorted(lines.rows["x"].unique())
         chart.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks])
     if lines.x == "layer":  # whole numbers
-        low, high = lines.rows["x"].min(), lines.rows["x"].max()
-        chart.update_xaxes(dtick=max(1, round((high - low) / 4)), range=[low - 0.6, high + 0.6])
+        layers = sorted(lines.rows["x"].dropna().astype(int).unique().tolist())
+        low, high, ticks = layers[0], layers[-1], layers[:: -(-len(layers) // MAX_TICKS)]
+        names = ["emb" if tick < 0 else str(tick) for tick in ticks]
+        chart.update_xaxes(tickvals=ticks, ticktext=names, range=[low - 0.6, high + 0.6])
     return chart, 150 + (PANEL + below) * down
 
 
@@ -140,7 +143,8 @@ def _room(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _title(panel: str, width: int) -> str:
     """In lines that are narrow enough for panels side by side on a telephone."""
-    return "<br>".join(wrap(plotted(panel, 80), width))
+    lines = (plotted(line, 80) for line in panel.split("\n"))
+    return "<br>".join(row for line in lines for row in wrap(line, width))
 
 
 def _points(

@@ -5,33 +5,11 @@ from collections.abc import Mapping
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.figures.dots import render
 from tprprobe.figures.scenes import Grid, Lines
-from tprprobe.figures.style import Drawing
-
-
-def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
-    """A figure of the loss (left) and of exact match on every evaluated set (right) against steps, a color per run.
-
-    Args:
-        runs: Logs by the names of runs; see [columns](training.md#columns-of-training-logs).
-
-    Returns:
-        The figure.
-
-    Raises:
-        InputError: A log has no rows.
-
-    Examples:
-        >>> log = pd.DataFrame({"step": [0, 100], "seconds": [0.0, 9.0], "metric": "loss", "data": "train"})
-        >>> len(tp.figures.learning_curve({"run": log.assign(split="train", value=[4.0, 1.0])}).axes)
-        1
-    """
-    return render(learning_scene(runs))
 
 
 def learning_scene(runs: Mapping[str, pd.DataFrame]) -> Grid:
-    """The scene of :func:`learning_curve`."""
+    """The loss (left) and exact match on every evaluated set (right) against steps, a color a run; ``runs`` are logs by name."""
     if empty := [name for name, log in runs.items() if log.empty]:
         raise InputError(f"the log of {empty[0]} has no rows yet: train some steps first")
     logs = pd.concat([log.assign(run=name) for name, log in runs.items()])

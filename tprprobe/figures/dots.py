@@ -37,8 +37,10 @@ LEGIBLE = 0.05  # the smallest share that a number is written on
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
 
-def render(scene: Scene, ax: Axes | None = None) -> Any:
-    """The scene as a figure of matplotlib; in the place of ``ax`` where that is given."""
+def render(scene: Scene | Drawing, ax: Axes | None = None) -> Any:
+    """The scene as a figure of matplotlib; in the place of ``ax`` where that is given. A drawing is one already."""
+    if isinstance(scene, Drawing):
+        return scene
     if isinstance(scene, Strips):
         return draw_strips(scene, ax=ax)
     if isinstance(scene, Points):

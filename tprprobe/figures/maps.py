@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, MUTED, Drawing, open_panels, palette, tidy
+from tprprobe.figures.style import INK, MUTED, open_panels, palette, tidy
 
 VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)
@@ -28,33 +28,8 @@ class Points(Scene):
     colors: Sequence[tuple[float, ...]] | None = None
 
 
-def map_points(
-    points: Float[np.ndarray, "token 2"],
-    values: Sequence[str],
-    order: Sequence[str],
-    title: str,
-    axes: Sequence[str] = ("", ""),
-    note: str = "",
-    marked: Bool[np.ndarray, " token"] | None = None,
-) -> Drawing:
-    """A figure of points in the colors of their values; marked ones are ringed, all others pale.
-
-    Args:
-        points: The places of the points.
-        values: The value of every point.
-        order: The values in the order of the legend.
-        title: The title of the figure.
-        axes: The labels of the two axes; default: none.
-        note: A line below the figure; default: none.
-        marked: Which points are marked; default: none, and no point is pale.
-
-    Returns:
-        The figure, whose points are one picture, so that files stay small.
-
-    Examples:
-        >>> tp.figures.map_points(np.zeros((2, 2)), ["a", "b"], ["a", "b"], "Two points").savefig("points.svg")
-    """
-    return draw_points(Points(points, values, order, axes, marked, title=title, note=note))
+def scatter(points: Any, values: Any, order: Any, title: str, axes: Any = ("", "")) -> Points:
+    return Points(points, values, order, axes, title=title)
 
 
 def draw_points(scene: Points, ax: Axes | None = None) -> Any:

@@ -15,7 +15,7 @@ from tprprobe.figures.clusters import text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.probes import tabulate_probes
+from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
@@ -44,6 +44,8 @@ def describe_run(subject: Any) -> str:
         f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
         for tasks in guessed
     )
+    name = subject.data.name
+    name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -51,7 +53,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.model.name} read {len(subject.data):,} texts ({subject.data.name}); {sites}. The state of a text is {unit}.{labels}\n"
+        f"{subject.model.name} read {len(subject.data):,} texts ({name}); {sites}. The state of a text is {unit}.{labels}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture alone does."
     )
@@ -211,7 +213,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
-    scene = tabulate_probes(table.assign(model=subject.model.name)).scene
+    scene = probe_table(table.assign(model=subject.model.name)).scene
     scene = replace(scene, label=name_score(real))
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks and lines: the model."

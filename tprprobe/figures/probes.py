@@ -46,22 +46,17 @@ class ProbeTable(Table):
         return render(self.scene, ax)
 
 
-def probe_table(probes: pd.DataFrame) -> ProbeTable:
+def probe_table(
+    probes: pd.DataFrame, note: str = "", controls: bool = True, kinds: Sequence[str] = ()
+) -> ProbeTable:
     """F1 by task, layer and vector of every model beside the strongest control, as a table and as a figure.
 
-    Args:
-        probes: The rows of :func:`tprprobe.probe` with the column ``model``.
+    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; ``controls`` may be
+    left out, and only some ``kinds`` of vectors drawn.
 
     Raises:
         InputError: no row is of real labels and of all heads together.
     """
-    return tabulate_probes(probes)
-
-
-def tabulate_probes(
-    probes: pd.DataFrame, note: str = "", controls: bool = True, kinds: Sequence[str] = ()
-) -> ProbeTable:
-    """The same with a note in the caption, without the controls, or of some kinds of vectors only."""
     rows = average_probes(probes, kinds)
     names = _sort_kinds(rows["kind"].unique())
     cells = []
@@ -98,12 +93,9 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     if metric != "f1":
         probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
     real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
-    words = real["site"].astype(str).str.split(".")
-    names = words.map(lambda site: [word for word in site if not word.isdigit()])
-    real = real.assign(
-        kind=real["site"].astype(str).map(kind_of),
-        place=names.map(lambda name: " ".join(name[:-1])),
-    )
+    names = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
+    places = names.str[0].where(names.str.len() > 1, "").str.replace(".", " ")
+    real = real.assign(kind=real["site"].astype(str).map(kind_of), place=places)
     if kinds:
         real = real[real["kind"].isin(kinds)]
     if real.empty:
@@ -124,9 +116,12 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
         order += sorted({*means[column]} - {*order})
         means[column] = pd.Categorical(means[column], order)
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
+    marks = real.assign(row=real.index).drop_duplicates(keys).set_index(keys)
+    marks = marks.reindex(columns=["site", "row", "beyond"]).loc[[*means[keys].itertuples(False)]]
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     means.attrs["metric"] = "F1" if metric == "f1" else metric
+    means.attrs["marks"] = marks.to_dict("records")
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
 
@@ -135,9 +130,7 @@ def _sort_kinds(names: Any) -> list[str]:
     return sorted(map(str, names), key=lambda kind: (*KINDS, kind).index(kind))
 
 
-def strongest_control(
-    probes: pd.DataFrame, row: pd.Series, score: str = "f1"
-) -> tuple[str, Interval]:
+def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
     """The name of a row's best control, and its score; NaN where it has none."""
     name = row.get("best_control")
     rows = probes[(probes["control"] == name) & (probes["side"] == row["side"])]
@@ -146,7 +139,7 @@ def strongest_control(
     rows = of_site if len(of_site) else rows
     if not isinstance(name, str) or rows.empty:
         return "none", Interval(np.nan, np.nan, np.nan)
-    return name, Interval(*rows[[score, f"{score}_low", f"{score}_high"]].mean().tolist())
+    return name, Interval(*rows[[f"f1{end}" for end in ENDS]].mean().tolist())
 
 
 def _control_cell(row: Any) -> str:
@@ -185,10 +178,13 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     panels = titles + counts.map("\nlearned from {:,} targets".format) if has_controls else titles
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
-    means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
+    marks = pd.DataFrame(means.attrs["marks"], means.index)
+    means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"], **marks)
+    is_sure = means["beyond"].eq(True) | means["beyond"].isna().all()
+    means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
-    rows = measured(means, "f1", sure=True).iloc[np.lexsort((kinds, tasks, places))]
+    rows = measured(means, "f1").iloc[np.lexsort((kinds, tasks, places))].set_index("row")
     control = {"control_f1": "value", "control_low": "low", "control_high": "high"}
     bands = (
         means.dropna(subset=["control_f1"])
@@ -206,6 +202,14 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         rows, bands, means.attrs["metric"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
         levels=pd.DataFrame(levels, columns=LEVEL),
     )  # fmt: skip
+
+
+def _describe(row: Any) -> str:
+    """What is written of a mark under the pointer."""
+    text = f"{row['site']}: {100 * row['f1']:.1f} % · learned from {row['n_train']:.0f} targets"
+    if row["control_name"] == "none":
+        return text
+    return f"{text} · best control: {row['control_name']} {100 * row['control_f1']:.1f} %"
 
 
 def _baselines(rows: Sequence[dict], task: str, place: str) -> list[dict]:

@@ -14,7 +14,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE
 from tprprobe.figures.dots import render
 from tprprobe.figures.scenes import LEVEL, Grid, Lines
-from tprprobe.figures.style import Drawing, figure_files
+from tprprobe.figures.style import figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
@@ -59,7 +59,7 @@ def save_reconstruction(
     origin = origin_json({"stores": [store.fingerprint for store in stores]})
     files: Any = {FILE: encode(list_results(results)), RECONSTRUCTION.file: origin}
     files["reconstruction.md"] = reconstruction_table(results).markdown()
-    return write_folder(out, files | figure_files(reconstruction_curves(results)))
+    return write_folder(out, files | figure_files(render(reconstruction_scene(results))))
 
 
 def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, str]]:
@@ -90,20 +90,13 @@ def largest_fit(results: pd.DataFrame, split: str) -> pd.DataFrame:
     return rows[(rows["split"] == split) & (rows["n"] == rows["n"].max())]
 
 
-def reconstruction_curves(
+def reconstruction_scene(
     results: pd.DataFrame, layer: int = -1, printed: Mapping[str, float] = MappingProxyType({})
-) -> Drawing:
+) -> Grid:
     """Error against the number of positions fitted (left) and R² by layer (right), a row per model.
 
     ``printed`` are errors at the smallest number, by name.
     """
-    return render(reconstruction_scene(results, layer, printed))
-
-
-def reconstruction_scene(
-    results: pd.DataFrame, layer: int = -1, printed: Mapping[str, float] = MappingProxyType({})
-) -> Grid:
-    """The scene of :func:`reconstruction_curves`."""
     trained = results[~results["untrained"]]
     if trained.empty:
         raise InputError("there are no results of a trained model to draw")

@@ -42,7 +42,7 @@ class Drawing(Figure):
     The layout is settled once, when the figure is first saved, for all formats.
 
     Examples:
-        >>> tp.figures.attention_matrix(store, "encoder.-1.self.attention", 0, head=0).savefig("map.svg")
+        >>> tp.draw("attention", store, head=0).savefig("map.svg")
     """
 
     _below = 0.0  # inches
@@ -251,7 +251,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
         InputError: Another ending, or a file that cannot be written.
 
     Examples:
-        >>> figure = tp.figures.attention_matrix(store, "encoder.-1.self.attention", sample=0, head=0)
+        >>> figure = tp.draw("attention", store, head=0)
         >>> tp.figures.save(figure, "map.png").name
         'map.png'
     """

@@ -17,7 +17,7 @@ from planted.targets import TARGETS, run
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.errors import InputError
 
-ALWAYS, SOAK = range(5), 2000
+ALWAYS, SOAK = range(3), 2000
 FEWER = {"features hdf5": 200}  # each read by a process of its own first
 PAGES = ("overview", "roles", "attention", "probes", "layers", "decomposition", "compare")
 

@@ -6,10 +6,11 @@ import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import Naming
-from tprprobe.figures.naming import head_cells, interval_cell, named_table, questions_note
+from tprprobe.figures.naming import interval_cell
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table
 from tprprobe.gold.structure import POLARITIES
+from tprprobe.statistics import Interval, interval_text
 
 PREDICTED = {
     "accuracy": "all digits",
@@ -32,7 +33,7 @@ def heads_table(naming: Naming) -> Table:
         identity = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
         polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
         scores = {name: interval_cell(row, column) for column, name in SCORES.items()}
-        rows.append(identity | head_cells(row, polarity) | scores)
+        rows.append(identity | _head_cells(row, polarity) | scores)
     return Table(pd.DataFrame(rows), "Heads whose clusters have names")
 
 
@@ -54,7 +55,7 @@ def polarity_table(naming: Naming) -> Table:
         scores = {name: _spread(heads[column]) for column, name in SCORES.items()}
         rows.append(dict(zip([*KINDS, *COUNTS], cells, strict=True)) | scores)
     title = "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)"
-    return Table(pd.DataFrame(rows).fillna("–"), title, questions_note(naming), (len(RULES),))
+    return Table(pd.DataFrame(rows).fillna("–"), title, _questions_note(naming), (len(RULES),))
 
 
 def _rule(naming: Naming, rule: str) -> dict[str, str]:
@@ -69,7 +70,7 @@ def polar_table(naming: Naming) -> Table:
     """The clusters whose name has a polarity, best first."""
     with_polarity = naming.clusters["name"].str.contains("|".join(POLARITIES))
     rows = naming.clusters.loc[with_polarity].sort_values("f05", ascending=False)
-    return named_table(rows, "Clusters named by polarity")
+    return _named_table(rows, "Clusters named by polarity")
 
 
 def _spread(values: pd.Series) -> str:
@@ -80,16 +81,21 @@ def names_section(naming: Naming) -> Section:
     """The names of clusters, and whether clusters tell numerators better than the surface rule."""
     best = naming.heads.sort_values(["with_polarity", "coverage"]).iloc[-1]
     polarity = polarity_table(naming)
+    named = _tabulate_named(naming, best)
     text = (
-        "A cluster's name is the shortest conjunction of exact facts about characters that explains it, "
-        "chosen on half of the questions and scored on the other; a cluster without such a name is "
-        f"{UNNAMED}.\nNumerator or denominator can be guessed without looking far: the rule 'denominator if "
-        f"right after /' is right on {best['surface']:.1%} of these digits. Discordant digits have the "
-        "opposite place in the whole fraction to the one in their own division. The table shows how well "
-        "clusters alone predict the place, held out, mean over heads (best head). If projections of the same "
-        f"states do so too, it is no property of roles.\n{polarity.caption}"
+        f"{len(named.cells)} clusters of {best['site']}, head {best['head']} have a name: the shortest conjunction of exact facts about "
+        "characters that explains the cluster, chosen on half of the questions and scored on the other.\n"
+        "Numerator or denominator can be guessed without looking far: the rule 'denominator if right after /' is right on "
+        f"{best['surface']:.1%} of these digits. Discordant digits have the opposite place in the whole fraction to the one in their "
+        "own division. If projections of the same states tell the place as well as roles do, it is no property of roles."
     )
-    return Section("What the clusters mean", text, {}, [polarity, _tabulate_named(naming, best)])
+    folded = {
+        "The named clusters, with held-out precision and recall": named,
+        "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)": polarity,
+    }
+    deeper = "tprprobe name STORE"
+    lack = polarity.caption
+    return Section("What do the clusters mean?", text, folded=folded, lack=lack, deeper=deeper)
 
 
 def _tabulate_named(naming: Naming, head: pd.Series) -> Table:
@@ -97,4 +103,50 @@ def _tabulate_named(naming: Naming, head: pd.Series) -> Table:
     keys = ["layer", "head", "k"]
     names = naming.clusters[(naming.clusters[keys] == head[keys]).all(axis=1)]
     names = names[names["name"] != UNNAMED].sort_values("size", ascending=False)
-    return named_table(names, f"Named clusters of {head['site']}, head {head['head']}")
+    return _named_table(names, f"Named clusters of {head['site']}, head {head['head']}")
+
+
+def _head_cells(row: Any, extra: dict[str, str]) -> dict[str, str]:
+    """How many of a head's clusters have a name, and extra cells behind that."""
+    return {
+        "site": str(row["site"]),
+        "head": _head(row["head"]),
+        "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
+        **extra,
+        "tokens named": f"{row['coverage']:.0%}",
+        "stability (ARI)": f"{row['stability']:.2f}",
+    }
+
+
+def _questions_note(naming: Naming) -> str:
+    """The numbers of questions and of right answers, and the missing controls, as a sentence."""
+    lines = []
+    for name, kind in (("questions", ""), ("discordant_questions", " with discordant numbers")):
+        if (counts := naming.facts[name])["n"]:
+            right = Interval(counts["exact_match"], *counts["exact_match_interval"])
+            share = interval_text(right, ".1%")
+            lines.append(f"{counts['n']} questions{kind}, {share} answered right")
+    if naming.facts["missing"]:
+        lines.append(f"Not in this run: {', '.join(naming.facts['missing'])}")
+    return ".\n".join(lines) + "."
+
+
+def _named_table(names: pd.DataFrame, title: str) -> Table:
+    """Clusters and what they stand for, with held-out precision and recall, a row a cluster."""
+    cells = {
+        "site": names["site"],
+        "head": names["head"].map(_head),
+        **({"k": names["k"].astype(str)} if "k" in names else {}),
+        "cluster": names["cluster"].astype(str),
+        "stands for": names["name"],
+        "tokens": names["size"].astype(str),
+        "precision": [interval_cell(row, "precision", ".2f") for _, row in names.iterrows()],
+        "recall": [interval_cell(row, "recall", ".2f") for _, row in names.iterrows()],
+    }
+    if "commonest" in names:
+        cells["most frequent tokens"] = names["commonest"]
+    return Table(pd.DataFrame(cells), title, "" if len(names) else "There are none.")
+
+
+def _head(head: Any) -> str:
+    return "–" if pd.isna(head) else str(int(head))

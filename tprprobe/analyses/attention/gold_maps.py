@@ -97,9 +97,7 @@ def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
 
 
 def gold_pairs(store: Store, maps: Maps) -> tuple[list[tuple[int, int]], str]:
-    """Related tokens as positions (query, key), and what relates them: digits and their operator, or the first tokens
-    of words and of the words that they depend on. Nothing for samples without such a relation.
-    """
+    """Related tokens as positions (query, key), and what relates them; nothing for samples without such a relation."""
     if not maps.is_self:
         return [], ""
     if TASK in maps.queries and WORD in maps.queries:

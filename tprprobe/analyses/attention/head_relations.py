@@ -1,7 +1,6 @@
 """How often every attention head looks from a word at the word that a labelled relation relates it to."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,14 +33,9 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     sites = list_self_maps(store)
     if not sites:
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
-    n_samples = min(store.count_maps(site) for site in sites)
-    tokens = store.tokens_of(sites[0])
-    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
-    origin = read_provenance(tokens)
-    tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
     tables = [
-        _score(store, sites, int(str(sample)), rows, backward)
-        for sample, rows in tokens.groupby("sample")
+        _score(store, sites, sample, tokens, backward)
+        for sample, tokens in list_samples(store, sites)
     ]
     tables = [table for table in tables if len(table)]
     if not tables:
@@ -58,6 +52,17 @@ def list_self_maps(store: Store) -> list[str]:
     ]
 
 
+def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The samples that have maps of all sites, with their tokens, which have their document and sequence as numbers."""
+    n_samples = min(store.count_maps(site) for site in sites)
+    tokens = store.tokens_of(sites[0])
+    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
+    origin = read_provenance(tokens)
+    tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
+    for sample, rows in tokens.groupby("sample"):
+        yield int(str(sample)), rows.reset_index(drop=True)
+
+
 def _score(
     store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool
 ) -> pd.DataFrame:
@@ -66,7 +71,7 @@ def _score(
         return pd.DataFrame()
     of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
     place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
-    rows: dict[str, Any] = {
+    rows: dict[str, object] = {
         "sample": sample,
         "document": token["origin"],
         "sequence": token["sequence"],
@@ -152,7 +157,7 @@ def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
+def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]:
     maps = [name for name in map(str, chosen_on) if ":" in name]
     heads = [name for name in maps if not name.startswith(OFFSET)]
     offsets = [name for name in maps if name not in heads]

@@ -21,6 +21,7 @@ TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come
 
 AND = " ∧ "
 LONGEST, SUPPORT = 3, 0.002
+Tokens = Int[np.ndarray, " token"]  # the kind, cluster or group of every token
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Lattice:
     names: list[str]
     sizes: Int[np.ndarray, " predicate"]
     members: csr_array
-    kinds: Int[np.ndarray, " token"]
+    kinds: Tokens
 
     def extension(self, name: str) -> Bool[np.ndarray, " token"]:
         """The tokens for which the predicate of this name holds."""
@@ -108,10 +109,7 @@ def _head(codes: Int[np.ndarray, " kind"], heads: list[str], first_field: int) -
 
 
 def choose_names(
-    lattice: Lattice,
-    kinds: Int[np.ndarray, " token"],
-    labels: Int[np.ndarray, " token"],
-    n_clusters: int,
+    lattice: Lattice, kinds: Tokens, labels: Tokens, n_clusters: int
 ) -> Int[np.ndarray, " cluster"]:
     """The predicate that names every cluster, chosen on tokens of these kinds: the first whose F0.5 ties with the best one's
     of enough precision; −1 for none.
@@ -129,9 +127,7 @@ def choose_names(
 
 
 def count_by_group(
-    holds: Bool[np.ndarray, "cluster token"],
-    labels: Int[np.ndarray, " token"],
-    groups: Int[np.ndarray, " token"],
+    holds: Bool[np.ndarray, "cluster token"], labels: Tokens, groups: Tokens
 ) -> Float[np.ndarray, "count group cluster"]:
     """The tokens of every group in cluster and predicate together, in each alone, and all, of every cluster and its own predicate."""
     n, n_groups = len(holds), int(groups.max()) + 1

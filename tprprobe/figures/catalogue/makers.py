@@ -107,6 +107,6 @@ MAKERS = {
     "role-search": Maker(search_curves),
     "snap": Maker(snap_curve),
     "ablation-map": Maker(ablation_map),
-    "probes": Maker(probe_table),
+    "probes": Maker(lambda probes: probe_table(probes)),
     "learning-curve": Maker(learning_scene),
 }

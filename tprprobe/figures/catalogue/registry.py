@@ -83,7 +83,7 @@ def build(name: str, **options: Any) -> Picture:
 def make(name: str, **options: Any) -> Drawing | Table:
     """The figure or table of that name, of the options of :func:`build`."""
     picture = build(name, **options)
-    return dots.render(picture) if isinstance(picture, Scene) else picture
+    return picture if isinstance(picture, Table) else dots.render(picture)
 
 
 def draw(
@@ -141,7 +141,7 @@ def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> 
     if look.title is not None and not isinstance(figure, Drawing):
         figure, look = replace(figure, title=look.title), replace(look, title=None)
     if not isinstance(figure, Drawing):
-        figure = dots.render(figure, ax) if isinstance(figure, Scene) else figure.draw(ax)
+        figure = figure.draw(ax) if isinstance(figure, Table) else dots.render(figure, ax)
     if ax is None:
         look.finish(figure)
     return figure

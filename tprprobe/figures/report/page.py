@@ -74,10 +74,9 @@ class Page:
         svg, links = draw_svg(figure), {}
         if section.name:
             stem = Path(FIGURES) / (section.name + f"-{number}" * bool(number))
-            links = {kind: f"{stem}.{kind}" for kind in ("svg", "pdf", "png")}
+            links = {kind: f"{stem}.{kind}" for kind in ("svg", "png")}
             write_file(self.out / links["svg"], svg)
-            for kind in ("pdf", "png"):
-                save(figure, self.out / links[kind])
+            save(figure, self.out / links["png"])
         n_drawn = sum(len(content["figures"]) for content in self.contents) + number
         return {"caption": caption, "svg": _embed(svg, n_drawn), "links": links}
 

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 
 FIGURES = "figures"  # the folder of figures beside a page
@@ -47,10 +48,15 @@ def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -
         }
     )
     roles = heads[0]
-    place = roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
+    place = site_label(roles.site, roles.head)
     text = (
-        "k-means on the vectors of every token. Raw vectors have an arbitrary scale in each dimension "
-        "(the network computes the same for any), so vectors are standardized before clustering, unless a "
-        f"figure says raw. The second table is about {place}."
+        f"k-means divides the tokens at {place} into {roles.k} groups. From other random starts it finds groups that agree with these to "
+        f"{roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance). Raw vectors have an arbitrary scale in each dimension "
+        "(the network computes the same for any), so vectors are standardized before clustering, unless a figure says raw."
     )
-    return Section("Clusters", text, figures, [stability, roles.summary])
+    folded = {f"The groups at {place}": roles.summary, f"All {len(heads)} heads": stability}
+    site = f"--site {roles.site}" + ("" if roles.head is None else f" --head {roles.head}")
+    deeper = f"tprprobe cluster STORE {site} --k {roles.k}"
+    return Section(
+        "What do the clusters hold together?", text, figures, folded=folded, deeper=deeper
+    )

@@ -1,0 +1,89 @@
+"""Slices: tokens that meet conditions, the same in Python and on the pages, and metrics on them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.questions import LAST
+from planted.questions import plant as plant_questions
+from planted.sentences import ENCODER, plant
+
+import tprprobe as tp
+from tprprobe.analyses.naming.fields import label_words
+from tprprobe.analyses.slices import find_slice, score_slices
+from tprprobe.dashboard import slices
+from tprprobe.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("slices") / "store", 40)
+
+
+def test_a_slice_has_the_tokens_that_meet_all_conditions(store):
+    tokens = store.tokens_of(ENCODER)
+    pos, lengths = label_words(tokens, "pos"), tokens.groupby("sample")["token"].transform("size")
+    expected = np.flatnonzero(pos.isin(["NN", "VB"]) & lengths.between(6, 8))
+    rows = tp.slice_tokens(store, "pos=nn|VB length=6-8", ENCODER)
+    assert rows.index.tolist() == expected.tolist()
+    assert 0 < len(rows) < len(tokens)
+    assert (store.read(ENCODER, rows.index.to_numpy()) == store.read(ENCODER)[expected]).all()
+    others = tp.slice_tokens(store, "pos!=NN", ENCODER)
+    assert len(others) == (pos != "NN").sum()
+    word = tokens["token"].iloc[-1]
+    assert set(tp.slice_tokens(store, f"token='{word}'", ENCODER)["token"]) == {word}
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("VERB", "no slice 'VERB': give COLUMN=VALUE"),
+        ("pos='NN", "give COLUMN=VALUE"),
+        ("part=NN", "unknown column 'part'"),
+        ("pos=NOUN", "no token has that pos: it has NN"),
+        ("pos=NN pos=VB", "meets 'pos=NN pos=VB' as a whole"),
+    ],
+)
+def test_what_is_no_slice_is_one_line(store, where, message):
+    with pytest.raises(InputError, match=message):
+        tp.slice_tokens(store, where, ENCODER)
+
+
+def test_metrics_by_slice_are_those_of_its_tokens(tmp_path, store):
+    asked = plant_questions(tmp_path / "asked", 24)
+    table = score_slices(asked, "source", ["correct=False", "length=20-31"]).set_index("slice")
+    assert table.loc["correct=False", "answered right"] == 0
+    right = asked.tokens.drop_duplicates("sample")["correct"].mean()
+    assert table.loc["all tokens", "answered right"] == pytest.approx(right)
+    assert table["samples"].between(1, 24).all()
+    words = store.tokens_of(ENCODER).query("word >= 0")
+    predictions = pd.DataFrame(
+        {
+            "sample": words["sample"],
+            "span1": [f"[{word},{word + 1})" for word in words["word"]],
+            "label": label_words(words, "pos"),
+            "predicted": "NN",
+        }
+    )
+    scores = score_slices(store, "source", ["pos=NN", "pos=VB"], predictions).set_index("slice")
+    assert scores["predicted right"].loc[["pos=NN", "pos=VB"]].tolist() == [1, 0]
+    share = (predictions["label"] == "NN").mean()
+    assert scores.loc["all tokens", "predicted right"] == pytest.approx(share)
+
+
+def test_saved_slices_are_kept_beside_the_store_and_cut_maps_and_samples(tmp_path):
+    store = plant_questions(tmp_path / "store", 24)
+    assert slices.read_slices(store) == []
+    for where in ("correct=False", "token=(", "token=("):
+        slices.save_slice(store, where)
+    assert slices.read_slices(tp.open_store(store.path)) == ["correct=False"]
+    (store.path / slices.FILE).write_text("[1]")
+    assert slices.read_slices(store) == []
+    scene = tp.dashboard.build_scene(store, LAST, 0, k=4)
+    part = slices.take_slice(scene, "correct=False")
+    flags = find_slice(store, "source", "correct=False")[scene.rows]
+    assert part.rows.tolist() == scene.rows[flags].tolist()
+    assert part.roles.labels.tolist() == scene.roles.labels[flags].tolist()
+    assert tp.dashboard.maps.pack_points(part)["points"].num_rows == flags.sum()
+    assert not store.tokens.query("sample in @slices.list_samples(@store, 'correct=False')")[
+        "correct"
+    ].any()

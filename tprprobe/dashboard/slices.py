@@ -1,0 +1,63 @@
+"""Slices on the pages: those that were saved beside a store, and the part of a map or of the samples that one leaves."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from tprprobe.analyses.slices import find_slice as find_slice
+from tprprobe.analyses.slices import list_columns as list_columns
+from tprprobe.analyses.slices import score_slices as score_slices
+from tprprobe.analyses.slices import take_predictions as take_predictions
+from tprprobe.analyses.token_maps import Cloud
+from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.writing import write_file
+from tprprobe.store import Store
+from tprprobe.store.layout import SIDES
+
+FILE = "views/slices.json"  # of a store
+
+
+def find_side(store: Store) -> str:
+    """The side whose tokens slices are counted in: the source's where that has vectors."""
+    rows = [spec.rows for spec in store.specs.values() if not spec.is_attention]
+    return next((side for side in SIDES if side in rows), rows[0])
+
+
+def read_slices(store: Store) -> list[str]:
+    """The slices that were saved beside a store; a damaged file has none."""
+    try:
+        saved = read_json(store.path / FILE).get("slices", [])
+    except (InputError, AttributeError):
+        return []
+    return [where for where in saved if isinstance(where, str)]
+
+
+def save_slice(store: Store, where: str) -> None:
+    """Saves a slice beside the store, or forgets one that is saved."""
+    saved = read_slices(store)
+    saved = [text for text in saved if text != where] if where in saved else [*saved, where]
+    write_file(store.path / FILE, json.dumps({"slices": saved}, ensure_ascii=False))
+
+
+def list_samples(store: Store, where: str) -> list[int]:
+    """The samples that have a token in a slice."""
+    side = find_side(store)
+    site = next(name for name, spec in store.specs.items() if spec.rows == side)
+    samples = store.tokens_of(site)["sample"].to_numpy()
+    return np.unique(samples[find_slice(store, side, where)]).tolist()
+
+
+def take_slice(scene: Cloud, where: str) -> Cloud:
+    """The tokens of a scene that are in a slice; clusters and axes stay those of all."""
+    flags = find_slice(scene.store, scene.side, where)[scene.rows]
+    if not flags.any():
+        raise InputError(f"none of the drawn tokens meets {where!r}")
+    plane = replace(scene.plane, points=scene.plane.points[flags], fitted=scene.plane.fitted[flags])
+    roles = replace(scene.roles, labels=scene.roles.labels[flags])
+    tokens = scene.tokens[flags].reset_index(drop=True)
+    part = replace(scene, plane=plane, roles=roles, tokens=tokens, rows=scene.rows[flags])
+    if scene.gold is not None:  # read from what is drawn, which stays whole
+        vars(part)["gold"] = scene.gold[flags].reset_index(drop=True)
+    return part
