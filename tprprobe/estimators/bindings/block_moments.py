@@ -187,7 +187,7 @@ class Kernel:
         """Qᵀ X times a matrix"""
         return 0.0 if self.along_basis is None else self.along_basis @ inner
 
-    def _fit_own(self, units: slice, states: States) -> States:
+    def _fit_own(self, units: slice, states: States) -> Float64[np.ndarray, "basis d"]:
         """Q_aᵀ D s"""
         return self.projection.rows[units].T @ (self.own[units] * states[units])
 
