@@ -190,7 +190,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if len(with_names):
         best = top(with_names, "precision")
         text += (
-            f" {len(with_names)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
+            f" {len(with_names)} of them {'has' if len(with_names) == 1 else 'have'} a name in terms of labels that holds on texts on which it was not chosen, such as "
             f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
         )
     deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
