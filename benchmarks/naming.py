@@ -24,7 +24,7 @@ from tprpapers.worlds.mathematics.polarity_tables import heads_table, polar_tabl
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.names import UNNAMED, Gold, name_clusters, read_gold
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.store import open_store
 
 SITE = "encoder.0.self.role"

@@ -28,7 +28,6 @@ N_COMMITS = 6  # commits
 SIZES = {  # smaller than the scripts' own, so that all of them take some 15 minutes
     "app": ["100000"],
     "capture": ["--reports", "300"],
-    "commands": ["--reports", "100"],
     "decomposition": ["--tokens", "100000"],
     "extraction": ["--rounds", "1"],
     "installed": ["--only", "app"],

@@ -23,7 +23,7 @@ from tprprobe.data import as_data, load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.extraction import extract
 from tprprobe.figures.model_page import EXACT, SECTIONS, describe_run, explain_lack

@@ -6,7 +6,7 @@ is imported when it is used.
 
 import sys
 from functools import cache
-from importlib.metadata import EntryPoint, distributions, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from tprprobe.errors import InputError
@@ -63,32 +63,14 @@ def find(group: str) -> dict[str, Plugin]:
         True
     """
     plugins: dict[str, Plugin] = {}
-    for point in _read_points(f"tprprobe.{group}"):
+    try:
+        points = entry_points(group=f"tprprobe.{group}")
+    except Exception as error:  # a damaged file of any package
+        raise InputError(f"a package has a damaged entry_points.txt: {error}") from error
+    for point in points:
         name, _, title = point.name.partition(" ")
         plugins.setdefault(name, Plugin(name, title.strip(), point))
     return plugins
-
-
-def _read_points(group: str) -> list[Any]:
-    """The entry points of a group; a line on stderr names each package whose file of them is damaged."""
-    try:
-        return [*entry_points(group=group)]
-    except Exception:  # one damaged file of any package
-        points = dict[str, list[Any]]()
-        for package in distributions():
-            try:
-                points.setdefault(package.name, [*package.entry_points.select(group=group)])
-            except Exception as error:
-                _say_damaged(package.name, " ".join(str(error).split())[:200])
-        return [point for entries in points.values() for point in entries]
-
-
-@cache  # once a package
-def _say_damaged(package: str, why: str) -> None:
-    error = InputError(
-        f"the package {package} has a damaged entry_points.txt ({why}): install it again"
-    )
-    sys.stderr.write(f"tprprobe: {error}\n")
 
 
 @cache

@@ -20,7 +20,7 @@ from benchmarks.binding.effects import plant, plant_in_mean, split_halves
 from benchmarks.binding.nulls import NULLS, draw_null, draw_sequences, read_sentences
 from benchmarks.binding.structure import Array
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import BINDINGS, N_BLOCKS, Steps
+from tprprobe.estimators.bindings.components import BINDINGS, N_BLOCKS, Steps, narrow
 from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.files.runs import KeptRun
 from tprprobe.statistics import Interval, wilson
@@ -91,7 +91,7 @@ class Sample:
 
     def measure(self, states: Array) -> Interval:
         """The share of bindings."""
-        return self.steps.measure(BINDINGS, states)
+        return self.steps.measure(BINDINGS, narrow(states, 0))
 
 
 def list_cells(data: Path | None) -> dict[str, Cell]:

@@ -16,7 +16,7 @@ def draw_binding(
     heights = {
         name: i + tasks.index(name[0]) for i, name in enumerate(titles)
     }  # a gap between tasks
-    figure = drawing(7.2, 4.5)
+    figure = drawing(7.2, 1.3 + 0.16 * (len(heights) + len(tasks)))  # a line of text a row
     left, right = figure.subplots(1, 2, sharey=True)
     for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
         rows = shares[shares["weights"] == weights]

@@ -23,9 +23,14 @@ from tprprobe.statistics import Interval, interval_text
 
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
-TASKS = ("recall", "reverse", "copy", "trees")
+TASKS = tuple(PLAN["tasks"])
 ASKED = ("test", "algebra", "elsewhere", "roles", "is_designed", "operation", "best")
-OF_TASKS = {"systematic test": ("recall", "trees"), "other swaps change nothing": ("recall",)}
+OF_TASKS = {
+    "systematic test": ("recall", "trees", "programs", "stories"),
+    "other swaps change nothing": ("recall",),
+    "operation": ("reverse", "copy", "trees", "programs"),
+    "designed role is found": ("recall", "reverse", "copy", "trees", "programs"),
+}
 TITLES = {
     "fast-weight-memory": "Fast Weight Memory",
     "tpr-rnn": "TPR-RNN",
@@ -33,6 +38,7 @@ TITLES = {
     "d3": "D3",
     "soft-tpr": "Soft TPR Autoencoder",
     "tree-machine": "Differentiable Tree Machine",
+    "tp-n2f": "TP-N2F",
     "lstm": "LSTM",
     "transformer": "Transformer",
 }
@@ -314,6 +320,13 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {
     "tree-machine-generalizes": _beyond_both,
     "tree-machine-learns": _learned,
     "tree-machine-swaps": _mean_of("algebra"),
+    "programs-bind": _lowest_share,
+    "programs-learn": _learned,
+    "programs-bind-more": _share_above_lstm,
+    "programs-swaps": _mean_of("algebra"),
+    "programs-generalize": _beyond("lstm"),
+    "stories-bind": _lowest_share,
+    "stories-generalize": _beyond("lstm"),
 }
 
 

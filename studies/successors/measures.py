@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import tprprobe as tp
+from tprpapers.successors.programs import NUMBERS, translate
 from tprpapers.successors.trees import FUNCTIONS, list_nodes
 from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
 from tprprobe.estimators.bindings.components import BindingComponents
@@ -17,7 +18,7 @@ from tprprobe.models.answers import exact_matches
 from tprprobe.models.protocol import Model, require_vocabulary
 
 N_SAMPLES, N_ANSWERED = 1500, 500  # sequences whose states are read, and those that are answered
-SHARE_SEED = 0
+SHARE_SEED, ROLE = 0, "encoder.0.role"
 Binding = tuple[str, str]  # a filler and its designed role
 
 
@@ -40,22 +41,40 @@ class Sample:
         return max(len(self.bindings(row)) for row in range(len(self.sources)))
 
     def bindings(self, row: int) -> list[Binding]:
-        """Values with their cues, digits with their places, or the letters of an answer with their nodes in it."""
+        """Values with their cues, digits with their places, the letters of an answer with their nodes in it, places with the persons
+        who are there, or numbers with their places in a program.
+        """
         symbols = self.targets[row] if self.task == "trees" else self.sources[row]
         if self.task == "recall":
             return [(symbols[i + 1], symbols[i]) for i in range(0, len(symbols) - 2, 2)]
+        if self.task == "stories":
+            return [(symbols[step], symbols[step - 2]) for step in self.list_steps(row)]
+        if self.task == "programs":
+            return bind_numbers(symbols)
         return [(symbol, str(place)) for place, symbol in enumerate(symbols)]
 
-    def step_of(self, n_bound: int) -> int:
-        """The position at which that filler, counted from 1, is read."""
-        if self.task == "trees":  # behind the function
-            return n_bound
-        return 2 * n_bound - 1 if self.task == "recall" else n_bound - 1
+    def list_steps(self, row: int) -> list[int]:
+        """The positions at which the fillers are read."""
+        symbols = self.sources[row]
+        if self.task == "programs":
+            return [step for step, symbol in enumerate(symbols) if symbol in NUMBERS]
+        if self.task == "stories":
+            arrivals = {
+                symbols[i]: i + 2 for i in range(0, len(symbols), 3) if symbols[i + 1] == "goes"
+            }
+            return list(arrivals.values())
+        if self.task == "recall":
+            return list(range(1, len(symbols) - 2, 2))
+        return list(range(1 if self.task == "trees" else 0, len(symbols)))  # a function comes first
 
     @property
     def last_step(self) -> int:
-        """The position after which all fillers are bound."""
-        return len(self.sources[0]) - 1 if self.task == "trees" else self.step_of(self.n_bound)
+        """The position after which all fillers of the longest sources are bound."""
+        longest = max(range(len(self.sources)), key=lambda row: len(self.sources[row]))
+        if self.task == "recall":
+            return self.list_steps(longest)[-1]
+        n_asked = 3 if self.task == "stories" else 0
+        return len(self.sources[longest]) - 1 - n_asked
 
     def list_distinct(self, step: int) -> list[int]:
         """The rows of sequences that reach a step, one for every different beginning."""
@@ -114,14 +133,12 @@ def shuffle_roles(bindings: Sequence[Binding], rng: np.random.Generator) -> list
 def measure_role_sources(model: Model, sample: Sample) -> dict[str, float]:
     """The shares of the variance of designed role vectors that lie between designed roles, and between fillers."""
     source = sample.encode(model).batch(torch.arange(len(sample.sources)), model.config.pad)[0]
-    with tp.capture(model, ["encoder.0.role"]) as captured:
+    with tp.capture(model, [ROLE]) as captured:
         model.encode(source)
     vectors, fillers, roles = [], [], []
     for row in range(len(sample.sources)):
-        for n_bound, (filler, role) in enumerate(sample.bindings(row), 1):
-            vectors.append(
-                captured["encoder.0.role"][row, sample.step_of(n_bound)].double().numpy()
-            )
+        for step, (filler, role) in zip(sample.list_steps(row), sample.bindings(row), strict=False):
+            vectors.append(captured[ROLE][row, step].double().numpy())
             fillers.append(filler)
             roles.append(role)
     return {
@@ -143,6 +160,24 @@ def measure_between(vectors: np.ndarray, labels: Sequence[str]) -> float:
         products = (rows.sum(0) ** 2).sum() - (rows**2).sum()
         between += products / max(1, len(rows) - 1)
     return float(between / (centered**2).sum())
+
+
+def bind_numbers(symbols: Sequence[str]) -> list[Binding]:
+    """The numbers of a text in order, with their places in its program: which tuple, and which of its arguments.
+
+    >>> bind_numbers("take n3 from n7 then multiply it by n2".split())
+    [('n3', '0.2'), ('n7', '0.1'), ('n2', '1.2')]
+    """
+    steps = [step for step, symbol in enumerate(symbols) if symbol in NUMBERS]
+    numbered = [*symbols]
+    for step in steps:
+        numbered[step] = str(step)  # so that equal numbers differ
+    places = {
+        argument: f"{i}.{place}"
+        for i, part in enumerate(translate(numbered))
+        for place, argument in enumerate(part)
+    }
+    return [(symbols[step], places[str(step)]) for step in steps]
 
 
 @dataclass(frozen=True)
@@ -185,11 +220,15 @@ class RoleSwap:
             letters = [*source[1:]]
             letters[i], letters[j] = letters[j], letters[i]
             return [letters[node] for node in list_nodes(FUNCTIONS[source[0]])]
+        if self.sample.task == "programs":
+            steps, words = self.sample.list_steps(row), [*source]
+            words[steps[i]], words[steps[j]] = words[steps[j]], words[steps[i]]
+            return [word for part in translate(words) for word in part]
         bindings = self.sample.bindings(row)
         fillers = [filler for filler, _ in bindings]
         fillers[i], fillers[j] = fillers[j], fillers[i]
-        if self.sample.task == "recall":
-            cue = source[-1]
+        if self.sample.task in ("recall", "stories"):
+            cue = find_person(source) if self.sample.task == "stories" else source[-1]
             return [f for f, (_, c) in zip(fillers, bindings, strict=True) if c == cue]
         return fillers[::-1] if self.sample.task == "reverse" else fillers
 
@@ -199,7 +238,7 @@ class RoleSwap:
             return self.edit_places(roles)
         order = torch.arange(roles.shape[1]).repeat(len(roles), 1)
         for row, pair in enumerate(self.exchanged):
-            i, j = (self.sample.step_of(n + 1) for n in pair)
+            i, j = (self.sample.list_steps(row)[n] for n in pair)
             order[row, i], order[row, j] = j, i
         return roles.gather(1, order[..., None].expand_as(roles))
 
@@ -212,6 +251,18 @@ class RoleSwap:
         return by_place.gather(2, order[:, None, :, None].expand_as(by_place)).flatten(-2)
 
 
+def find_person(symbols: Sequence[str]) -> str:
+    """Whose place a story asks for: a person's, or that of the person who took the thing last.
+
+    >>> find_person("mary takes milk john takes milk where is milk".split())
+    'john'
+    """
+    takers = {
+        symbols[i + 2]: symbols[i] for i in range(0, len(symbols), 3) if symbols[i + 1] == "takes"
+    }
+    return takers.get(symbols[-1], symbols[-1])
+
+
 def choose_nodes(symbols: Sequence[str], rng: np.random.Generator) -> tuple[int, int]:
     """A node of the answer and one that is not in it; twice the root if they have the same letter."""
     letters, answer = symbols[1:], list_nodes(FUNCTIONS[symbols[0]])
@@ -221,9 +272,17 @@ def choose_nodes(symbols: Sequence[str], rng: np.random.Generator) -> tuple[int,
 
 @torch.no_grad()
 def measure_swap(model: Model, swap: RoleSwap) -> dict[str, float]:
-    """The shares of answers that the algebra expects, that stay, and that are expected without an edit."""
+    """The shares of answers that the algebra expects, that stay, and that are expected without an edit.
+
+    The roles of all other steps stay as they are without the edit.
+    """
+    source = swap.sample.encode(model).batch(
+        torch.arange(len(swap.sample.sources)), model.config.pad
+    )[0]
+    with tp.capture(model, [ROLE]) as captured:
+        model.encode(source)
     answers = write_answers(model, swap.sample)
-    with tp.intervene(model, {"encoder.0.role": swap.edit}):
+    with tp.intervene(model, {ROLE: tp.interventions.patch(swap.edit(captured[ROLE]))}):
         edited = write_answers(model, swap.sample)
     rows = np.flatnonzero(swap.is_used).tolist()
     expected = [swap.expected(row) for row in rows]

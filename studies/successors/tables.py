@@ -29,9 +29,9 @@ FOLDER = Path(__file__).parent
 SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measured.json"
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
-DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES, "trees": PLACES}
-OPERATIONS = {("reverse", "fast-weight-memory"), ("copy", "soft-tpr")}  # asked of all seeds
-SEARCHED = {("reverse", model) for model in ("fast-weight-memory", "aid", "d3")} | OPERATIONS
+DESIGNED = {"recall": ("before", "after"), "programs": ("before",)} | dict.fromkeys(
+    ("reverse", "copy", "trees"), PLACES
+)
 CONTROLS = ("lstm", "transformer")  # without roles, fillers and bindings by design
 UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
@@ -122,28 +122,25 @@ def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
 
 
 def _search(training: Training, model: Model) -> dict[str, Any]:
-    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation; of all seeds where
-    a prediction needs them, else of the first.
-    """
-    name, is_first = (training.task, training.model), training.seed == PLAN["seeds"][0]
-    searches = name in SEARCHED or (is_first and training.model not in CONTROLS)
-    asks_operation = name in OPERATIONS or (is_first and training.task != "recall")
-    if not (searches or asks_operation):
+    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation that binds places."""
+    if training.model in CONTROLS or training.task == "stories":  # no scheme names its persons
         return {}
     site = find_site(training.model).replace("machine.2", "encoder.0")
-    unit, row = UNITS.get(training.task, "last"), dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
         store = tp.extract(model, data, [site], out=Path(folder) / "store", control=False)
-        if searches:
-            scheme = tp.search_roles(store, site, unit=unit).found
-            row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
-        return row | (find_operation(store, site) if asks_operation else {})
+        scheme = tp.search_roles(store, site, unit=UNITS.get(training.task, "last")).found
+        row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        return (
+            row
+            if training.task == "recall"
+            else row | find_operation(store, site, DESIGNED[training.task][0])
+        )
 
 
-def find_operation(store: Store, site: str) -> dict[str, Any]:
-    """The operation that binds symbols to places: that which is named, and that with the largest R²."""
-    table = tp.compare_operations(store, site, "left", unit="last")
+def find_operation(store: Store, site: str, scheme: str) -> dict[str, Any]:
+    """The operation that binds symbols to roles: that which is named, and that with the largest R²."""
+    table = tp.compare_operations(store, site, scheme, unit="last")
     best = table.iloc[int(table["r2"].argmax())]
     operations = table.loc[table["is_named"], "operation"]
     outer = table.set_index("operation").loc["outer product"]

@@ -34,11 +34,17 @@ class Training:
         return PLAN["tasks"][self.task]["data"]
 
     @property
+    def architecture(self) -> dict[str, Any]:
+        """The model and its sizes; those of some tasks differ."""
+        sizes = PLAN["tasks"][self.task].get("sizes", {})
+        return PLAN["models"][self.model] | sizes.get(self.model, {})
+
+    @property
     def recipe(self) -> Recipe:
         task = PLAN["tasks"][self.task]
         mix = [{"data": task["data"], "split": "train"}]
         stage = PLAN["stage"] | {"steps": task["steps"], "mix": mix}
-        settings: dict[str, Any] = PLAN["recipe"] | {"model": PLAN["models"][self.model]}
+        settings: dict[str, Any] = PLAN["recipe"] | {"model": self.architecture}
         identity = {"name": self.name, "seed": self.seed}
         return parse(Recipe, settings | identity | {"stages": [stage]}, self.name)
 

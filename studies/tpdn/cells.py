@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES
+from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.errors import InputError
 
 PUBLISHED, CELLS, ADAM = (
@@ -33,11 +34,7 @@ def collect_cells(runs: Path) -> pd.DataFrame:
     cells = main[["accuracy", "r2", "n", "n_fit"]].copy()
     for end in ("", "_low", "_high"):
         cells[f"substitution{end}"] = main[f"substitution{end}"]
-    controls = {"additive": ("additive", "")}
-    controls |= {
-        f"shuffled {shuffled_part}": (FAMILY, f"shuffled {shuffled_part}")
-        for shuffled_part in ("roles", "fillers")
-    }
+    controls = {"additive": ("additive", ""), SHUFFLED_ROLES: (FAMILY, SHUFFLED_ROLES)}
     for name, (family, control) in controls.items():
         control_scores = scores[(scores["family"] == family) & (scores["control"] == control)]
         cells[name] = control_scores.set_index(keys)["substitution"]

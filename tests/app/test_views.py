@@ -1,7 +1,6 @@
 """Views without a server: scenes, marks, parts of stores, cells, notebooks, the server's settings."""
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -147,15 +146,6 @@ def test_a_notebook_shows_views_without_a_network(store, scene):
         outside = re.findall(r'(?:src|href)="(?!#)([^"]*)"', html)
         assert all(url.startswith("data:") for url in outside)
         assert "<script" not in html
-
-
-def test_the_server_is_alone_on_this_machine(tmp_path):
-    command = server.arguments(tmp_path, 8600)
-    options = dict(pairwise(command))
-    assert options["--server.address"] == options["--server.allowedHosts"] == "127.0.0.1"
-    assert options["--browser.gatherUsageStats"] == "false"
-    assert options["--server.enableXsrfProtection"] == "true"
-    assert command[-2:] == ["--", str(tmp_path)]
 
 
 def test_what_cannot_be_served_is_one_line(tmp_path):

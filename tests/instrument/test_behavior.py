@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from planted.faults import run_main
 from planted.foreign import SPECIAL
 
 import tprprobe as tp
-from tprprobe.cli import main
 from tprprobe.data import load_data
 from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
 from tprprobe.errors import InputError
@@ -272,16 +272,9 @@ def test_the_picture_has_a_row_an_edit(table):
     assert {"mean", "identity", "wrong role", "wrong position", "random direction"} <= {*lines}
 
 
-def run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["tprprobe", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
-
-
 def test_one_command_for_a_typed_text(folder, tmp_path, monkeypatch, capsys):
     words = ["intervene", "--ckpt", f"hf:{folder}", "--text", TEXT, "--exchange", "dog,cat"]
-    assert not run(monkeypatch, *words, "--out", tmp_path / "run", "--json")
+    assert not run_main(monkeypatch, *words, "--out", tmp_path / "run", "--json")
     rows = json.loads(capsys.readouterr().out)
     assert [row["site"] for row in rows if row["edit"] == "exchange" and row["control"] == ""] == [
         "layers.embedding", "layers.0.hidden", "layers.1.hidden"
@@ -290,22 +283,22 @@ def test_one_command_for_a_typed_text(folder, tmp_path, monkeypatch, capsys):
         p.name for p in (tmp_path / "run").iterdir()
     }
     figure = ["figure", "behavior", "--ckpt", tmp_path / "run", "--out", tmp_path / "again.svg"]
-    assert not run(monkeypatch, *figure)
+    assert not run_main(monkeypatch, *figure)
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "run" / "behavior.svg").read_bytes()
 
 
 def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):
     text = "the dog sees the"
-    assert not run(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "3", "--json")
+    assert not run_main(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "3", "--json")
     rows = json.loads(capsys.readouterr().out)
     p = model.predict(ids_of(model, text))[0]
     best = p.topk(3)
     assert [row["id"] for row in rows] == best.indices.tolist()
     assert [row["p"] for row in rows] == pytest.approx(best.values.tolist(), abs=1e-6)
     assert rows[0]["word"] == model.vocabulary.spell([rows[0]["id"]])
-    assert run(monkeypatch, "predict", text) == 2
+    assert run_main(monkeypatch, "predict", text) == 2
     assert "give a text with --ckpt MODEL" in capsys.readouterr().err
-    assert run(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "0") == 2
+    assert run_main(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "0") == 2
 
 
 def test_next_symbols_of_our_own_models(make_model):
@@ -336,5 +329,5 @@ def test_next_symbols_of_our_own_models(make_model):
 )
 def test_what_is_said_of_wrong_calls(folder, words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run(monkeypatch, "intervene", "--ckpt", f"hf:{folder}", *words) == 2
+    assert run_main(monkeypatch, "intervene", "--ckpt", f"hf:{folder}", *words) == 2
     assert message in capsys.readouterr().err

@@ -1,8 +1,6 @@
 """Benchmarks: what needs material that is not here says so, and what they print is kept by commit."""
 
 import runpy
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -73,21 +71,3 @@ def test_a_benchmark_that_fails_is_told_and_the_others_are_kept(record, tmp_path
     assert not record["run"]("bad")
     assert not (tmp_path / "results").exists()
     assert "no way" in capfd.readouterr().err
-
-
-def test_sizes_are_those_of_scripts_and_the_table_names_all_of_them(root):
-    names = runpy.run_path(str(root / "benchmarks" / "record.py"))
-    assert {*names["SIZES"]} <= {*names["scripts"]()}
-    assert {"naming", "gold_values"}.isdisjoint(names["SIZES"])  # 500 draws each; 100,000 questions
-    table = (root / "benchmarks" / "README.md").read_text()
-    assert [name for name in names["scripts"]() if f"| `{name}` |" not in table] == []
-
-
-def test_no_benchmark_needs_an_argument(root):
-    """`make bench` gives none: a parser that needs one is told by its usage, before any work."""
-    for script in sorted((root / "benchmarks").glob("*.py")):
-        assert "required=True" not in script.read_text(), script
-    run = [sys.executable, root / "benchmarks" / "record.py", "nothing"]
-    process = subprocess.run(run, capture_output=True, text=True)
-    assert process.returncode == 2
-    assert "no benchmark nothing: there are app, capture, commands, coverage" in process.stderr

@@ -20,7 +20,6 @@ from planted.questions import (
     truth,
 )
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import check_estimator
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import (
@@ -33,7 +32,6 @@ from tprprobe.analyses.clustering import (
     save_clusters,
 )
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.kmeans import RoleClusters
 from tprprobe.store import StoreWriter, open_store
 
 
@@ -94,15 +92,6 @@ def test_standardized_clusters_do_not_depend_on_the_scale_of_dimensions(tmp_path
     np.testing.assert_array_equal(plain_roles.labels, scaled_roles.labels)
 
 
-def test_raw_clusters_do_depend_on_it(tmp_path):
-    scale = np.array([1.0] * 7 + [1e4])
-    store = plant(tmp_path / "store", noise=0.4, scale=scale)
-    assert (
-        adjusted_rand_score(cluster(store, LAST, 0, GROUPS, raw=True).labels, truth(store)) < 0.95
-    )
-    assert adjusted_rand_score(cluster(store, LAST, 0, GROUPS).labels, truth(store)) == 1
-
-
 def test_streamed_clusters_find_the_same(store, roles, monkeypatch):
     monkeypatch.setattr(kmeans, "BUDGET", 1000)
     streamed = cluster(store, LAST, head=0, k=GROUPS)
@@ -145,15 +134,6 @@ def test_streaming_holds_one_block(store, monkeypatch):
     assert adjusted_rand_score(streamed.labels, truth(store)) == 1
 
 
-def test_a_sample_is_drawn_without_repetition(store, monkeypatch):
-    monkeypatch.setattr(kmeans, "STRETCH", 8)
-    source = kmeans.Source.find(store, LAST, 0)
-    sample = source.sample(64, seed=1)
-    assert len(np.unique(sample, axis=0)) == len(sample) == 64
-    assert len(source.sample(10**6, 0)) == source.rows
-    assert not np.array_equal(sample, source.sample(64, seed=2))
-
-
 def test_inertia_is_right_far_from_the_origin():
     rng = np.random.default_rng(0)
     block = rng.normal(size=(500, 8)).astype(np.float32) * 0.1 + 100
@@ -189,18 +169,6 @@ def test_all_heads_and_layers_with_progress(store):
 # ---------------------------------------------------------------- the summary
 
 
-def test_summary_counts_tokens(store, roles):
-    tokens = store.tokens_of(LAST)
-    assert roles.summary["share"].sum() == pytest.approx(1)
-    assert list(roles.summary["cluster"]) == list(range(GROUPS))
-    for row in roles.summary.itertuples():
-        cluster_tokens = tokens[roles.labels == row.cluster]
-        shares = cluster_tokens["token"].astype(str).value_counts(normalize=True)
-        assert row.mean_position == pytest.approx(cluster_tokens["position"].mean())
-        assert row.entropy == pytest.approx(-(shares * np.log2(shares)).sum())
-        assert row.top.split(", ")[0].endswith(f" {shares.iloc[0]:.0%}")
-
-
 def test_summary_of_a_made_example():
     tokens = pd.DataFrame({"token": ["a", " ", "a", "b"], "position": [0, 1, 4, 3]})
     summary = clusters.summarize(np.array([0, 0, 0, 1]), tokens, k=3)
@@ -226,16 +194,6 @@ def test_folder_holds_what_was_found(store, tmp_path):
         pd.testing.assert_frame_equal(expected.summary, reloaded.summary, check_dtype=False)
     labels = pd.read_parquet(tmp_path / "clusters" / "labels.parquet")
     assert set(labels.columns) == {"run", "site", "head", "row", "label"}
-
-
-def test_folder_is_whole_or_absent(store, roles, tmp_path, monkeypatch):
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(InputError, match="exists already"):
-        save_clusters([roles], tmp_path / "taken", store)
-    monkeypatch.setattr("pathlib.Path.write_bytes", lambda *_: (_ for _ in ()).throw(OSError(28)))
-    with pytest.raises(InputError, match=r"cannot write .*full"):
-        save_clusters([roles], tmp_path / "full", store)
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
 def test_other_folders_are_refused(tmp_path):
@@ -293,16 +251,3 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
     with pytest.raises(InputError, match="fewer than 4 distinct"):
         cluster(store, HIDDEN, k=4)
     assert cluster(store, HIDDEN, k=3).inertia == pytest.approx(0, abs=1e-9)
-
-
-def test_role_clusters_are_a_clusterer_of_scikit_learn(store):
-    results = check_estimator(RoleClusters(n_seeds=2), on_fail=None, on_skip=None)
-    failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    assert failed <= {"check_do_not_raise_errors_in_init_or_set_params"}  # the tests check types
-    assert len(results) > 30
-    vectors = store.read(LAST, head=0)
-    estimator = RoleClusters(GROUPS, n_seeds=3).fit(vectors)
-    roles = cluster(store, LAST, head=0, k=GROUPS, n_seeds=3)
-    assert (estimator.labels_ == roles.labels).all()
-    assert (estimator.predict(vectors) == roles.labels).all()
-    assert estimator.stability_ == pytest.approx(roles.stability)

@@ -39,21 +39,6 @@ def test_parquet_blocks_are_the_columns(file):
     assert pairs == [(example.source, example.target) for example in data]
 
 
-@pytest.mark.parametrize("keep", [0, 100, -30])
-def test_damaged_parquet(file, keep):
-    file.write_bytes(file.read_bytes()[:keep])
-    with pytest.raises(InputError, match=r"articles\.parquet"):
-        load_data(str(file))
-
-
-def test_parquet_damaged_inside(file):
-    content = bytearray(file.read_bytes())
-    content[4:200] = bytes(196)
-    file.write_bytes(content)
-    with pytest.raises(InputError, match="damaged"):
-        list(load_data(str(file)))
-
-
 def test_parquet_has_no_more(file):
     with pytest.raises(InputError, match="31"):
         load_data(str(file), n=32)
@@ -125,14 +110,6 @@ def test_bad_published_files(tmp_path, lines, words):
     with pytest.raises(InputError, match=words) as error:
         load_data(f"{tmp_path}:{MODULES[1]}")
     assert f"{MODULES[1]}.txt" in str(error.value)
-
-
-def test_truncated_gzip(tmp_path):
-    write(tmp_path / "interpolate" / MODULES[1], ["1+1", "2"] * 100, ".txt.gz")
-    path = tmp_path / "interpolate" / f"{MODULES[1]}.txt.gz"
-    path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(InputError, match="cannot be read"):
-        load_data(str(tmp_path))
 
 
 @pytest.mark.parametrize(

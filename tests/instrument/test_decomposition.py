@@ -396,12 +396,10 @@ def test_only_systematic_binding_predicts_withheld_pairs(decomposition):
 
 def test_controls_are_beside_every_fit(decomposition):
     controls = set(decomposition.scores["control"])
-    assert controls >= {"shuffled roles", "shuffled fillers", "random vectors", "pca", "untrained"}
+    assert controls >= {"shuffled roles", "untrained"}
     best = row(decomposition.scores)["r2_low"]
-    for control in ("shuffled roles", "shuffled fillers", "random vectors", "untrained"):
+    for control in ("shuffled roles", "untrained"):
         assert row(decomposition.scores, control=control)["r2"] < best
-    noise = row(decomposition.scores, control="random vectors")["r2"]
-    assert abs(noise) < 0.01
 
 
 def test_encoding_gives_the_fit_s_vectors(store, decomposition):

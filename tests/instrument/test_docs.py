@@ -2,22 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
-from tprprobe.cli import main
+from planted.faults import run_main
 
 PAGES = Path(__file__).parents[2] / "docs"
 
 
-def _run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["tprprobe", "docs", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
-
-
 def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
-    assert not _run(monkeypatch)
+    assert not run_main(monkeypatch, "docs")
     lines = (line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
     listed = {name.rstrip(): title.strip() for name, title in lines}
     assert listed["training"] == "Train and resume"
@@ -25,11 +16,11 @@ def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
 
 
 def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch, capsys):
-    assert not _run(monkeypatch, "tutorials/roles")
+    assert not run_main(monkeypatch, "docs", "tutorials/roles")
     assert capsys.readouterr().out == (PAGES / "tutorials" / "roles.md").read_text("utf-8")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("rich.console.Console.pager", lambda self, styles: self)  # no other process
-    assert not _run(monkeypatch, "training")
+    assert not run_main(monkeypatch, "docs", "training")
     printed = capsys.readouterr().out
     assert "Train and resume" in printed
     assert "# Train and resume" not in printed
@@ -37,16 +28,16 @@ def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch,
 
 def test_words_are_searched_in_all_pages(monkeypatch, capsys):
     """Sections with the words in their heading come first; a comment in code is no heading."""
-    assert not _run(monkeypatch, "gauge", "freedom")
+    assert not run_main(monkeypatch, "docs", "gauge", "freedom")
     heading, _, second, _, third, line = capsys.readouterr().out.splitlines()
     assert (heading, second, third) == ("ideas: Gauge freedom", "ideas: Ideas", "index: Limits")
     assert "[gauge freedom]" in line
-    assert not _run(monkeypatch, "sets up .venv")
+    assert not run_main(monkeypatch, "docs", "sets up .venv")
     assert capsys.readouterr().out.startswith("index: Install\n    make demo")
-    assert not _run(monkeypatch, "the")
+    assert not run_main(monkeypatch, "docs", "the")
     assert " more: add a word" in capsys.readouterr().out
 
 
 def test_an_unknown_page_is_one_line(monkeypatch, capsys):
-    assert _run(monkeypatch, "trainign") == 2
+    assert run_main(monkeypatch, "docs", "trainign") == 2
     assert "unknown page or word 'trainign'; did you mean 'training'?" in capsys.readouterr().err

@@ -171,16 +171,6 @@ def test_examples_that_say_nothing_are_left_out_and_counted(kind, tmp_path, caps
     assert sorted(pair for split_pairs in splits for pair in split_pairs) == sorted(WITH_TEXT)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_empty_and_damaged_files(kind, tmp_path):
-    path = save(tmp_path, kind)
-    path.write_bytes(b"" if kind != ".parquet" else path.read_bytes()[:50])
-    with pytest.raises(InputError, match="train"):
-        load_data(str(path))
-    with pytest.raises(InputError, match="no such file"):
-        load_data(str(tmp_path / f"nothing{kind}"))
-
-
 def test_columns_of_parquet(tmp_path):
     table = {"article": ["a", None], "highlights": ["b", "c"]}
     pq.write_table(pa.table(table), tmp_path / "cnn.parquet")

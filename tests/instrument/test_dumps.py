@@ -192,23 +192,6 @@ def test_arrays_that_do_not_fit_their_tokens_are_refused(tmp_path, arrays, table
     assert not (tmp_path / "store").exists()
 
 
-def test_numbers_that_are_no_floats_are_refused(tmp_path):
-    TOKENS.to_csv(tmp_path / "acts.csv", index=False)
-    save_file({"hidden": torch.zeros(6, 2, dtype=torch.int8)}, tmp_path / "acts.safetensors")
-    with pytest.raises(InputError, match="hidden holds I8; vectors are F16, F32, F64, BF16"):
-        tp.import_store(tmp_path / "acts.safetensors", tmp_path / "store")
-
-
-@pytest.mark.parametrize("name", ["acts.npz", "acts.safetensors", "acts.npy", "acts.bin"])
-def test_damaged_files_are_refused_in_one_line(tmp_path, name):
-    (tmp_path / name).write_bytes(b"\xff" * 50)
-    with pytest.raises(
-        InputError,
-        match=r"cannot be read as arrays|in no format that is known|is a pickle, which can run code",
-    ):
-        tp.import_store(tmp_path / name, tmp_path / "store")
-
-
 def test_one_vector_a_sample_is_read_by_all_that_reads_stores(tmp_path):
     lines = [(f"{i % 10} {i % 3}", RNG.normal(size=4).tolist()) for i in range(40)]
     halves = []

@@ -1,109 +1,17 @@
-"""Whole paths: train and resume, extract and kill, and what bad input says."""
+"""What a shipped model's store holds, and what the command line says of itself."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import NamedTuple
 
-import pytest
 import torch
+from planted.faults import run_main
 
-import tprprobe.training.loop as training
-from tprprobe.cli import main
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.store import open_store
-from tprprobe.training.recipes import read_recipe
-
-RECIPE = """
-name = "tiny"
-batch_size = 16
-evaluate_every = 50
-save_every = 50
-[model]
-architecture = "tp-transformer"
-d_model = 16
-n_heads = 2
-n_layers = [1, 1]
-d_ff = 16
-[optimizer]
-name = "muon"
-[[stages]]
-steps = 60
-learning_rate = 1e-3
-mix = [{ data = "DATA", split = "train-easy", repeat = 2 }]
-[[stages]]
-steps = 40
-learning_rate = 1e-3
-decay = "cosine"
-mix = [{ data = "DATA", split = "train-easy", n = 20 }]
-[[evaluate]]
-data = "DATA"
-split = "train-easy"
-n = 20
-"""
-
-
-@pytest.fixture
-def recipe_file(tmp_path):
-    folder = tmp_path / "data" / "train-easy"
-    folder.mkdir(parents=True)
-    questions = load_data("mathematics:arithmetic__mul", split="small", n=48)
-    text = "".join(f"{q.question}\n{q.answer}\n" for q in questions)
-    (folder / "arithmetic__mul.txt").write_text(text)
-    path = tmp_path / "recipe.toml"
-    path.write_text(RECIPE.replace("DATA", f"{tmp_path / 'data'}:arithmetic__mul"))
-    return path
-
-
-class Done(NamedTuple):
-    """How a command ended, and what it said."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def run(monkeypatch, capsys) -> Callable[..., Done]:
-    """A command, in this process: to import everything takes longer than most commands do."""
-
-    def call(*words: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["tprprobe", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Done(ended.value.code or 0, *capsys.readouterr())
-
-    return call
-
-
-def test_a_resumed_run_equals_an_uninterrupted_one(recipe_file, tmp_path, monkeypatch):
-    recipe = read_recipe(recipe_file)
-    expected = training.train(recipe, tmp_path / "whole")
-    save = training.Run.save
-
-    def cut(self, path):
-        save(self, path)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(training.Run, "save", cut)
-    with pytest.raises(KeyboardInterrupt):
-        training.train(recipe, tmp_path / "cut")
-    monkeypatch.undo()
-    resumed = training.train(recipe, tmp_path / "cut", resume=True)
-    weights = [(folder / "model.safetensors").read_bytes() for folder in (expected, resumed)]
-    assert weights[0] == weights[1]
-    logs = [
-        [
-            line.split(",")[:1] + line.split(",")[2:]
-            for line in (out / "log.csv").read_text().split()
-        ]
-        for out in (tmp_path / "whole", tmp_path / "cut")
-    ]
-    assert logs[0] == logs[1]
 
 
 def test_a_store_has_whose_vectors_they_are(tmp_path):
@@ -125,30 +33,6 @@ def test_questions_that_are_all_answered_right_are_stored_too(tmp_path):
     assert (store.tokens["prediction"] == store.tokens["answer"].astype(str)).all()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["eval", "--ckpt", "tpt-c-aritmetic"], "tpt-c-arithmetic"),
-        (["eval", "--ckpt", "tpt-c-arithmetic", "--data", "mathematics:arithmetic__mixd"], "mixed"),
-        (["eval", "--ckpt", "tpt-c-arithmetic", "--data", "nowhere.parquet"], "nowhere.parquet"),
-        (["extract", "--ckpt", "tpt-c-arithmetic", "-n", "2", "--sites", "encoder.*.rol"], "role"),
-        (["train", "no-recipe.toml"], "no-recipe.toml"),
-        (["figure", "schlag-fig9"], "schlag-fig"),
-        (["convert", "missing.pt", "out"], "missing.pt"),
-        (["inspect", "nothing"], "nothing"),
-        (["cluster", "nothing", "--site", "x", "--k", "3"], "nothing"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(run, words, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    process = run(*words)
-    assert process.code == 2
-    lines = [line for line in process.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1, process.stderr
-    assert message in lines[0]
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_exit_code_is_that_of_the_process(tmp_path):
     command = [sys.executable, "-m", "tprprobe", "cluster", "nothing", "--site", "x", "--k", "3"]
     process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -156,37 +40,9 @@ def test_the_exit_code_is_that_of_the_process(tmp_path):
     assert len(process.stderr.splitlines()) == 1, process.stderr
 
 
-def test_a_wrong_key_in_a_recipe_names_the_nearest(run, recipe_file, tmp_path):
-    recipe_file.write_text(recipe_file.read_text().replace("batch_size", "batchsize"))
-    process = run("train", recipe_file, "--out", tmp_path / "out")
-    assert process.code == 2
-    assert "batch_size" in process.stderr
-
-
-HEAVY = ("torch", "pandas", "numpy", "matplotlib", "zarr")
-
-
-@pytest.mark.parametrize("arguments", ["--help", "cluster --help", "figure", "models"])
-def test_a_list_or_help_loads_nothing_heavy(arguments):
-    code = f"""
-import sys
-from tprprobe import cli
-sys.argv = ["tprprobe", *{arguments.split()}]
-try:
-    cli.main()
-except SystemExit as done:
-    assert not done.code
-loaded = [name for name in {HEAVY} if name in sys.modules]
-sys.exit(f"loaded: {{loaded}}" if loaded else 0)
-"""
-    process = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True
-    )
-    assert process.returncode == 0, process.stderr
-
-
-def test_models_are_listed_as_json(run):
-    listed = json.loads(run("models", "--json").stdout)
+def test_models_are_listed_as_json(monkeypatch, capsys):
+    assert not run_main(monkeypatch, "models", "--json")
+    listed = json.loads(capsys.readouterr().out)
     sizes = {row["name"]: row["parameters"] for row in listed["presets"]}
     assert sizes["tp-transformer"] == 49_178_624
     assert sizes["transformer"] == 44_188_160
@@ -197,8 +53,5 @@ def test_models_are_listed_as_json(run):
 
 
 def test_version_names_what_computes(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["tprprobe", "--version"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
+    assert not run_main(monkeypatch, "--version")
     assert f"torch {torch.__version__}; devices: cpu" in capsys.readouterr().out

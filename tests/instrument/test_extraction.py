@@ -4,10 +4,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from planted.foreign import save_foreign
 
 import tprprobe as tp
 from tprpapers.worlds.english.reportsets import DrawnReports
@@ -89,6 +91,19 @@ def test_the_untrained_twin_reads_as_many_samples_as_asked(model, reports, tmp_p
     assert full_store.control.samples == 5
     with pytest.raises(InputError, match="--no-control"):
         tp.extract(model, reports, SITES, tmp_path / "none", control_samples=0)
+
+
+def test_no_sample_is_lost_behind_the_last_one_that_the_permuted_baseline_reads(tmp_path):
+    attached = tp.load_model(f"hf:{save_foreign('gpt2', tmp_path / 'gpt2', 'causal')}")
+    texts = [f"the dog sees cats {'.' * (n % 5)}" for n in range(12)]
+    store = tp.extract(attached, texts, "layers.*.hidden", tmp_path / "store", control_samples=5)
+    alone = tp.extract(attached, texts, "layers.*.hidden", tmp_path / "alone", control=False)
+    assert store.control.samples == 5
+    assert store.samples == 12
+    assert store.tokens.equals(alone.tokens)
+    np.testing.assert_allclose(
+        store.read("layers.0.hidden"), alone.read("layers.0.hidden"), atol=1e-6
+    )
 
 
 def test_labels_are_those_of_the_grammar(model, reports, tmp_path):
@@ -240,11 +255,11 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(
     out, messages = tmp_path / "store", []
     write = blocks.Extraction.write
 
-    def meanwhile(self, passes, samples):
+    def meanwhile(self, *arguments):
         with pytest.raises(InputError, match="written by another process") as refused:
             tp.extract(model, reports, SITES, out, control=False, resume=True)
         messages.append(str(refused.value))
-        write(self, passes, samples)
+        write(self, *arguments)
 
     monkeypatch.setattr(blocks.Extraction, "write", meanwhile)
     store = tp.extract(model, reports, SITES, out, control=False)

@@ -308,27 +308,6 @@ def test_text_can_be_read_on_any_color(background):
     assert ratio[style.text_color(background)] >= 4.5  # WCAG 2, AA
 
 
-# Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks to such eyes.
-DEFICIENCIES = {
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", DEFICIENCIES)
-def test_colors_differ_to_color_blind_eyes(kind):
-    colors = np.array(style.palette(20))
-    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
-    perceived = np.clip(linear @ np.transpose(DEFICIENCIES[kind]), 0, 1)
-    perceived = np.where(
-        perceived <= 0.0031308, 12.92 * perceived, 1.055 * perceived ** (1 / 2.4) - 0.055
-    )
-    gaps = np.linalg.norm(perceived[:, None] - perceived[None], axis=-1) + 9 * np.eye(20)
-    assert gaps[:7, :7].min() > 0.1  # the largest clusters
-    assert gaps.min() > 0.04
-
-
 def test_lines_below_a_figure_leave_its_legend_where_it_is(tmp_path):
     pictures = {}
     for name in ("plain", "told"):

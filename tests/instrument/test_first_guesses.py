@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from planted.faults import run_main
 
 import tprprobe as tp
-from tprprobe.cli import main
 from tprprobe.errors import InputError
 
 
@@ -24,13 +24,6 @@ def store(tmp_path):
     return tmp_path / "store"
 
 
-def run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["tprprobe", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
-
-
 @pytest.mark.parametrize("kind", [str, lambda path: path, tp.open_store])
 def test_a_path_opens_the_store(store, kind):
     assert tp.cluster(kind(store), "layers.0.hidden", k=2, n_seeds=2).site == "layers.0.hidden"
@@ -46,27 +39,27 @@ def test_a_path_that_is_no_store_is_said():
 
 def test_import_of_a_pickle_says_what_to_save(tmp_path, monkeypatch, capsys):
     (tmp_path / "acts.pt").write_bytes(b"PK")
-    assert run(monkeypatch, "import", tmp_path / "acts.pt", tmp_path / "out") == 2
+    assert run_main(monkeypatch, "import", tmp_path / "acts.pt", tmp_path / "out") == 2
     assert "acts.pt is a pickle" in (message := capsys.readouterr().err)
     assert "safetensors.torch.save_file" in message
     assert not (tmp_path / "out").exists()
 
 
 def test_import_twice_names_no_option_that_import_lacks(store, monkeypatch, capsys):
-    assert run(monkeypatch, "import", store.parent / "acts.npz", store) == 2
+    assert run_main(monkeypatch, "import", store.parent / "acts.npz", store) == 2
     message = capsys.readouterr().err
     assert "holds a store, complete: give another folder or remove it" in message
     assert "--out" not in message
 
 
 def test_figure_of_a_store_lists_what_it_has(store, monkeypatch, capsys):
-    assert not run(monkeypatch, "figure", "--store", store)
+    assert not run_main(monkeypatch, "figure", "--store", store)
     captured = capsys.readouterr()
     assert "of this store no figure can be drawn" in captured.err
     assert not {"learning-curve", "swap", "behavior"} & {
         line.split()[0] for line in captured.out.splitlines()
     }
-    assert run(monkeypatch, "figure", "swap", "--store", store) == 2
+    assert run_main(monkeypatch, "figure", "swap", "--store", store) == 2
     assert (
         "swap is made of swaps: give --ckpt with folders of `intervene --out`, not of --store"
         in capsys.readouterr().err
@@ -78,6 +71,6 @@ def test_probe_with_nothing_says_what_it_does_before_it_does_it(monkeypatch, cap
         raise InputError("stopped")
 
     monkeypatch.setattr("tprprobe.cli.options.model_and_data", stop)
-    assert run(monkeypatch, "probe", "pos") == 2
+    assert run_main(monkeypatch, "probe", "pos") == 2
     message = capsys.readouterr().err
     assert message.index("extracts 300 examples through tpt-d-english") < message.index("stopped")

@@ -183,7 +183,6 @@ WRONG = {
         ('text,label\n"a "b",c\n', "line 2: .*a quote in them is doubled"),
         ("id,premise,hypothesis,label\n1,a,b,c\n", "'id', 'premise', 'hypothesis', 'label', but no 'text'"),
     ],
-    "a.txt": [("-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n", "has words and tags in columns: name it a.iob2")],
     "a.jsonl": [
         ('{"text": "a", "label": "b"}\n{"text": "c"}\n', "line 2 has no 'label', which the first line has"),
         ('{"text": "a", "label": [1, 2]}\n', r"line 1: the label is \[1, 2\], not a text: give FILE:COLUMN"),

@@ -125,7 +125,7 @@ def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):
             assert isinstance(result.exception, InputError)
             assert message in str(result.exception)
         with pytest.raises(InputError, match="it cannot be reached"):
-            hub.upload(Path(), "a/b", "model")
+            hub.upload(Path(), "a/b", "model", private=False)
         assert time.monotonic() - begun < 30
     assert not hub.answers(address)  # nobody listens
 

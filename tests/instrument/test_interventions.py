@@ -24,9 +24,7 @@ from tprprobe.site.hooks import capture, find_sites, intervene
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (2, 2), "d_ff": 24}
 CASES = {
     "tp-transformer": SIZES,
-    "transformer": SIZES,
     "tpt": {**SIZES, "d_head": 8, "vocab_size": 30, "n_roles": 5},
-    "t5": {**SIZES, "d_head": 8, "vocab_size": 30},
     "tpgn": {"vocab_size": 12, "d_model": 4, "d_embedding": 5, "d_features": 6},
 }
 SOURCE = torch.tensor([[2, 9, 8, 7, 3], [2, 6, 3, 1, 1], [2, 5, 6, 9, 3]])
@@ -45,7 +43,7 @@ def source_of(case: str) -> Tensor:
     return SOURCE
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["tp-transformer", "tpt", "tpgn"])
 def test_the_captured_values_change_nothing_bit_for_bit(case):
     model, source = model_of(case, shallow=True), source_of(case)
     for name in find_sites(model):
@@ -57,7 +55,7 @@ def test_the_captured_values_change_nothing_bit_for_bit(case):
             assert model(source, TARGET).equal(expected), name
 
 
-@pytest.mark.parametrize("case", ["tp-transformer", "transformer", "tpt", "t5"])
+@pytest.mark.parametrize("case", ["tp-transformer", "tpt"])
 def test_cached_and_whole_passes_agree_under_edits(case):
     model, bank = (
         model_of(case, shallow=True),
@@ -217,7 +215,8 @@ def test_what_is_held_is_not_computed():
 
 
 @pytest.mark.parametrize(  # one variant a pass, and all of a place
-    ("case", "at_once"), [("tp-transformer", 1), *((case, 10**6) for case in CASES)]
+    ("case", "at_once"),
+    [("tp-transformer", 1), *((case, 10**6) for case in ("tp-transformer", "tpt", "tpgn"))],
 )
 def test_variants_in_one_pass_are_the_same_as_one_by_one(case, at_once, monkeypatch):
     monkeypatch.setitem(SYMBOLS_PER_PASS, "cpu", at_once)

@@ -219,37 +219,6 @@ def test_words_without_labels_are_predicted(tmp_path):
         parser.predict(store, store.tokens.drop(columns="dep"))
 
 
-def test_the_command_takes_every_choice(separable):
-    command = [
-        "probe",
-        "pos",
-        str(separable.path),
-        "--control",
-        "control",
-        "--no-information",
-        "--json",
-    ]
-    result = CliRunner().invoke(app, [*command, "--probe", "linear", "--kernel", "3", "--causal"])
-    assert result.exit_code == 0, result.output
-    causal = json.loads(result.stdout)[0]
-    assert causal["probe"] == "linear"
-    result = CliRunner().invoke(app, [*command, "--probe", "linear", "--loss", "sigmoid"])
-    assert isinstance(result.exception, InputError)
-
-
-def test_every_document_is_tested_once_by_weights_that_have_not_seen_it(separable):
-    """Labels that stand for their documents cannot be told of a document that is held out."""
-    tokens = separable.tokens.assign(pos=[f"T{s % 7}" for s in separable.tokens["sample"]])
-    corpus = read_corpus(separable, tokens, "source", [read_task("pos")], 0)
-    tested = np.stack([turn == "test" for turn in corpus.splits])
-    assert (tested.sum(0) == 1).all()
-    rows = probe(separable, "pos", tokens=tokens, **PLAIN)
-    assert real(rows)["n_test"] == DOCUMENTS * LENGTH
-    assert real(rows)["probe"] == "linear"
-    assert real(rows)["accuracy"] < 0.25
-    assert not real(rows)["beyond"]
-
-
 def test_the_screen_says_what_is_beyond_its_controls(separable):
     rows = probe(separable, "pos", controls=("control",), most=500)
     row = real(rows)

@@ -158,22 +158,6 @@ def test_sinusoids_are_the_published_positions(length, d):
             assert math.isclose(table[t, i].item(), expected, abs_tol=1e-5)
 
 
-def test_initial_weights_are_those_of_the_authors_code():
-    """TP-attention keeps torch's default (its Xavier reset is never called), the baseline is Xavier."""
-    bound: Any = build({"architecture": "tp-transformer", "n_layers": 1}, seed=0)
-    plain: Any = build({"architecture": "transformer", "n_layers": 1}, seed=0)
-    default, xavier = 1 / math.sqrt(3 * 512), math.sqrt(2 / (512 + 512))
-    for letter in ("query", "key", "value", "role"):
-        weight = getattr(bound.encoder[0].self, f"to_{letter}").weight
-        assert math.isclose(weight.std().item(), default, rel_tol=0.01)
-    for model in (bound, plain):
-        expand = model.encoder[0].feed_forward.expand.weight
-        assert math.isclose(expand.std().item(), math.sqrt(2 / (512 + 2048)), rel_tol=0.01)
-        assert math.isclose(model.embedding.token.weight.std().item(), 512**-0.5, rel_tol=0.02)
-    assert math.isclose(plain.decoder[0].cross.to_key.weight.std().item(), xavier, rel_tol=0.01)
-    assert math.isclose(bound.embedding.to_role.weight.std().item(), 512**-0.5, rel_tol=0.01)
-
-
 def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
     settings = {"architecture": "tp-transformer", **TINY}
     before = torch.get_rng_state()
@@ -343,25 +327,6 @@ def test_initialization_of_attentions(architecture, initialization, std):
     assert stds == pytest.approx(dict.fromkeys(stds, std), rel=0.05)
     if roles is not None:  # N(0, 1/√d_r) in the authors' reset, which is never called
         assert roles == pytest.approx(16**-0.5 if initialization == "xavier" else std, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("roles", "initialization", "as_t5"),
-    [
-        ("none", "published", True),
-        ("none", "torch", False),
-        ("discrete", "published", False),
-        ("discrete", "t5", True),
-        ("continuous", "published", False),
-    ],
-)
-def test_initialization_of_t5_attentions(roles, initialization, as_t5):
-    settings = {"architecture": "tpt", "roles": roles, "initialization": initialization}
-    settings |= {"vocab_size": 73, "d_head": 16}
-    stds = attention_stds(**settings)
-    expected = {"to_query": 1 / 32, "to_key": 1 / 8, "to_value": 1 / 8, "output": 1 / 8}
-    expected = expected if as_t5 else dict.fromkeys(expected, TORCH)
-    assert {name: stds[name] for name in expected} == pytest.approx(expected, rel=0.05)
 
 
 def test_initialization_that_is_none_is_refused():

@@ -19,7 +19,7 @@ from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.files.runs import Part
 

@@ -11,7 +11,6 @@ from planted.foreign import save_foreign
 import tprprobe as tp
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import division, extractions
 from tprprobe.models import build, load_model
 
 SITES = ["encoder.0.hidden", "encoder.0.self.role", "decoder.0.hidden"]
@@ -140,32 +139,6 @@ def test_pooled_vectors_may_stand_beside_a_table_of_words(model, data, tmp_path)
     for site in SITES:
         np.testing.assert_array_equal(store.read(site), pooled.read(site))
         pd.testing.assert_frame_equal(store.sequences_of(site), words.tokens_of(site))
-
-
-def test_a_killed_run_goes_on_with_the_same_pool_only(model, data, tmp_path, monkeypatch):
-    options = {"control": False, "pool": "mean", "words": "mean"}
-    once = tp.extract(model, data, SITES, tmp_path / "once", **options)
-    monkeypatch.setattr(division, "BLOCK_BYTES", 1)  # a block a sample
-    read_block, calls = extractions.read_block, []
-
-    def killed(*arguments: Any) -> Any:
-        calls.append(0)
-        if len(calls) == 3:  # the first pass finds the shapes
-            raise KeyboardInterrupt
-        return read_block(*arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(extractions, "read_block", killed)
-        with pytest.raises(KeyboardInterrupt):
-            tp.extract(model, data, SITES, tmp_path / "store", **options)
-    with pytest.raises(InputError, match="begun with pool"):
-        tp.extract(
-            model, data, SITES, tmp_path / "store", **options | {"pool": "last"}, resume=True
-        )
-    store = tp.extract(model, data, SITES, tmp_path / "store", **options, resume=True)
-    pd.testing.assert_frame_equal(store.tokens, once.tokens)
-    for site in SITES:
-        np.testing.assert_allclose(store.read(site), once.read(site), rtol=1e-5, atol=1e-6)
 
 
 def test_the_mean_of_a_foreign_encoder_is_that_of_sentence_transformers(data, tmp_path):

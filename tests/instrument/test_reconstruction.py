@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.utils.estimator_checks import check_estimator
 
 from tprprobe.analyses.reconstruction import layers, reconstruct
 from tprprobe.analyses.reconstruction.layers import merge
 from tprprobe.errors import InputError
 from tprprobe.estimators import affine
-from tprprobe.estimators.affine import AffineMap, Moments
+from tprprobe.estimators.affine import Moments
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 HEADS, WIDTH, D_MODEL = 2, 4, 12
@@ -278,18 +277,3 @@ def test_bad_input_is_one_line(tmp_path):
     small_store = made(tmp_path / "few", rows[: lengths[:10].sum()], maps, lengths[:10])
     with pytest.raises(InputError, match=r"10 different documents .*: extract 20 or more"):
         reconstruct(small_store)
-
-
-def test_the_affine_map_is_a_regressor_of_scikit_learn():
-    results = check_estimator(AffineMap(), on_fail=None, on_skip=None)
-    failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    assert failed <= {"check_do_not_raise_errors_in_init_or_set_params"}  # the tests check types
-    assert len(results) > 30
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 5)), rng.normal(size=(60, 3))
-    fit = AffineMap(0.1).fit(X, y)
-    np.testing.assert_allclose(fit.predict(X), Ridge(fit.alpha_).fit(X, y).predict(X))
-    plain = AffineMap(0.0).fit(X, y[:, 0])
-    np.testing.assert_allclose(plain.predict(X), LinearRegression().fit(X, y[:, 0]).predict(X))
-    leading = X[:, :1] @ rng.normal(size=(1, 3)) + 0.01 * y
-    assert AffineMap().fit(X, leading).score(X, leading) > 0.99

@@ -112,20 +112,6 @@ def test_a_folder_shows_what_it_holds(run):
     assert inputs["decompositions"] == [run / "decomposed", run / "unwithheld"]
 
 
-def test_files_by_their_endings(run, tmp_path):
-    for name, source in (("withheld", "decomposed"), ("role-search", "roles")):
-        for end in ("pdf", "svg", "png"):
-            assert (
-                catalogue.write_figure(name, sources=[run / source], out=tmp_path / f"{name}.{end}")
-                .stat()
-                .st_size
-            )
-    table = catalogue.write_figure(
-        "decomposition", sources=[run / "decomposed"], out=tmp_path / "t.csv"
-    )
-    assert len(pd.read_csv(table)) == 2
-
-
 def swapped(place, counterfactual, vectors="hidden", layer=-1):
     row = {"subset": "answered", "kind": "argument", "model": "m", "vectors": vectors}
     row |= {

@@ -85,18 +85,6 @@ def test_the_curve_falls(store):
     assert curve["roles"].iloc[-1] == "left"
 
 
-def test_values_that_need_no_role_of_their_own_are_merged(tmp_path):
-    def first(fillers):
-        return ["first", *["later"] * (len(fillers) - 1)]
-
-    store = plant_bindings(tmp_path / "store", first, n=900, noise=0.5, ranks=(8, 2))
-    search = tp.search_roles(store, STATE, ["left"])
-    [row] = search.schemes[search.schemes["is_found"]].to_dict("records")
-    merged = [set(names.split(" = ")) for names in row["merged"].split("; ")]
-    assert not any("0" in values for values in merged)
-    assert max(map(len, merged)) >= 3
-
-
 def test_the_code_length_is_that_of_the_evidence():
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 2, size=(60, 5)).astype(float)

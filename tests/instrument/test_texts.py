@@ -107,23 +107,6 @@ def test_the_only_column_needs_no_name(write):
     assert texts_of(load_data(path)) == ["two\nlines, one text", LINES[2]]
 
 
-@pytest.mark.parametrize(
-    ("kind", "raw", "message"),
-    [
-        (".csv", b"", r"own\.csv has no names of columns"),
-        (".csv", b"\xff\xfe,\n1,2\n", r"own\.csv, line 1: byte 1 is not UTF-8"),
-        (".csv", b'text\n"a\n', r"own\.csv, line 2: unexpected end of data; in a \.csv"),
-        (".csv", b'text,id\n"a" b,1\n', r"own\.csv, line 2: ',' expected"),
-        (".csv", b"text,id\na,b,1\n", r"own\.csv, line 2: 3 fields, but 2 columns \(text, id\)"),
-        (".tsv", b"text\tid\na\n", r"own\.tsv, line 2: 1 fields, but 2 columns.*has no quotes"),
-    ],
-)
-def test_a_damaged_table(write, kind, raw, message):
-    with pytest.raises(InputError, match=message) as error:
-        load_data(write(f"own{kind}", raw))
-    assert "\n" not in str(error.value)
-
-
 def test_a_list_of_strings(capsys):
     data = load_data([*LINES, " "])
     assert "1 example was left out" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import torch
 from planted.tokenizers import KINDS, train_bytes
 
 import tprprobe as tp
-from tprprobe.data.vocabularies.encoded import place_pieces
+from tprprobe.data.vocabularies.strangers import place_pieces
 from tprprobe.data.vocabularies.tokens import BEHIND, DECODER, MASKS, Tokens
 from tprprobe.errors import InputError
 from tprprobe.models.answers import evaluate, next_words
@@ -255,8 +255,7 @@ def test_a_context_is_as_long_as_asked_and_long_texts_are_cut_or_divided(
         tp.extract(writer, texts, None, tmp_path / "none", max_tokens=0)
 
 
-@pytest.mark.parametrize("way", ["pairs", "two functions"])
-def test_a_function_may_name_its_symbols(tmp_path, way):
+def test_a_function_may_name_its_symbols(tmp_path):
     """The words of a stranger's module are shown, and stand where the text has them."""
 
     class Net(torch.nn.Module):
@@ -278,10 +277,9 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
     def ids(text):
         return [names.index(symbol) for symbol in pieces(text)]
 
-    vocabulary = {
-        "pairs": lambda text: [*zip(ids(text), pieces(text), strict=True)],
-        "two functions": (ids, names.__getitem__),
-    }[way]
+    def vocabulary(text):
+        return [*zip(ids(text), pieces(text), strict=True)]
+
     model = tp.attach(
         Net().eval(), {"layers.0.hidden": "cells"}, forward=lambda net, batch: net(batch[0])
     )
@@ -299,6 +297,6 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
 
 
 def test_pieces_are_found_one_behind_the_other():
-    assert place_pieces("A cat, a cat", ["a", " ", "CAT", "##", "a", "cat"]) == [
+    assert place_pieces("A cat, a cat", ["a", " ", "CAT", "@@", "a", "cat"]) == [
         (0, 1), (0, 0), (2, 5), (0, 0), (7, 8), (9, 12),
     ]  # fmt: skip

@@ -1,6 +1,5 @@
 """Training: what one step is, exact resumption, several processes, logs, refusals."""
 
-import json
 import math
 from collections.abc import Callable
 from functools import cache, partial
@@ -203,13 +202,6 @@ def test_the_log_is_a_table_and_a_board(recipe, uninterrupted, questions):
     assert len(board.Tags()["scalars"]) == 4
 
 
-def test_a_resumed_run_has_every_figure_once_on_its_board(recipe, tmp_path, monkeypatch):
-    killed_at(11, monkeypatch, recipe(), tmp_path / "run")
-    train(recipe(), tmp_path / "run", resume=True)
-    board = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
-    assert [event.step for event in board.Scalars("loss")] == [4, 8, 12, 16, 20]
-
-
 def test_what_is_left_is_a_checkpoint_with_its_recipe(recipe, tmp_path):
     settings = recipe()
     folder = train(settings, tmp_path / "deep" / "run")
@@ -241,17 +233,6 @@ def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
     train(recipe(keep_every=8), tmp_path / "late", resume=True)
     assert [path.name for path in (tmp_path / "late" / "steps").iterdir()] == ["16"]
     assert same(weights(tmp_path / "late" / "steps" / "16"), weights(out / "steps" / "16"))
-
-
-def test_a_state_of_before_an_option_existed_goes_on(recipe, uninterrupted, tmp_path, monkeypatch):
-    out = tmp_path / "run"
-    killed_at(9, monkeypatch, recipe(), out)
-    saved = state(out)
-    settings = json.loads(saved["recipe"])
-    assert settings.pop("keep_every", 0) is None
-    torch.save(saved | {"recipe": json.dumps(settings)}, out / loop.STATE)
-    train(recipe(), out, resume=True)
-    assert same(weights(out / "model"), weights(uninterrupted("adam") / "model"))
 
 
 def test_half_precision_keeps_single_weights(recipe, uninterrupted, tmp_path):

@@ -9,7 +9,7 @@ from planted.sentences import ENCODER, plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.naming import load_word_names, word_names
+from tprprobe.analyses.naming import load_word_names
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.names import count_names
 from tprprobe.analyses.naming.word_names import name_words
@@ -84,31 +84,6 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert len(cells) == len(proposed)
     view = show_word_names(out)
     assert view.data["value"].tolist() == count_names(word_table, WORD_KEYS)["coverage"].tolist()
-
-
-def test_a_run_that_was_cut_off_names_the_heads_that_are_missing(tmp_path, monkeypatch):
-    trained = plant(tmp_path / "store", 120)
-    expected = name_words(trained, ENCODER, k=4)
-    limit, models = {"after": 1}, []
-
-    def stop(model, *arguments):
-        if len(models) == limit["after"]:
-            raise KeyboardInterrupt
-        models.append(model)
-        return name(model, *arguments)
-
-    name = word_names._name
-    monkeypatch.setattr(word_names, "_name", stop)
-    with pytest.raises(KeyboardInterrupt):
-        name_words(trained, ENCODER, k=4, out=tmp_path / "out")
-    with pytest.raises(InputError, match=r"has no results\.parquet"):
-        load_word_names(tmp_path / "out")
-    limit["after"] = 99
-    resumed = name_words(trained, ENCODER, k=4, out=tmp_path / "out", resume=True)
-    pd.testing.assert_frame_equal(resumed, expected)
-    assert models == ["trained", "untrained"]
-    with pytest.raises(InputError, match="another run"):
-        name_words(trained, ENCODER, k=5, out=tmp_path / "out", resume=True)
 
 
 @pytest.mark.parametrize("options", [["--baseline", "other"], ["--k", "3", "--k", "4"]])

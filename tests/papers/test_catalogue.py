@@ -1,6 +1,5 @@
 """Every figure is drawn by its name from what lies in a folder; what is wrong is said in a line."""
 
-import io
 import re
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.image import imread
 from planted.captions import plant_captions
 from planted.folders import (
     write_binding,
@@ -189,23 +187,6 @@ def test_lines_of_verdicts_are_those_of_the_table(name):
         assert {
             outcome for outcome in outcomes if any(outcome in line for line in claim_lines)
         } == outcomes
-
-
-def test_verdicts_lengthen_a_figure_below_and_change_nothing_above(run):
-    plain, copy = (catalogue.make("schlag-fig2", store=run / "store", k=3) for _ in range(2))
-    with_verdicts = add_verdicts(copy, CLAIMS["schlag-fig2"])
-    shapes = []
-    for figure in (plain, with_verdicts):
-        with io.BytesIO() as stream:
-            figure.savefig(stream, format="png")
-            stream.seek(0)
-            shapes.append(imread(stream).shape)
-    assert shapes[1][0] > shapes[0][0] + 50
-    assert abs(shapes[1][1] - shapes[0][1]) <= 1
-    places = [
-        [axes.get_position().bounds for axes in figure.axes] for figure in (plain, with_verdicts)
-    ]
-    assert places[0] == places[1]
 
 
 def test_without_the_table_nothing_is_said(monkeypatch):

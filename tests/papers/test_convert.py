@@ -121,19 +121,6 @@ def test_configuration_as_dictionary_json_and_file(tmp_path):
     assert all(contents(folder) == contents(folders[0]) for folder in folders)
 
 
-def test_converting_twice_gives_the_same_bytes(tmp_path):
-    vocab = vocabulary_file(tmp_path / "vocab.pt", list(characters().symbols))
-    for file, config, vocabulary in (
-        (schlag_file(tmp_path / "c.pt"), HEADS, vocab),
-        (jiang_file(tmp_path / "c.ckpt"), SHIPPED, None),
-    ):
-        folders = [
-            convert(file, tmp_path / f"{file.suffix}{i}", config=config, vocab=vocabulary)
-            for i in "ab"
-        ]
-        assert contents(folders[0]) == contents(folders[1])
-
-
 @pytest.mark.parametrize("family", ["schlag", "jiang"])
 def test_round_trip(tmp_path, family):
     if family == "schlag":

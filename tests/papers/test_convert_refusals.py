@@ -3,7 +3,6 @@
 import builtins
 import importlib
 import io
-import json
 import os
 import pickle
 import shutil
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from parity import literaljiang, literalschlag
+from parity import literalschlag
 from parity.publishedfiles import (
     CONFIG,
     HEADS,
@@ -28,7 +27,6 @@ from parity.publishedfiles import (
     schlag_state,
     vocabulary_file,
 )
-from safetensors.torch import save_file
 
 from tprpapers.published import containers
 from tprpapers.published.pickles import read_vocabulary
@@ -37,7 +35,6 @@ from tprprobe.errors import InputError
 from tprprobe.models.convert import convert
 
 QUERY = "encoder.layers.0.MHA.W_q.weight"
-ROLE = "encoder.block.0.layer.0.r.weight"
 
 
 def refusal(tmp_path: Path, source: Any, config: Any = HEADS, vocab: Any = None) -> str:
@@ -70,18 +67,6 @@ def test_missing_and_extra_tensors_are_named(tmp_path):
         tmp_path / "c.pt", state | {"encoder.layers.0.MHA.W_z.weight": state[QUERY]}
     )
     assert "'encoder.layers.0.MHA.W_z.weight'" in refusal(tmp_path, extra)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_any_missing_tensor_of_either_family_is_refused(tmp_path, seed):
-    for state, write, config in (
-        (schlag_state(), schlag_file, HEADS),
-        (literaljiang.random_state(CONFIG, 0), jiang_file, CONFIG),
-    ):
-        key = sorted(state)[seed * 7 % len(state)]
-        file = write(tmp_path / "c.pt", without(state, key))
-        if not key.endswith("EncDecAttention.relative_attention_bias.weight"):
-            assert repr(key) in refusal(tmp_path, file, config)
 
 
 def test_wrong_shapes_are_named(tmp_path):
@@ -194,37 +179,6 @@ def test_an_existing_folder_is_left_alone(tmp_path):
     assert "exists already" in refusal(tmp_path, schlag_file(tmp_path / "c.pt"))
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
-def test_truncated_files(tmp_path, share):
-    files = {
-        "zip.pt": schlag_file(tmp_path / "zip.pt"),
-        "legacy.pt": schlag_file(tmp_path / "legacy.pt", _use_new_zipfile_serialization=False),
-        "c.ckpt": jiang_file(tmp_path / "c.ckpt"),
-        "a.tar.gz": archive(tmp_path / "a.tar.gz", tmp_path / "zip.pt"),
-    }
-    for name, file in files.items():
-        content = file.read_bytes()
-        file.write_bytes(content[: int(len(content) * share)])
-        assert "damaged" in refusal(tmp_path, file), name
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(SHIPPED))
-    save_file(literaljiang.random_state(CONFIG, 0), folder / "model.safetensors")
-    content = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(content[: int(len(content) * share)])
-    assert "damaged" in refusal(tmp_path, folder, {})
-
-
-def test_truncated_vocabularies(tmp_path):
-    file = schlag_file(tmp_path / "c.pt")
-    for zipped in (True, False):
-        vocab = vocabulary_file(tmp_path / "v.pt", list(characters().symbols), zipped)
-        content = vocab.read_bytes()
-        for share in (0.0, 0.2, 0.6):
-            vocab.write_bytes(content[: int(len(content) * share)])
-            assert "no vocabulary" in refusal(tmp_path, file, vocab=vocab)
-
-
 def test_vocabularies_that_do_not_belong(tmp_path):
     file, symbols = schlag_file(tmp_path / "c.pt"), list(characters().symbols)
     swapped = [symbols[1], symbols[0], *symbols[2:]]
@@ -270,7 +224,7 @@ def hostile(marker: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("number", range(10))
-@pytest.mark.parametrize("protocol", [0, 2, 4])
+@pytest.mark.parametrize("protocol", [0, 4])
 def test_hostile_pickles_run_nothing(tmp_path, number, protocol):
     marker = tmp_path / "marker"
     good = vocabulary_file(tmp_path / "good.pt", list(characters().symbols))

@@ -5,7 +5,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from tprpapers.worlds.english import (
     CONSTRUCTIONS,
@@ -391,37 +390,6 @@ def test_held_out_pairs_are_in_compositional_summaries_and_nowhere_else(
         assert sum(n for (_, c), n in trained.items() if c == construction) > 10
     assert {s for s, _ in trained} == set(STRUCTURES)
     assert {c for _, c in trained} == set(CONSTRUCTIONS)
-
-
-def most_frequent(labelled_forms: Iterator[tuple[str, str]]) -> dict[str, str]:
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for form, label in labelled_forms:
-        counts[form][label] += 1
-    return {form: labels.most_common(1)[0][0] for form, labels in counts.items()}
-
-
-def tags(reports: list[Report]) -> Iterator[tuple[str, str]]:
-    for sentence in sentences({"": reports}):
-        yield from ((w.form, w.xpos) for w in sentence.words if w.form[0].islower())
-
-
-def types(reports: list[Report]) -> Iterator[tuple[str, str]]:
-    for sentence in sentences({"": reports}):
-        for (start, end), label in sentence.entities:
-            if label in ("PERSON", "ORG", "GPE") and end - start == 1:
-                yield sentence.forms[start], label
-
-
-def test_a_tagger_that_knows_words_alone_fails(pool: ProcessPoolExecutor):
-    """About 91 % of the tags and 76 % of the types of one-word names (of 4,000);
-    the tagger always has a hold on words of one kind, and should never have one on the others."""
-    train = pool.submit(draw, "train", 250, 0).result()
-    test = pool.submit(draw, "test", 50, 0).result()
-    for labelled, lower, upper in ((tags, 0.85, 0.95), (types, 0.4, 0.85)):
-        label_by_form = most_frequent(labelled(train))
-        right = [label_by_form.get(form) == label for form, label in labelled(test)]
-        low, high = binomtest(sum(right), len(right)).proportion_ci(method="wilson")
-        assert lower < low < high < upper
 
 
 # Knobs

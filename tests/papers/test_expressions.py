@@ -35,16 +35,6 @@ def test_the_chain_of_signed_factors_of_the_documentation():
     assert evaluate(question) == Fraction(16, 9)
 
 
-def test_flips_count_the_divisions_and_the_literal_slot_does_not_know_them():
-    question = "Calculate 2/(3/4)."
-    assert numbers(question, "flips") == {"2": 0, "3": 1, "4": 2}
-    assert numbers(question, "slot") == {"2": 1, "3": 1, "4": 2}
-    assert numbers(question, "literal") == {"2": False, "3": False, "4": True}
-    assert numbers(question, "discordant") == {"2": False, "3": True, "4": True}
-    assert numbers(question, "polarity") == {"2": "numerator", "3": "denominator", "4": "numerator"}
-    assert numbers(question, "surface_polarity")["4"] == "denominator"
-
-
 def test_what_stands_between_a_slash_and_a_number():
     question = "Evaluate 1/2 - 3/(-4)/((5 + 6)/(-(7*8)))*(9)."
     behind = {
@@ -105,16 +95,6 @@ def test_the_final_period_is_no_decimal_point_but_an_inner_one_is():
     assert evaluate("Calculate 66.6*12.14.") == Fraction("808.524")
 
 
-def test_places_of_decimals_and_the_most_significant_digit():
-    structure = arithmetic("What is 120.75?")
-    digits = structure[structure["kind"] == "digit"]
-    assert digits["place"].to_list() == [2, 1, 0, -1, -2]
-    assert digits["msd"].to_list() == [True, False, False, False, False]
-    point = structure[structure["kind"] == "point"].iloc[0]
-    assert pd.isna(point["place"])
-    assert point["polarity"] == "numerator"
-
-
 def test_one_row_a_character_with_its_kind():
     structure = arithmetic("Calculate 1 - (-2).")
     assert "".join(structure["char"]) == "Calculate 1 - (-2)."
@@ -135,11 +115,6 @@ def test_what_does_not_apply_is_missing():
         .isna()
         .all(axis=None)
     )
-
-
-def test_zeros_in_front_are_read():
-    assert evaluate("007 + 1") == 8
-    assert arithmetic("007 + 1")["place"].to_list()[:3] == [2, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,18 @@ from planted.questions import plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
+from tprpapers.lee import place_probes
 from tprpapers.lee.place_probes import BilinearProbe, Binding, PlaceProbe, as_grid, fit_linear
 from tprprobe.cli import app
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_steps():
+    """Probes that stop early: what they are compared for shows long before their optimum."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place_probes, "STEPS", 30)
+        patch.setattr(place_probes, "PENALTIES", (1e-2, 1e-3))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +88,11 @@ def test_the_higher_order_svd_of_a_bound_probe_is_itself():
     assert not torch.allclose(probe.cut(3).weights, probe.weights, atol=1e-1)
 
 
-def test_linear_probes_are_logistic_regressions():
+def test_linear_probes_are_logistic_regressions(monkeypatch):
     from sklearn.linear_model import LogisticRegression
 
+    monkeypatch.setattr(place_probes, "STEPS", 150)
+    monkeypatch.setattr(place_probes, "PENALTIES", (1e-3, 1e-4))
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
     x[:, 0] += y
@@ -129,7 +141,7 @@ def test_the_structure_of_questions_is_a_task(tmp_path):
 
 
 def test_the_command_and_its_options(tmp_path):
-    store, out = plant_bindings(tmp_path / "store", left, n=60), tmp_path / "out"
+    store, out = plant_bindings(tmp_path / "store", left, n=60, width=8), tmp_path / "out"
     args = ["probe", "token", str(store.path), "--probe", "bilinear", "--sites", STATE]
     args += ["--rank", "2x2", "--control", "shuffled", "--out", str(out)]
     printed = json.loads(CliRunner().invoke(app, [*args, "--json"]).stdout)

@@ -10,7 +10,7 @@ from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.names import name_clusters, read_gold
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import halve_documents
 
 

@@ -1,14 +1,10 @@
 """Every key of recipes, plans, sweeps and tasks changes something, or is refused."""
 
-import ast
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-import tprpapers
-import tprprobe
 from tprpapers.study.plans import Plan
 from tprpapers.swaps.swap_recipes import SwapRecipe
 from tprprobe.analyses.probing.task import Task
@@ -99,26 +95,6 @@ def test_a_key_changes_the_settings_or_is_refused(kind, base, key, refused):
         assert "\n" not in str(error.value)
     else:
         assert parse(kind, values, "here") != parse(kind, base, "here")
-
-
-@pytest.mark.parametrize("kind", CHANGED_VALUES)
-def test_something_reads_every_key(kind, read_keys):
-    assert CHANGED_VALUES[kind].keys() == kind.model_fields.keys()
-    assert set(kind.model_fields) <= read_keys
-
-
-@pytest.fixture(scope="module")
-def read_keys() -> set[str]:
-    """The attributes that the package reads."""
-    houses = [Path(package.__file__ or "").parent for package in (tprprobe, tprpapers)]
-    files = [file for house in houses for file in house.rglob("*.py")]
-    return {name for file in files for name in attributes(ast.parse(file.read_text()))}
-
-
-def attributes(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            yield node.attr
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Networks that are built to bind: their equations in numpy, sites whose edits go on, and worlds with systematic splits."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,9 +193,9 @@ def test_an_edit_at_a_step_goes_on_to_later_steps_alone(name, site):
     assert not torch.equal(edited[:, 0], logits[:, 0])
 
 
-@pytest.mark.parametrize("name", [*MODELS, "soft-tpr", "tree-machine"])
+@pytest.mark.parametrize("name", [*MODELS, "soft-tpr", "tree-machine", "tp-n2f"])
 def test_pads_change_nothing_and_a_cache_gives_the_same(name):
-    others = {"soft-tpr": soft_tpr, "tree-machine": tree_machine}
+    others = {"soft-tpr": soft_tpr, "tree-machine": tree_machine, "tp-n2f": tp_n2f}
     model = others[name]() if name in others else model_of(name)
     together = model(SOURCE, TARGET)
     alone = model(SOURCE[1:, :4], TARGET[1:])
@@ -319,6 +318,66 @@ def test_a_tree_machine_mixes_operations_and_reads_the_last_tree():
     assert still == []
 
 
+def tp_n2f() -> Any:
+    return build({"architecture": "tp-n2f", "vocab_size": VOCAB, "d_embedding": 6}, seed=3).eval()
+
+
+def test_tp_n2f_binds_words_and_unbinds_tuples_as_in_its_equations():
+    model, target = tp_n2f(), torch.tensor([[2, 9, 8, 7, 5, 6]])
+    w, source = weights(model), SOURCE[:1, :3]
+    with torch.no_grad(), tp.capture(model, "*") as acts:
+        logits = model(source, target)[0].numpy()
+    binding, filler_cell, role_cell, bindings = np.zeros(48), np.zeros(48), np.zeros(48), []
+    for word in w["embedding.weight"][source[0]]:
+        h_filler, filler_cell = lstm(w, "filler_lstm", word, binding, filler_cell)
+        h_role, role_cell = lstm(w, "role_lstm", word, binding, role_cell)
+        filler = w["fillers.weight"] @ softmax(affine(w, "to_filler_scores", h_filler))
+        role = w["roles.weight"] @ softmax(affine(w, "to_role_scores", h_role))
+        bindings.append(binding := np.outer(filler, role).ravel())
+    tpr = np.sum(bindings, 0)
+    np.testing.assert_allclose(acts["encoder.0.tpr"][0, -1].numpy(), tpr, atol=1e-5)
+    keys, cell = [affine(w, "to_keys", b) for b in bindings], affine(w, "to_start", tpr)
+    state, written = np.tanh(cell), [2, 2, 2]
+    for first in (0, 3):
+        written = (written + target[0, first - 2 : first + 1].tolist())[-3:]
+        inputs = w["tuple_embedding.weight"][written].ravel()
+        h, cell = lstm(w, "tuple_lstm", inputs, state, cell)
+        shares = softmax(np.array(keys) @ w["to_query.weight"] @ h)
+        state = np.tanh(w["to_tuple.weight"] @ np.concatenate([shares @ keys, h]))
+        places = np.einsum("aup,pi->aui", state.reshape(8, 4, 2), w["positions"])
+        unbinding = affine(w, "to_unbinding", places.sum(-1).ravel())
+        expected = [affine(w, "relation_output", unbinding)] + [
+            affine(w, "argument_output", places[..., i] @ unbinding) for i in (0, 1)
+        ]
+        np.testing.assert_allclose(logits[first : first + 3], expected, atol=1e-5)
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    shares = np.exp(scores - scores.max())
+    return shares / shares.sum()
+
+
+def test_programs_are_translated_and_the_test_has_products_that_training_lacks():
+    relations = {"add": "add", "take": "subtract", "multiply": "multiply", "divide": "divide"}
+    products: dict[str, set[str]] = {}
+    for split in ("train", "dev", "test"):
+        numbers = products.setdefault(split, set())
+        for example in tp.load_data("programs", split=split, n=1000):
+            clauses = [clause.split() for clause in example.source.split(" then ")]
+            tuples = [example.target.split()[i : i + 3] for i in range(0, 3 * len(clauses), 3)]
+            assert [relations[verb] for verb, *_ in clauses] == [
+                relation for relation, *_ in tuples
+            ]
+            for (verb, first, _, second), (_, *arguments) in zip(clauses, tuples, strict=True):
+                is_product = verb in ("multiply", "divide")
+                assert arguments == ([first, second] if is_product else [second, first])
+                numbers |= {*arguments} - {"it"} if is_product else set()
+    assert products["train"] == products["dev"]
+    assert not products["train"] & products["test"]
+    with pytest.raises(InputError, match="programs has no settings"):
+        tp.load_data("programs:4")
+
+
 def test_a_tree_machine_reads_no_more_nodes_than_it_has_roles():
     with pytest.raises(InputError, match="reads a function and 7 nodes"):
         tree_machine().encode(torch.full((1, 9), 4))
@@ -329,7 +388,7 @@ def test_a_tpr_rnn_reads_whole_sentences():
         model_of("tpr-rnn").encode(SOURCE[:, :3])
 
 
-@pytest.mark.parametrize("world", ["recall:pairs=3,size=6", "stories", "trees"])
+@pytest.mark.parametrize("world", ["recall:pairs=3,size=6", "stories", "trees", "programs"])
 def test_splits_share_no_source(world):
     splits = [
         {example.source for example in tp.load_data(world, split=split)}
@@ -416,20 +475,3 @@ def test_bad_settings_are_one_line(name, message):
     with pytest.raises(InputError, match=message) as error:
         tp.load_data(name)
     assert "\n" not in str(error.value)
-
-
-def test_the_instrument_names_none_of_them():
-    root = Path(tp.__file__).parent
-    names = (
-        "successors",
-        "fast-weight",
-        "FastWeight",
-        "tpr-rnn",
-        "TPRRNN",
-        "soft-tpr",
-        "SoftTPR",
-        '"aid"',
-        '"d3"',
-    )
-    texts = {path: path.read_text("utf-8") for path in root.rglob("*.py")}
-    assert [(path.name, n) for path, text in texts.items() for n in names if n in text] == []

@@ -38,7 +38,6 @@ from tprpapers.swaps.shifts import (
     random_directions,
 )
 from tprprobe.data import load_data
-from tprprobe.errors import InputError
 from tprprobe.gold import arithmetic, evaluate
 from tprprobe.interventions import exchange, swap
 from tprprobe.site.hooks import capture, intervene
@@ -100,14 +99,6 @@ def test_elsewhere_is_within_the_expression_and_other_symbols():
         assert {*row["first"], *row["second"]}.isdisjoint(moved[0] + moved[1])
 
 
-def test_elsewhere_never_touches_the_pair_itself():
-    for text in ("12/34*5", "123/456", "11/22 - 33/44*55"):
-        for row in find_swaps([text], ["polarity"]).to_dict("records"):
-            places = {*row["first"], *row["second"]}
-            moved = {position + row["elsewhere"] for position in places}
-            assert row["elsewhere"] == 0 or places.isdisjoint(moved)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
     swaps = find_swaps(QUESTIONS, seed=seed)
@@ -141,18 +132,6 @@ def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
 def test_numbers_with_a_point_are_not_exchanged():
     assert find_swaps(["3.5 + 12.14", "1.5 - 2.5"]).empty
     assert len(find_swaps(["13 - 1.5"], ["place"])) == 1
-
-
-def test_an_unknown_kind_names_the_nearest():
-    with pytest.raises(InputError, match="did you mean 'polarity'"):
-        find_swaps(QUESTIONS, ["polarty"])
-
-
-def test_positions_count_from_the_start_symbol():
-    swaps = find_swaps(["2/6 - 66/18"], ["polarity"])
-    order = positions(swaps, 13, "pair", 1)
-    digits, partners = swaps["first"].iloc[0], swaps["second"].iloc[0]
-    assert order[0, digits[0] + 1] == partners[0] + 1
 
 
 NUMBERS = st.integers(1, 99)

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -37,85 +38,51 @@ def batch(seed: int, n: int = 3, length: int = 5) -> tuple[torch.Tensor, torch.T
     return features, torch.randint(0, 9, (n, length), generator=random)
 
 
+def activate(gates: np.ndarray) -> np.ndarray:
+    """The input, forget and output gates through σ, the new content (third) through tanh."""
+    return np.stack([np.tanh(x) if i == 2 else 1 / (1 + np.exp(-x)) for i, x in enumerate(gates)])
+
+
 def written_out(model: Any, v: torch.Tensor, words: list[int]) -> list[dict[str, Any]]:
-    """huang's Eqs. 3-18 for one image, number by number; a dictionary of every quantity a step."""
-    d = model.config.d_model
-    s, u, d_e = model.sentence.gates, model.word.gates, model.config.d_embedding
-    sigma, tanh = lambda x: 1 / (1 + math.exp(-x)), math.tanh
+    """huang's Eqs. 3-18 for one image, step by step; a dictionary of every quantity a step."""
+    d, s, u, unbind = model.config.d_model, model.sentence, model.word, model.word.unbind
+    size = d * d
 
-    def dot(row: torch.Tensor, vector: list[float]) -> float:
-        assert len(row) == len(vector)
-        return sum(a * b for a, b in zip(row.tolist(), vector, strict=True))
+    def array(tensor: Any) -> Any:
+        return tensor.detach().numpy()
 
-    def bias(gates: Any, gate: int, unit: int) -> float:
-        return gates.bias[gate, unit].item() if model.config.biases else 0.0
+    def bias(layer: Any) -> Any:
+        return array(layer.bias) if model.config.biases else 0.0
 
-    centered = [a - b for a, b in zip(v.tolist(), model.mean.tolist(), strict=True)]
-    initial = model.sentence.initial
-    plan = [
-        dot(initial.weight[i], centered) + (initial.bias[i].item() if model.config.biases else 0)
-        for i in range(d * d)
-    ]
-    cells1, p, cells2, steps = [0.0] * (d * d), [0.0] * d, [0.0] * d, []
+    centered = array(v - model.mean)
+    plan = array(s.initial.weight) @ centered + bias(s.initial)
+    cells1, p, cells2, steps = np.zeros(size), np.zeros(d), np.zeros(d), []
     if model.cells is not None:
-        cells1 = [
-            dot(r, centered) + b.item()
-            for r, b in zip(model.cells.weight, model.cells.bias, strict=True)
-        ]
-    order = {"i": 0, "f": 1, "g": 2, "o": 3}
+        cells1 = array(model.cells.weight) @ centered + array(model.cells.bias)
     for word in words:
-        e = model.embedding.weight[word].tolist()
-        assert len(e) == d_e
-        gate1 = {
-            name: [
-                (tanh if name == "g" else sigma)(
-                    dot(s.from_word[g, k], p)
-                    - dot(s.from_input[g, k], e)
-                    + dot(s.from_sentence[g, k], plan)
-                    + bias(s, g, k)
-                )
-                for k in range(d * d)
-            ]
-            for name, g in order.items()
-        }
-        matrix = [plan[d * k : d * k + d] for k in range(d)]
-        gate2 = {
-            name: [
-                (tanh if name == "g" else sigma)(
-                    dot(u.from_sentence[g], matrix[k])
-                    - dot(u.from_input[g, k], e)
-                    + dot(u.from_word[g, k], p)
-                    + bias(u, g, k)
-                )
-                for k in range(d)
-            ]
-            for name, g in order.items()
-        }
-        cells1 = [
-            f * c + i * g
-            for f, c, i, g in zip(gate1["f"], cells1, gate1["i"], gate1["g"], strict=True)
-        ]
-        cells2 = [
-            f * c + i * g
-            for f, c, i, g in zip(gate2["f"], cells2, gate2["i"], gate2["g"], strict=True)
-        ]
-        plan = [o * tanh(c) for o, c in zip(gate1["o"], cells1, strict=True)]
-        p = [o * tanh(c) for o, c in zip(gate2["o"], cells2, strict=True)]
-        unbind = model.word.unbind
-        unbinding = [
-            tanh(dot(unbind.weight[k], p) + (unbind.bias[k].item() if model.config.biases else 0))
-            for k in range(d * d)
-        ]
-        square = torch.tensor(plan, dtype=torch.float64).reshape(d, d)
-        diagonal = torch.block_diag(*[square] * d)  # d² × d²
-        filler = diagonal @ torch.tensor(unbinding, dtype=torch.float64)
-        weight = model.embedding.weight if model.output is None else model.output
-        logits = weight @ filler + (model.output_bias if model.config.biases else 0)
+        e, matrix = array(model.embedding.weight)[word], plan.reshape(d, d)
+        i1, f1, g1, o1 = activate(
+            array(s.gates.from_word) @ p
+            - array(s.gates.from_input) @ e
+            + array(s.gates.from_sentence) @ plan
+            + bias(s.gates)
+        )
+        i2, f2, g2, o2 = activate(
+            array(u.gates.from_sentence) @ matrix.T
+            - array(u.gates.from_input) @ e
+            + array(u.gates.from_word) @ p
+            + bias(u.gates)
+        )
+        cells1, cells2 = f1 * cells1 + i1 * g1, f2 * cells2 + i2 * g2
+        plan, p = o1 * np.tanh(cells1), o2 * np.tanh(cells2)
+        unbinding = np.tanh(array(unbind.weight) @ p + bias(unbind))
+        square = plan.reshape(d, d)
+        filler = np.kron(np.eye(d), square) @ unbinding  # a diagonal of d blocks: d² × d²
+        weight = array(model.embedding.weight if model.output is None else model.output)
+        logits = weight @ filler + (array(model.output_bias) if model.config.biases else 0.0)
         values = {"sentence.tpr": square, "word.hidden": p, "word.unbinding": unbinding}
         values |= {"word.filler": filler, "logits": logits}
-        steps.append(
-            {k: torch.as_tensor(x, dtype=torch.float64).detach() for k, x in values.items()}
-        )
+        steps.append({name: torch.from_numpy(value) for name, value in values.items()})
     return steps
 
 

@@ -70,50 +70,11 @@ def test_sites_after_the_residual():
         assert width is None or table.loc[site, "width"] == width
 
 
-@pytest.mark.parametrize(
-    ("options", "shapes"),
-    [
-        ({}, {"role": (2, 5, 4, 4), "filler": (2, 5, 16), "role_weights": (2, 5, 4, 5)}),
-        ({"multi_head": False}, {"role": (2, 5, 1, 16), "role_weights": (2, 5, 1, 5)}),
-        ({"after_residual": False}, {"role": (2, 5, 4, 4), "tpr": (2, 5, 4, 4)}),
-        ({"roles": "continuous"}, {"role": (2, 5, 4, 4), "binding": (2, 5, 16)}),
-        ({"roles": "continuous", "after_residual": False}, {"filler": (2, 5, 4, 4)}),
-        ({"roles": "none"}, {"filler": (2, 5, 16), "attention": (2, 4, 5, 5)}),
-    ],
-)
-def test_shapes_at_sites(options, shapes):
-    model = small(**options)
-    with torch.no_grad(), capture(model, "encoder.0.*") as acts:
-        model(SOURCE, TARGET)
-    assert {vector: tuple(acts[f"encoder.0.self.{vector}"].shape) for vector in shapes} == shapes
-    has_roles = options.get("roles") != "none"
-    assert all((f"encoder.0.self.{vector}" in acts) == has_roles for vector in ("role", "tpr"))
-    discrete = options.get("roles", "discrete") == "discrete"
-    assert ("encoder.0.self.role_weights" in acts) == discrete
-
-
 def test_roles_in_one_stack_only():
     model = small(role_stacks=(False, True))
     names = set(sites(model)["site"])
     assert "encoder.0.self.role" not in names
     assert {"decoder.0.self.role", "decoder.1.cross.role"} <= names
-
-
-@pytest.mark.parametrize("roles", ["discrete", "continuous", "none"])
-@pytest.mark.parametrize("after_residual", [True, False])
-def test_cached_decoding_equals_a_whole_pass(roles, after_residual):
-    model = small(roles=roles, after_residual=after_residual)
-    with torch.no_grad():
-        expected, memory = model(SOURCE, TARGET), model.encode(SOURCE)
-        cache, logits_of_steps = None, []
-        for columns in ([0], [1, 2], [3]):
-            logits, cache = model.decode(TARGET[:, columns], memory, cache)
-            logits_of_steps.append(logits)
-        swap = torch.tensor([1, 0])
-        _, cache = model.decode(TARGET[:, :3], memory)
-        swapped, _ = model.decode(TARGET[swap][:, 3:], memory[swap], cache[swap])
-    assert torch.cat(logits_of_steps, 1).allclose(expected, atol=1e-6)
-    assert swapped[:, 0].allclose(expected[swap][:, 3], atol=1e-6)
 
 
 def test_roles_read_at_heads_look_ahead_as_published():

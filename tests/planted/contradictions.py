@@ -31,7 +31,7 @@ def make(family: str, folder: Path) -> Path:
     return save_foreign(family, folder, "causal" if family in CAUSAL else None)
 
 
-def _json(name: str, change: Callable[[Any], object]) -> Change:
+def change_json(name: str, change: Callable[[Any], object]) -> Change:
     def write(folder: Path) -> None:
         if not (folder / name).exists():
             raise Inapplicable
@@ -42,7 +42,7 @@ def _json(name: str, change: Callable[[Any], object]) -> Change:
     return write
 
 
-def _state(change: Callable[[dict[str, torch.Tensor]], object]) -> Change:
+def change_weights(change: Callable[[dict[str, torch.Tensor]], object]) -> Change:
     def write(folder: Path) -> None:
         state = safetensors.torch.load_file(folder / WEIGHTS)
         change(state)
@@ -61,15 +61,15 @@ def _scaled(names: tuple[str, ...], unless: str = "") -> Change:
             raise Inapplicable
         config[present[0]] *= 2
 
-    return _json(CONFIG, change)
+    return change_json(CONFIG, change)
 
 
 def _matrices(state: dict[str, torch.Tensor]) -> list[str]:
     return [name for name, tensor in state.items() if tensor.ndim == 2]
 
 
-def _split(
-    change: Callable[[dict[str, dict[str, torch.Tensor]], dict[str, Any]], object],
+def in_shards(
+    change: Callable[[Any, Any], object] = lambda *_: None, keeps_whole: bool = False
 ) -> Change:
     """Weights in two files and their index, one of which says another thing."""
 
@@ -79,12 +79,13 @@ def _split(
         shards = {name: dict([*state.items()][start::2]) for start, name in enumerate(names)}
         size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
         places = {key: name for name, shard in shards.items() for key in shard}
-        index = {"metadata": {"total_size": size}, "weight_map": places}
-        change(shards, index)
-        (folder / WEIGHTS).unlink()
+        change(shards, places)
         for name, shard in shards.items():
             safetensors.torch.save_file(shard, folder / name, {"format": "pt"})
+        index = {"metadata": {"total_size": size}, "weight_map": places}
         (folder / INDEX).write_text(json.dumps(index))
+        if not keeps_whole:
+            (folder / WEIGHTS).unlink()
 
     return write
 
@@ -121,7 +122,7 @@ def _other_model(kind: str) -> Change:
             raise Inapplicable
         config["model_type"] = kind
 
-    return _json(CONFIG, change)
+    return change_json(CONFIG, change)
 
 
 def _foreign_tokenizer(folder: Path) -> None:
@@ -132,7 +133,7 @@ def _foreign_tokenizer(folder: Path) -> None:
 
 
 def _vocabulary(change: Callable[[Any], object]) -> Change:
-    return _json(TOKENIZER, lambda content: change(content["model"]))
+    return change_json(TOKENIZER, lambda content: change(content["model"]))
 
 
 def _one_id_twice(model: Any) -> None:
@@ -175,56 +176,54 @@ def _untied(folder: Path) -> None:
     heads = [name for name in state if "lm_head" in name and name.endswith("weight")]
     if not heads or config.get("tie_word_embeddings"):
         raise Inapplicable
-    _json(CONFIG, lambda c: c.update(tie_word_embeddings=True))(folder)
+    change_json(CONFIG, lambda c: c.update(tie_word_embeddings=True))(folder)
 
 
 CHANGES: dict[str, Change] = {
     "more symbols than rows": _scaled(("vocab_size",)),
-    "fewer symbols than rows": _json(CONFIG, lambda c: c.update(vocab_size=c["vocab_size"] - 8)),
+    "fewer symbols than rows": change_json(CONFIG, lambda c: c.update(vocab_size=c["vocab_size"] - 8)),
     "wider": _scaled(("hidden_size", "n_embd", "d_model")),
     "more inner units": _scaled(("ffn_dim", "d_ff", "intermediate_size", "encoder_ffn_dim")),
     "more positions": _scaled(("max_position_embeddings", "n_positions"), "rope_parameters"),
     "more layers": _scaled(LAYERS, "num_hidden_groups"),
-    "fewer layers": _json(CONFIG, _fewer_layers),
-    "more heads of keys": _json(
+    "fewer layers": change_json(CONFIG, _fewer_layers),
+    "more heads of keys": change_json(
         CONFIG, lambda c: c.update(num_key_value_heads=2 * c["num_key_value_heads"])
     ),
-    "wider heads": _json(CONFIG, lambda c: c.update(head_dim=2 * c["head_dim"])),
+    "wider heads": change_json(CONFIG, lambda c: c.update(head_dim=2 * c["head_dim"])),
     "model_type bert": _other_model("bert"),
     "model_type gpt2": _other_model("gpt2"),
-    "architectures of another": _json(CONFIG, lambda c: c.update(architectures=["DistilBertModel"])),
-    "a symbol beyond": _json(CONFIG, lambda c: c.update(bos_token_id=10**6, pad_token_id=10**6)),
-    "a layer lost": _state(_lose_layer),
-    "a tensor lost": _state(lambda s: s.pop(_matrices(s)[len(_matrices(s)) // 2])),
-    "a tensor turned": _state(
+    "architectures of another": change_json(CONFIG, lambda c: c.update(architectures=["DistilBertModel"])),
+    "a symbol beyond": change_json(CONFIG, lambda c: c.update(bos_token_id=10**6, pad_token_id=10**6)),
+    "a layer lost": change_weights(_lose_layer),
+    "a tensor lost": change_weights(lambda s: s.pop(_matrices(s)[len(_matrices(s)) // 2])),
+    "a tensor turned": change_weights(
         _turn
     ),
-    "zeros": _state(_zero_share),
-    "no numbers": _state(lambda s: s[_matrices(s)[-1]].fill_(torch.nan)),
-    "whole numbers": _state(_half_type),
+    "zeros": change_weights(_zero_share),
+    "no numbers": change_weights(lambda s: s[_matrices(s)[-1]].fill_(torch.nan)),
+    "whole numbers": change_weights(_half_type),
     "another tokenizer": _foreign_tokenizer,
     "half of the vocabulary": _vocabulary(_half_vocabulary),
     "an id twice": _vocabulary(_one_id_twice),
     "half of the merges": _merges(0.5),
-    "an added id beyond": _json(
+    "an added id beyond": change_json(
         TOKENIZER, lambda c: c["added_tokens"][-1].update(id=10**6)
     ),
-    "an added id of another": _json(
+    "an added id of another": change_json(
         TOKENIZER, lambda c: c["added_tokens"][-1].update(id=c["added_tokens"][0]["id"])
     ),
-    "an index twice": _split(
-        lambda shards, index: shards[_last(shards)].update(next(iter(shards.values())))
+    "an index twice": in_shards(
+        lambda shards, places: shards[_last(shards)].update(next(iter(shards.values())))
     ),
-    "an index that lacks tensors": _split(
-        lambda shards, index: [index["weight_map"].pop(name) for name in shards[_last(shards)]]
+    "an index that lacks tensors": in_shards(
+        lambda shards, places: [places.pop(name) for name in shards[_last(shards)]]
     ),
-    "an index of another place": _split(
-        lambda shards, index: index["weight_map"].update(
-            dict.fromkeys(index["weight_map"], next(iter(shards)))
-        )
+    "an index of another place": in_shards(
+        lambda shards, places: places.update(dict.fromkeys(places, next(iter(shards))))
     ),
-    "a shard lost": _split(lambda shards, index: shards.pop(_last(shards))),
-    "a shard empty": _split(lambda shards, index: shards[_last(shards)].clear()),
+    "a shard lost": in_shards(lambda shards, places: shards.pop(_last(shards))),
+    "a shard empty": in_shards(lambda shards, places: shards[_last(shards)].clear()),
     "ties that differ": _untied,
 }  # fmt: skip
 

@@ -1,9 +1,8 @@
-"""Damage as it happens to files and as somebody does it: bytes flipped, cut short, replaced, numbers too large,
-parts twice; JSON and tables with other content.
+"""Damage to bytes, as it happens to files and as somebody does it: flipped, cut short, replaced, numbers too large,
+parts twice; and what reading a damaged folder comes to.
 """
 
 import gzip
-import json
 import random
 import re
 import resource
@@ -16,60 +15,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
-from planted import schemas, soaked, structures
+from planted import soaked, structures
 
 from tprprobe.errors import InputError
 
 CHUNK = 100  # files between two entries in the book
-LONGEST, LATEST = (
-    10,
-    200,
-)  # seconds of a processor, and by the clock, that reading one file may take
+LONGEST, LATEST = 10, 200  # seconds of a processor, and by the clock, for reading one file
 MEMORY = 2 * 2**30  # bytes that reading may take
-TABLES, OBJECTS = (".csv", ".parquet"), (".json", ".jsonl")
-
-STRANGE: list[Any] = [
-    None,
-    "",
-    "x",
-    -1,
-    0,
-    10**30,
-    1e308,
-    [],
-    {},
-    [None],
-    {"a": None},
-    True,
-    "\ud800",
-    "9" * 5000,
-]
 HOSTILE = [
-    b"9" * 5000,
-    b"-" + b"9" * 30,
-    b"1e999",
-    b"NaN",
-    b"-Infinity",
-    b'"\\ud800"',
-    b"\xed\xa0\x80",
-    b"\xff\xfe\x00",
-    b"\x00",
-    b"[" * 60000,
-    b'{"a":' * 60000,
-    b"a." * 60000,
-    b"{}",
-    b"null",
-    b"''",
-    b"\t\t\t",
-    b"\r\n\r\n",
-    b"\xe2\x80\xa8",
-    b"x" * 300000,
-    b"../../etc/passwd",
-    b"0",
-    b"-1",
-    b"",
-]
+    b"9" * 5000, b"-" + b"9" * 30, b"1e999", b"NaN", b"-Infinity", b'"\\ud800"', b"\xed\xa0\x80",
+    b"\xff\xfe\x00", b"\x00", b"[" * 60000, b'{"a":' * 60000, b"a." * 60000, b"{}", b"null", b"''",
+    b"\t\t\t", b"\r\n\r\n", b"\xe2\x80\xa8", b"x" * 300000, b"../../etc/passwd", b"0", b"-1", b"",
+]  # fmt: skip
 
 
 Reader = Callable[[Path], Any]
@@ -126,20 +83,7 @@ def damage_folders(folder: Path, reader: Reader, seeds: range, name: str, seed: 
     return outcome
 
 
-def draw_folders(folder: Path, reader: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
-    """What copies of a folder come to of whose files some are drawn anew (:mod:`planted.schemas`)."""
-    reader(folder)  # as it is
-    outcome, strategies = Outcome(), schemas.Schemas.of(folder)
-    for number, drawing in zip(
-        seeds, strategies.draw(len(seeds), f"{name} {seed} {seeds.start}"), strict=False
-    ):
-        with copied(folder) as copy:
-            changes = schemas.write(copy, drawing)
-            outcome.read(reader, copy, f"{number}, {changes}")
-    return outcome
-
-
-GENERATORS = {"bytes": damage_each, "structure": damage_folders, "schemas": draw_folders}
+GENERATORS = {"bytes": damage_each, "structure": damage_folders}
 
 
 @contextmanager
@@ -211,16 +155,7 @@ def damage(path: Path, rng: random.Random) -> None:
         path.write_bytes(gzip.compress(inner.read_bytes(), 1))
         inner.unlink()
     else:
-        rng.choice(_ways(path))(path, rng)
-
-
-def _ways(path: Path) -> list[Callable[[Path, random.Random], None]]:
-    ways = [_flip, _cut, _replace, _splice, _splice, _number, _word, _word]
-    if path.suffix in OBJECTS:
-        ways += [_json] * 8
-    if path.suffix in TABLES:
-        ways += [_table] * 8
-    return ways
+        rng.choice(WAYS)(path, rng)
 
 
 def _flip(path: Path, rng: random.Random) -> None:
@@ -256,15 +191,10 @@ def _number(path: Path, rng: random.Random) -> None:
     content = bytearray(path.read_bytes())
     size, near = rng.choice([2, 4, 8]), rng.choice([16, 256, len(content)])
     start = rng.randrange(min(near, len(content)) + 1)
-    replacement = rng.choice(
-        [
-            b"\xff" * size,
-            b"\xff" * (size - 1) + b"\x7f",
-            b"\x00" * size,
-            b"\x00" * (size - 1) + b"@",
-        ]
+    largest = b"\xff" * (size - 1)
+    content[start : start + size] = rng.choice(
+        [largest + b"\xff", largest + b"\x7f", bytes(size), bytes(size - 1) + b"@"]
     )
-    content[start : start + size] = replacement
     path.write_bytes(content)
 
 
@@ -276,42 +206,4 @@ def _word(path: Path, rng: random.Random) -> None:
         path.write_bytes(content[:start] + rng.choice(HOSTILE) + content[end:])
 
 
-def _json(path: Path, rng: random.Random) -> None:
-    text = path.read_text()
-    lines = text.splitlines() if text.startswith('{"') and text.count("\n") else [text]
-    row = rng.randrange(len(lines))
-    lines[row] = json.dumps(_changed(json.loads(lines[row]), rng))
-    path.write_text("\n".join(lines))
-
-
-def _changed(value: Any, rng: random.Random) -> Any:
-    """The value with one part lost, renamed or replaced by something strange."""
-    if isinstance(value, dict) and value and rng.random() < 0.9:
-        key = rng.choice(list(value))
-        if rng.random() < 0.3:
-            return {name: item for name, item in value.items() if name != key}
-        return {**value, key: _changed(value[key], rng)}
-    if isinstance(value, list) and value and rng.random() < 0.8:
-        index = rng.randrange(len(value))
-        return [*value[:index], _changed(value[index], rng), *value[index + 1 :]]
-    return rng.choice(STRANGE)
-
-
-def _table(path: Path, rng: random.Random) -> None:
-    csv = path.suffix == ".csv"
-    table = pd.read_csv(path) if csv else pd.read_parquet(path)
-    name = rng.choice(list(table.columns))
-    way = rng.randrange(5)
-    if way == 0:
-        table = table.drop(columns=name)
-    elif way == 1:
-        table = table.rename(columns={name: f"{name}x"})
-    elif way == 2:
-        table[name] = rng.choice(["x", -1, 1e308, float("nan"), ""])
-    elif way == 3:
-        table = table.iloc[:0]
-    else:
-        table[name] = (
-            table[name].astype(str).sample(frac=1, random_state=rng.randrange(99)).to_numpy()
-        )
-    table.to_csv(path, index=False) if csv else table.to_parquet(path)
+WAYS = [_flip, _cut, _replace, _splice, _splice, _number, _word, _word]

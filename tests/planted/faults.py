@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -206,15 +206,20 @@ def run(
         return call(words)
 
 
-def call_main(words: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, list[str]]:
-    """The exit code of the program in this process, and what it says of itself."""
+def run_main(monkeypatch: Any, *words: object) -> int:
+    """The exit code of the program in this process."""
     from tprprobe.cli import main
 
-    monkeypatch.setattr(sys, "argv", ["tprprobe", *words])
-    code = 0
+    monkeypatch.setattr(sys, "argv", ["tprprobe", *map(str, words)])
     try:
         main()
     except SystemExit as ended:
-        code = int(ended.code or 0)
+        return int(ended.code or 0)
+    return 0
+
+
+def call_main(words: Iterable[object], monkeypatch: Any, capsys: Any) -> tuple[int, list[str]]:
+    """The exit code of the program in this process, and what it says of itself."""
+    code = run_main(monkeypatch, *words)
     lines = capsys.readouterr().err.splitlines()
     return code, [line for line in lines if line.startswith("tprprobe:")]

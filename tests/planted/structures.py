@@ -144,32 +144,28 @@ def _toml(file: Path, rng: random.Random) -> None:
 
 def table(frame: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
     """A table with other columns, other types, or other rows."""
-    name = rng.choice(list(frame.columns))
-    way = rng.randrange(11)
-    if way == 0:
-        return frame.drop(columns=name)
-    if way == 1:
-        return frame.rename(columns={name: rng.choice(["x", "", str(frame.columns[0])])})
-    if way == 2:
-        return frame.iloc[: rng.randrange(len(frame) + 1)]
-    if way == 3:
-        return pd.concat([frame, frame])
-    if way == 4:
-        return frame.sample(frac=1, random_state=rng.randrange(99))
-    if way == 5:
-        return frame[[*reversed(list(frame.columns))]]
-    if way == 6:
-        return frame.assign(**{name: frame[name].astype(str)})
-    if way == 7:
-        return frame.assign(**{name: frame[name].iloc[0] if len(frame) else 0})
-    if way == 8:
-        values = frame[name].astype(object).to_numpy(copy=True)
-        if len(values):
-            values[rng.randrange(len(values))] = rng.choice([None, "x", -1, 2**40, math.nan])
-        return frame.assign(**{name: values})
-    if way == 9:
-        return frame.assign(**{name: [[0]] * len(frame)})
-    return frame.assign(**{name: rng.choice(SIZES)})
+    name, n = rng.choice(list(frame.columns)), len(frame)
+    ways = [
+        lambda: frame.drop(columns=name),
+        lambda: frame.rename(columns={name: rng.choice(["x", "", str(frame.columns[0])])}),
+        lambda: frame.iloc[: rng.randrange(n + 1)],
+        lambda: pd.concat([frame, frame]),
+        lambda: frame.sample(frac=1, random_state=rng.randrange(99)),
+        lambda: frame[[*reversed(list(frame.columns))]],
+        lambda: frame.assign(**{name: frame[name].astype(str)}),
+        lambda: frame.assign(**{name: frame[name].iloc[0] if n else 0}),
+        lambda: frame.assign(**{name: _one_changed(frame[name], rng)}),
+        lambda: frame.assign(**{name: [[0]] * n}),
+        lambda: frame.assign(**{name: rng.choice(SIZES)}),
+    ]
+    return rng.choice(ways)()
+
+
+def _one_changed(column: pd.Series, rng: random.Random) -> np.ndarray:
+    values = column.astype(object).to_numpy(copy=True)
+    if len(values):
+        values[rng.randrange(len(values))] = rng.choice([None, "x", -1, 2**40, math.nan])
+    return values
 
 
 def _csv(file: Path, rng: random.Random) -> None:
@@ -195,27 +191,23 @@ def _parquet(file: Path, rng: random.Random) -> None:
 def tensors(state: dict[str, Any], rng: random.Random) -> dict[str, Any]:
     """Tensors of which one has another shape, type, name or content."""
     name, state = rng.choice(list(state)), dict(state)
-    array = np.asarray(state[name])
+    array = np.asarray(state.pop(name))
+    flat = array.reshape(-1)
+    ways: list[Callable[[], Any]] = [
+        lambda: flat,
+        lambda: array[..., None],
+        lambda: np.concatenate([flat, flat]),
+        lambda: flat[:0],
+        lambda: array.astype(rng.choice(["int64", "bool", "float64", "float16"])),
+        lambda: np.zeros((*array.shape[::-1],), array.dtype),
+        lambda: np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array),
+    ]
     way = rng.randrange(9)
-    if way == 0:
-        state.pop(name)
-    elif way == 1:
-        state[rng.choice([name + "x", f"layer.999999999.{name}", ""])] = state.pop(name)
-    elif way == 2:
-        state[name] = array.reshape(-1)
-    elif way == 3:
-        state[name] = array[..., None]
-    elif way == 4:
-        state[name] = np.concatenate([array.reshape(-1), array.reshape(-1)])
-    elif way == 5:
-        state[name] = array.reshape(-1)[:0]
-    elif way == 6:
-        state[name] = array.astype(rng.choice(["int64", "bool", "float64", "float16"]))
-    elif way == 7 and array.size and array.dtype.kind == "f":
-        state[name] = np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array)
-    else:
-        state[name] = np.zeros((*array.shape[::-1],), array.dtype)
-    return state
+    if way == 0:  # it is lost
+        return state
+    if way == 1:
+        return state | {rng.choice([name + "x", f"layer.999999999.{name}", ""]): array}
+    return state | {name: rng.choice(ways)()}
 
 
 def _safetensors(file: Path, rng: random.Random) -> None:

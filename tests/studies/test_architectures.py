@@ -13,8 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # strangers' classes warn of 
 
 TABLE = read_table().set_index("architecture")
 READABLE = TABLE.index[TABLE["reason"] == ""]
-HARD = ["bloom", "falcon", "fnet", "longformer", "mpt", "openai-gpt", "squeezebert", "xlm", "xlnet"]  # fmt: skip
-SAMPLE = sorted({*random.Random(0).sample([*READABLE], 4), *HARD})
+HARD = ["bloom", "fnet", "longformer", "mpt", "xlnet"]
+SAMPLE = sorted({*random.Random(0).sample([*READABLE], 2), *HARD})
 
 
 def check(name: str) -> None:

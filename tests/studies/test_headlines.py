@@ -58,25 +58,6 @@ def test_a_headline_follows_its_verdict():
     assert "other polarity? | No | " in add_headline("interventions", turned)
 
 
-@pytest.mark.parametrize(
-    ("page", "sentence"),
-    [
-        (
-            "arithmetic",
-            "| above the rule “after '/', '/(' or '/(-'” at best -0.019 [-0.036, -0.002] |",
-        ),
-        (
-            "interventions",
-            "| with roles of the partner's digit P(new) is 0.166 [0.124, 0.211] of the other",
-        ),
-        ("probing", "| of one model, with the filler quantized to as many bits, 0."),
-    ],
-)
-def test_what_a_fuller_look_says_stands_beside(page, sentence):
-    text = (RESULTS / f"{page}.md").read_text("utf-8")
-    assert sentence in add_headline(page, text)
-
-
 def test_a_headline_of_many_cases_has_the_least_and_the_most():
     reason = "least a -0.2 [-0.3, 0.1]; deciding b -0.1 [-0.2, -0.1]; most c 0.3 [0.2, 0.4] (each of 5 must be above 0)"
     assert _shorten(reason) == "from a: -0.2 [-0.3, 0.1] to c: 0.3 [0.2, 0.4]"

@@ -18,8 +18,8 @@ from studies.pages.seed_tables import list_peaks, summarize_leads, summarize_see
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields
-from tprprobe.analyses.probing.counts import Counts
 from tprprobe.analyses.probing.scores import Score, measure
+from tprprobe.analyses.probing.trials import Counts
 from tprprobe.evaluation.metrics import TERMS
 from tprprobe.evaluation.results import Results, tabulate
 from tprprobe.gold.labels import WORD

@@ -30,16 +30,6 @@ LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 FORBIDDEN = re.compile(
     "|".join(f"(?P<n{i}>{word['pattern']})" for i, word in enumerate(WORDS["text"])), re.IGNORECASE
 )
-NUMBER = re.compile(r"(?<![\w.–-])[-+−]?\d[\d,]*(?:\.\d+)?(?!\w)")
-QUALIFIERS = re.compile(  # what belongs to a number or a name: intervals, years, sources, the numbers of layers, seeds and tables
-    r"\[[-+−]?\d[^\]]*\]|\([-+−]?\d[^()]*(?: to |–|, )[-+−]?\d[^()]*\)|\b(?:19|20)\d\d\b|arXiv:\S+"
-    r"|\"[^\"]*\"|(?:layers?|seeds?|head|Table|Figure|Sec\.|§|Fig\.) *\d+\S*"
-)
-MOST_NUMBERS = 2  # in a sentence: more belong into a table
-CROWDED = WORDS[
-    "crowded"
-]  # how many sentences of a page have more, at most: these counts only fall
-LISTED = ROOT / "docs/benchmarks.md"  # generated: a line for every script and machine
 MOST_LINES = 60  # of a version in the changelog
 PURPOSE = re.compile(r"(This (page|tutorial|is)|\*\*See and test)\b")
 
@@ -83,21 +73,6 @@ def count_words(text: str) -> list[int]:
     return [count for count in counts if count >= 3]
 
 
-def find_crowded(text: str) -> list[str]:
-    """The sentences of a page that have too many numbers."""
-    sentences = [
-        clause
-        for block in read_prose(text)
-        if "| ---" not in block
-        for clause in re.split(r"(?<=[.?!:;])\s+(?=[A-Z*\d])", block)
-    ]
-    return [
-        sentence
-        for sentence in sentences
-        if len(NUMBER.findall(QUALIFIERS.sub(" ", sentence))) > MOST_NUMBERS
-    ]
-
-
 def find_words(text: str) -> list[str]:
     """The forbidden words of a text, with what to write instead."""
     plain = LINK.sub(r"\1", CODE.sub(" ", text))
@@ -116,17 +91,6 @@ def test_a_page_has_plain_words_short_sentences_and_a_purpose(path):
     assert PURPOSE.match(LINK.sub(r"\1", text).partition("\n\n")[2].lstrip()), (
         f"{path}: the first sentence must say what the page is for: This page …"
     )
-
-
-@pytest.mark.parametrize(
-    "path",
-    sorted({*PAGES, *(ROOT / "studies/results").glob("[!w]*.md")} - {LISTED}),
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_sentences_have_few_numbers(path):
-    crowded = find_crowded(path.read_text("utf-8"))
-    allowed = CROWDED.get(str(path.relative_to(ROOT)), 0)
-    assert len(crowded) <= allowed, "numbers belong into a table:\n" + "\n".join(crowded)
 
 
 def test_the_changelog_of_a_version_is_short():
@@ -204,7 +168,3 @@ def test_forbidden_words_are_seen():
     assert find_words("a row a token")
     assert not find_words("The option `--told` reads “as told” in the paper.")
     assert statistics.median(count_words("One two three four. Five six seven.")) == 3.5
-    assert not find_crowded(
-        "In 2019, 0.3 [0.1, 0.5] of layer 4 and 0.5 (0.4 to 0.6). The others: 0.9."
-    )
-    assert find_crowded("Roles have 0.3, places 0.4 and words 0.5.")

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.gold.labels import WORD, decode_cell
 from tprprobe.store import Store
 

@@ -22,8 +22,8 @@ from tprpapers.swaps.exchanges import BATCH, encode_swaps, tabulate
 from tprpapers.swaps.number_pairs import encoder_vectors
 from tprprobe.gold.structure import POLARITIES
 from tprprobe.interventions.batched_edits import Variant, score_variants
-from tprprobe.interventions.erasers import Eraser
 from tprprobe.interventions.placement import Edit
+from tprprobe.interventions.word_edits import Eraser
 from tprprobe.models.protocol import Model, require_vocabulary
 
 ERASED, SHUFFLED = "polarity erased", "shuffled polarity erased"

@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, r
 from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -186,9 +186,8 @@ def stack_layers(
     seed: int = 0,
     max_vectors: int = N_DRAWN,
 ) -> Cloud:
-    """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
-
-    ``sites`` are the same site of each layer; of more than ``max_vectors``, every so many tokens.
+    """The scene's tokens in every layer (``sites``: the same site of each), placed together; the column ``layer`` tells them apart. Of
+    more than ``max_vectors``, every so many tokens.
     """
     token_ids = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // max_vectors))
     vectors = [read_vectors(scene.drawn, site, scene.roles.head)[token_ids] for site in sites]
@@ -205,9 +204,7 @@ def stack_layers(
 
 
 def fill(scene: Cloud, max_numbers: int = MOST_NUMBERS) -> Cloud:
-    """The scene with every token of the store: those that were left out get their nearest cluster, and
-    a place on the same axes.
-
+    """The scene with every token of the store: those that were left out get their nearest cluster, and a place on the same axes.
     The scene itself, if it is whole, of UMAP, or the vectors are more than ``max_numbers`` numbers.
     """
     store, roles = scene.store, scene.roles
@@ -248,7 +245,6 @@ def read_vectors(
 
 
 def _finite(store: Store, site: str, is_finite: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
-    """The store without the samples that have a vector that is not finite, and their number."""
     if is_finite.all():
         return store, 0
     samples = store.tokens_of(site)["sample"].to_numpy()

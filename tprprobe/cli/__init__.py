@@ -19,26 +19,21 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import lacks_memory, too_little_memory
 
-COLLECTED = (
-    50_000,
-    20,
-    50,
-)  # objects: imports alone make a million, which Python would search for garbage every 700
+# objects: imports alone make a million, which Python would search for garbage every 700
+COLLECTED = (50_000, 20, 50)
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(is_asked: bool) -> bool:
-    """Prints the versions of tprprobe, Python and torch, and the devices that torch finds, and exits."""
     if is_asked:
         import torch  # here, as other commands need it later or never
 
         graphics = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
         devices = ", ".join([f"cpu ({torch.get_num_threads()} threads)", *graphics])
-        typer.echo(
-            f"tprprobe {version('tprprobe')}, Python {platform.python_version()}, "
-            f"torch {torch.__version__}; devices: {devices}"
-        )
+        torch_version = f"torch {torch.__version__}; devices: {devices}"
+        python = f"Python {platform.python_version()}"
+        typer.echo(f"tprprobe {version('tprprobe')}, {python}, {torch_version}")
         raise typer.Exit
     return False
 

@@ -8,11 +8,7 @@ TRIM_BYTES = 256 * 2**20  # bytes of freed memory that are not given back
 
 
 def keep_freed_memory() -> None:
-    """Makes glibc use memory again that was freed, where it would fetch fresh pages.
-
-    Every batch of a forward pass frees what it took. In a virtual machine the first touch of fresh pages takes
-    up to a quarter of the pass (benchmarks/README.md, extraction). Without glibc nothing changes.
-    """
+    """Makes glibc use freed memory again: the first touch of fresh pages takes up to a quarter of a pass in a virtual machine."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):

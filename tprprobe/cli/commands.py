@@ -64,11 +64,9 @@ class Commands(TyperGroup):
         self.commands = {name: TyperCommand(name, help=titles[name]) for name in titles}
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Our commands, then those of plug-ins."""
         return [*COMMANDS, *(name for name in self.commands if name not in COMMANDS)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, the common flags in front."""
         end = args.index("--") if "--" in args else len(args)
         front = [word for word in args[:end] if word in EVERYWHERE]
         words = [word for word in args[:end] if word not in EVERYWHERE]
@@ -79,13 +77,11 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, [*front, *words, *args[end:]])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command to run, and its arguments."""
         name, command, remaining = super().resolve_command(ctx, args)
         return name, command if name is None else load_command(name), remaining
 
 
 def load_command(name: str) -> Any:
-    """The command of that name, made of its function."""
     function = COMMANDS.get(name) or plugins.find("commands")[name].load()
     group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name in OPEN else None

@@ -10,12 +10,7 @@ from tprprobe.errors import InputError
 
 FUNCTION = "analyses.decomposition.decompositions:decompose"
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
-FITTED = {
-    "family": "factored",
-    "rank": "auto",
-    "withheld": 0.1,
-    "embedding": None,
-}  # of a decomposition alone
+FITTED = {"family": "factored", "rank": "auto", "withheld": 0.1, "embedding": None}
 SHARED = ("fillers", "unit", "scope", "seed")
 
 
@@ -76,15 +71,12 @@ def decompose(
 def _compare(
     store: Any, site: str, roles: list[str], out: Any, resume: bool, as_json: bool, options: Any
 ) -> None:
-    """Prints the table of operations."""
     from tprprobe.analyses.decomposition import compare_all, summarize_operations, view_operations
     from tprprobe.console import format_table, track
 
     for name, default in FITTED.items():
         if options.pop(name) != default:
-            raise InputError(
-                f"--operations takes no --{name}: an operation chooses its own form; leave it out"
-            )
+            raise InputError(f"--operations takes no --{name}: leave it out")
 
     def progress(parts: Any) -> Any:
         return track(parts, "comparing", len(parts))

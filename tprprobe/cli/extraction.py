@@ -51,6 +51,7 @@ def extract(
             help="Print what the extraction will take (sites, bytes, passes, time, memory), by shapes and a trial on 128 samples.",
         ),
     ] = False,
+    scheduler: common.Scheduler = None,
     as_json: common.Json = False,
     loading: common.Loading = None,
     **options: Any,
@@ -61,6 +62,7 @@ def extract(
     from tprprobe.extraction.pooling import Pooling
     from tprprobe.files.processes import Ranks
     from tprprobe.site.patterns import check_possible
+    from tprprobe.store.dask_workers import scheduled
     from tprprobe.store.manifests import read_begun
 
     ranks, out = Ranks.of(), out or common.default_folder("", ckpt)
@@ -88,7 +90,8 @@ def extract(
         options.pop("resume", None)
         expected = forecast(model, examples, **options)
         return common.show(as_json, expected.as_dict(), expected.as_text)
-    store = run(model, examples, out=out, **options)
+    with scheduled(scheduler):
+        store = run(model, examples, out=out, **options)
     if not ranks.rank:
         common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
     return None
@@ -100,7 +103,7 @@ def inspect(
         bool,
         typer.Option(
             "--verify",
-            help="Read every file of a store, a run's tables and weights, or a model in the hub's cache, and list what is damaged.",
+            help="Read every file of a store, or a run's tables and weights, and list what is damaged.",
         ),
     ] = False,
     as_json: common.Json = False,
@@ -115,15 +118,13 @@ def inspect(
 
 
 def _verify(name: str, as_json: bool) -> None:
-    from tprprobe.files.hub import locate_dataset, verify_cached
+    from tprprobe.files.hub import locate_dataset
     from tprprobe.files.kinds import finished_in, verify_run
     from tprprobe.store.kinds import STORE
     from tprprobe.store.verification import verify
 
     if name.startswith(HF):
-        files = verify_cached(name.removeprefix(HF))
-        text = f"{name}: all {files} files are as the hub recorded them"
-        return common.show(as_json, {"model": name, "files": files}, lambda: text)
+        raise InputError(f"the hub's client checks its cache: hf cache verify {name[len(HF) :]}")
     folder = locate_dataset(name)
     if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)

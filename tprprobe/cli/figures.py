@@ -22,7 +22,6 @@ class FurtherOptions(argparse.ArgumentParser):
             self.add_argument(f"--{option.replace('_', '-')}", **_describe(default))
 
     def error(self, message: str) -> NoReturn:
-        """Raises the fault as one line."""
         accepted = ", ".join(f"--{name.replace('_', '-')}" for name in self.accepted) or "no others"
         raise InputError(f"figure {self.name}: {message}; further options are {accepted}")
 
@@ -33,14 +32,6 @@ def _describe(default: Any) -> dict[str, Any]:
     if isinstance(default, tuple | list):
         return {"action": "append", "type": type(default[0]) if default else int}
     return {"type": str if default is None else type(default)}
-
-
-def _read_labels(label: list[str] | None) -> dict[str, str] | None:
-    """The words of --label OLD=NEW."""
-    for text in label or ():
-        if "=" not in text:
-            raise InputError(f"--label {text}: give OLD=NEW")
-    return dict(text.split("=", 1) for text in label) if label else None
 
 
 def figure(
@@ -89,7 +80,10 @@ def figure(
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}
-    options |= {"title": title, "dpi": dpi, "style": style, "labels": _read_labels(label)}
+    if wrong := [text for text in label or () if "=" not in text]:
+        raise InputError(f"--label {wrong[0]}: give OLD=NEW")
+    labels = dict(text.split("=", 1) for text in label) if label else None
+    options |= {"title": title, "dpi": dpi, "style": style, "labels": labels}
     options |= {"colors": colors and colors.split(",")}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}

@@ -123,14 +123,13 @@ def _constructor_options(group: str, reserved: Collection[str]) -> dict[str, ins
                     texts.setdefault(argument.name, []).append(text)
                     annotations.setdefault(argument.name, argument.annotation)
     texts_by_name = {name: " ".join(listed) for name, listed in texts.items()}
+    heading = "Parameters of probes"
     return {
-        name: _option(name, name, annotations[name], None, text, "Parameters of probes")
-        for name, text in texts_by_name.items()
+        n: _option(n, n, annotations[n], None, text, heading) for n, text in texts_by_name.items()
     }
 
 
 def _read(path: Path, name: str) -> Iterator[Written]:
-    """The arguments of a function, or of a class's constructor, or the fields of a class."""
     nodes = ast.parse(path.read_text("utf-8")).body
     node = next((node for node in nodes if getattr(node, "name", "") == name), None)
     if not isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -157,7 +156,6 @@ def _list_arguments(node: Any) -> list[tuple[str, ast.expr | None, ast.expr | No
 
 
 def _value(default: ast.expr) -> Any:
-    """A default that is written out; None for one that the module computes."""
     try:
         return ast.literal_eval(default)
     except ValueError:
@@ -176,9 +174,8 @@ def _option(
         flag = f"{flag}/--no-{flag.removeprefix('--')}"
     has_default = default is not None and default is not False
     limits: dict[str, Any] = {"min": 0, "max": 2**32 - 1} if argument == "seed" else {}
-    option = typer.Option(
-        flag, help=text, rich_help_panel=panel, show_default=has_default, **limits
-    )
+    shown: dict[str, Any] = {"rich_help_panel": panel, "show_default": has_default}
+    option = typer.Option(flag, help=text, **shown, **limits)
     annotated = Annotated[accepted if default is not None else accepted | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(argument, keyword, default=default, annotation=annotated)

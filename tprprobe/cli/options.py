@@ -33,7 +33,9 @@ Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Scheduler = Annotated[
     str | None,
-    typer.Option(help="A Dask scheduler (tcp://HOST:8786), whose workers read the store in parts."),
+    typer.Option(
+        help="A Dask scheduler (tcp://HOST:8786), whose workers write or read the store in parts."
+    ),
 ]
 Loading = dict[str, Any] | None  # further arguments of load_model
 of_model = options_of(
@@ -96,7 +98,6 @@ def check_folder(folder: Path, resume: bool) -> None:
 
 
 def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":
-    """The data with the labels of TASK=FILE, and what labels them while they are read."""
     from tprprobe.data.annotated.sentencesets import join_labels
     from tprprobe.gold.labellers import find_labellers, is_labeller
 
@@ -109,14 +110,12 @@ def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Lab
 
 
 def print_json(content: Any) -> None:
-    """Prints a document; of a table its rows."""
     if hasattr(content, "to_json"):
         content = json.loads(content.to_json(orient="records"))
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def show(as_json: bool, content: Any, text: Callable[[], str]) -> None:
-    """Prints a result: a document with --json, else its text."""
     print_json(content) if as_json else typer.echo(text())
 
 

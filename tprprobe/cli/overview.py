@@ -27,11 +27,9 @@ class Overview:
     tables: dict[str, Rows]
 
     def as_dict(self) -> dict[str, Any]:
-        """The overview in JSON types."""
         return {**self.facts, **self.tables}
 
     def as_text(self) -> str:
-        """The overview as text."""
         lines = [f"{name:14} {_flat(value)}" for name, value in self.facts.items()]
         for title, rows in self.tables.items():
             lines += ["", f"{title}:", *(_lines(rows) if rows else ["none"])]
@@ -53,7 +51,6 @@ def inspect(what: str) -> Overview:
 
 
 def inspect_data(spec: str) -> Overview:
-    """Size, lengths and labels of a corpus; and what plug-ins measure of it."""
     from tprprobe.data import load_data
 
     data = load_data(spec)
@@ -68,7 +65,6 @@ def inspect_data(spec: str) -> Overview:
 
 
 def inspect_model(name: str) -> Overview:
-    """Architecture, sizes, vocabulary and sites, and what plug-ins check of our models, such as a paper's equations."""
     from tprprobe.models import load_model
     from tprprobe.models.protocol import Model
     from tprprobe.site.hooks import sites
@@ -89,7 +85,6 @@ def inspect_model(name: str) -> Overview:
 
 
 def inspect_store(path: str) -> Overview:
-    """Model, data, samples and sites of a store, and the twins that are its controls."""
     store = open_store(path)
     facts = {
         "store": str(path),
@@ -105,20 +100,17 @@ def inspect_store(path: str) -> Overview:
 
 
 def _flat(value: Any) -> str:
-    """A fact in a line; of several, each behind its name."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_flat(fact)}" for name, fact in value.items() if fact)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _rows(table: "pd.DataFrame") -> Rows:
-    """The rows of a table; None where it has nothing."""
     rows: Any = table.rename(columns=str).astype(object).where(table.notna(), None)
     return rows.to_dict("records")
 
 
 def _lines(rows: Rows) -> list[str]:
-    """The rows as lines of text under their columns' names."""
     cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(map(str.rjust, line, widths)) for line in cells]

@@ -79,9 +79,7 @@ def probe(
     if store is None:
         n = n or (PROBED_N if data is None else None)
         if ckpt is None:
-            common.say(
-                f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
-            )
+            common.say(f"no store, no --ckpt: probes {n} examples of {PROBED}, which ships")
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt or PROBED)
         common.check_folder(out, resume)
         inputs = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
@@ -100,7 +98,6 @@ def probe(
 def _extract(
     model: "Readable", data: "Dataset", sites: Sequence[str], out: Path, resume: bool
 ) -> "Store":
-    """The store that is extracted in the folder of a run without one."""
     from tprprobe.analyses.probing.features import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
@@ -112,7 +109,6 @@ def _extract(
 def _probe(
     store: "Store", task: str, out: Path | None, refine: bool, settings: dict[str, Any]
 ) -> "tuple[pd.DataFrame, str]":
-    """The rows of a run, and what is printed of them."""
     import pandas as pd
 
     from tprprobe.analyses.probing import probe
@@ -151,9 +147,7 @@ def predict(
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InputError(f"--out {out}: give a file that ends in .csv or .parquet")
     if (store is None) == (ckpt is None):
-        raise InputError(
-            "give a text with --ckpt MODEL (what comes next), or a probe and a store (labels of words)"
-        )
+        raise InputError("give a text with --ckpt MODEL, or a probe and a store (labels of words)")
     if ckpt is not None:
         from tprprobe.models import load_model
         from tprprobe.models.answers import next_words

@@ -1,31 +1,21 @@
-"""Stores and finished runs (with a card, and tables for the viewer) and checkpoints on the Hugging Face hub."""
+"""Stores and finished runs (with a card) and checkpoints on the Hugging Face hub."""
 
-import contextlib
 import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import finished_in, list_kinds
-from tprprobe.files.runs import encode
-from tprprobe.files.tables import read_table
 from tprprobe.store.kinds import STORE
 from tprprobe.store.layout import TOKENS
 from tprprobe.store.reader import Store, open_store
 
-MAX_VECTORS = 64  # rows of every site in the viewer
-VIEWER = "viewer"
 TAGS = ["tprprobe", "tensor-product-representation", "interpretability"]
 READING = "```python\nimport tprprobe as tp\n\n{}\n```\n"
-
-Tables = Mapping[str, pd.DataFrame | str]  # by name; a text is a file that lies there already
 
 
 def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = False) -> str:
@@ -54,79 +44,48 @@ def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = Fa
     return hub.upload(folder, repo_id, "dataset", private, describe(folder, repo_id))
 
 
-def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
-    """The card of a dataset repository, and the tables of its viewer, by their paths in it."""
+def describe(folder: Path, repo_id: str) -> bytes:
+    """The card of a dataset repository; it names the tables that the hub's viewer shows."""
     if STORE.is_in(folder):
-        store = open_store(folder)
-        tables, text = _tables_of_store(store), _text_of_store(store, repo_id)
+        tables, text = {"tokens": TOKENS}, _text_of_store(open_store(folder), repo_id)
     elif runs := finished_in(folder):
-        tables, text = _tables_of_runs(folder, runs), _text_of_runs(runs, repo_id)
+        tables, text = _list_tables(folder, runs), _text_of_runs(runs, repo_id)
     else:
-        raise InputError(
-            f"{folder} holds nothing to share: give a store, a checkpoint, or the --out of a finished command"
-        )
-    dataframes = {name: table for name, table in tables.items() if not isinstance(table, str)}
-    files = {**tables, **{name: f"{VIEWER}/{name}.parquet" for name in dataframes}}
-    encoded = {str(files[name]): encode(table) for name, table in dataframes.items()}
-    return {hub.CARD: _card(files, text).encode(), **encoded}
-
-
-def _card(files: Mapping[str, Any], text: str) -> str:
+        advice = "give a store, a checkpoint, or the --out of a finished command"
+        raise InputError(f"{folder} holds nothing to share: {advice}")
     from huggingface_hub import DatasetCardData
 
-    configs = [{"config_name": name, "data_files": file} for name, file in files.items()]
+    configs = [{"config_name": name, "data_files": file} for name, file in tables.items()]
     front: Any = {"tags": TAGS, "configs": configs} if configs else {"tags": TAGS}
-    return f"---\n{DatasetCardData(**front).to_yaml()}\n---\n\n{text}"
+    return f"---\n{DatasetCardData(**front).to_yaml()}\n---\n\n{text}".encode()
 
 
-def _tables_of_store(store: Store) -> Tables:
-    """The token table, and the first vectors of every site."""
-    tables = []
-    for site in (site for site, spec in store.specs.items() if not spec.is_attention):
-        rows = store.read(site, slice(0, MAX_VECTORS))
-        tokens = store.tokens_of(site).iloc[: len(rows)]
-        columns = {name: tokens[name] for name in ("sample", "position", "token") if name in tokens}
-        flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:]))).astype(np.float32)
-        tables.append(pd.DataFrame({"site": site, **columns, "vector": list(flat)}))
-    vectors = {"vectors": pd.concat(tables, ignore_index=True)} if tables else {}
-    return {"tokens": TOKENS, **vectors}
+def _list_tables(folder: Path, runs: Mapping[str, str]) -> dict[str, str]:
+    places = [folder / place for place, kind in runs.items() if kind not in ("store", "checkpoint")]
+    files = (file for place in places for file in sorted(place.iterdir()))
+    tables = [file.relative_to(folder) for file in files if file.suffix in (".parquet", ".csv")]
+    return {file.with_suffix("").as_posix().replace("/", "-"): file.as_posix() for file in tables}
 
 
 def _text_of_store(store: Store, repo_id: str) -> str:
     facts, name = store.facts, repo_id.split("/")[-1]
     split = "" if facts.data.split is None else f", split `{facts.data.split}`"
     twins = ", ".join(f"`{kind}/`" for kind in store.twins)
-    sites = [
-        f"| {row.site} | {row.axes} | {row.shape} | {row.dtype} | {row.compression} |"
-        for row in store.summary.itertuples()
-    ]
+    rows = store.summary[["site", "axes", "shape", "dtype", "compression"]].itertuples(index=False)
+    sites = [f"| {' | '.join(map(str, row))} |" for row in rows]
     lines = [
         f"# {name}\n",
         f"Vectors of the model `{facts.model.name}` on `{facts.data.name}`{split}: {store.samples} samples, "
         f"{len(store.tokens)} tokens, {len(store.sites)} sites, {store.summary['bytes'].sum() / 1e6:.1f} MB. "
         f"A store of tprprobe {facts.tprprobe or version('tprprobe')}.\n",
         READING.format(f'store = tp.open_store("{hub.HUB}{repo_id}")\nstore.read(store.sites[0])'),
-        "Without tprprobe, `xarray.open_zarr` reads `arrays.zarr`, pandas reads `tokens.parquet`. The viewer shows "
-        f"the tokens and the first {MAX_VECTORS} vectors of every site.\n",
+        "Without tprprobe, `xarray.open_zarr` reads `arrays.zarr`, pandas reads `tokens.parquet`, which the viewer "
+        "shows.\n",
         "| site | axes | shape | type | compression |\n|---|---|---|---|---|",
         *sites,
         f"\nThe vectors of twins, which are controls, are in {twins}.\n" if twins else "\n\n",
     ]
     return "\n".join(lines)
-
-
-def _tables_of_runs(folder: Path, runs: Mapping[str, str]) -> Tables:
-    """The tables of finished runs, CSV files as Parquet; those that cannot be read are left out."""
-    tables: dict[str, pd.DataFrame | str] = {}
-    places = [place for place, kind in runs.items() if kind not in ("store", "checkpoint")]
-    for file in (file for place in places for file in sorted((folder / place).iterdir())):
-        name = file.relative_to(folder).with_suffix("").as_posix().replace("/", "-")
-        if file.suffix == ".parquet":
-            tables[name] = file.relative_to(folder).as_posix()
-        elif file.suffix == ".csv":
-            with contextlib.suppress(InputError):
-                tables[name] = read_table(file, {}, "make it again")
-    return tables
 
 
 def _text_of_runs(runs: Mapping[str, str], repo_id: str) -> str:

@@ -44,7 +44,6 @@ def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
 
 
 def arguments(root: Path, port: int) -> list[str]:
-    """The command line of the server."""
     flags = [word for name, value in SETTINGS.items() for word in (f"--{name}", value)]
     script = find_script()
     begun = [sys.executable, str(script.with_name("serve.py")), "run", str(script)]
@@ -60,7 +59,6 @@ def find_script() -> Path:
 
 
 def find_port(port: int | None) -> int:
-    """The port, or the first free one from 8501."""
     ports = [port] if port is not None else list(range(PORT, PORT + MAX_PORTS))
     for candidate in ports:
         with socket.socket() as probe:

@@ -7,8 +7,6 @@ ENDED = 128  # plus the signal's number: the exit code
 
 
 class Stopped(BaseException):
-    """A signal asked the process to end."""
-
     def __init__(self, number: int):
         super().__init__(number)
         self.number = number

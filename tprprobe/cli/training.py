@@ -125,7 +125,7 @@ def evaluate(
     **options: Any,
 ) -> None:
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 % intervals."""
-    from tprprobe.evaluation.answers import save_answers
+    from tprprobe.evaluation.results import save_answers
     from tprprobe.models.answers import evaluate as run
     from tprprobe.models.answers import save_evaluation, summarize
 

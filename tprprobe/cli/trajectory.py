@@ -70,7 +70,6 @@ def trajectory(
 
 
 def _read_line(context: Any, line: str, number: int) -> Any:
-    """The analysis of a line, checked before anything is measured."""
     from tprprobe.trajectory import Analysis
 
     try:
@@ -102,7 +101,6 @@ def _read_line(context: Any, line: str, number: int) -> Any:
 
 
 def _run_command(command: Any, words: list[str], source: list[str]) -> Any:
-    """The long table that a command writes, which prints nothing."""
     from tprprobe.evaluation.results import load_results
 
     with TemporaryDirectory() as scratch, redirect_stdout(None):

@@ -10,12 +10,11 @@ from jaxtyping import Float
 from matplotlib.colors import to_hex
 
 from tprprobe import plugins
-from tprprobe.analyses.attention.gold_maps import find_maps
+from tprprobe.analyses.attention.gold_maps import Maps, find_maps, gold_pairs
+from tprprobe.analyses.attention.gold_maps import read_maps as read_maps
 from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.analyses.attention.head_relations import score_relation, score_sharpness
-from tprprobe.analyses.attention.sample_maps import Maps, gold_pairs
-from tprprobe.analyses.attention.sample_maps import read_maps as read_maps
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
 from tprprobe.dashboard.view import View

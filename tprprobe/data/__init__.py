@@ -17,7 +17,6 @@ def is_plugged(spec: str) -> bool:
 
 
 def _plugged(spec: str) -> Callable[..., Dataset]:
-    """What loads the data sets of a prefix, called with a whole name and the options that were given."""
     return plugins.find("data")[spec.partition(":")[0]].load()
 
 
@@ -83,7 +82,6 @@ def load_data(
 
 
 def as_data(data: Dataset | str | os.PathLike[str] | Iterable[str]) -> Dataset:
-    """The data set, loaded if its name, file, folder or texts are given."""
     return data if isinstance(data, Dataset) else load_data(data)
 
 

@@ -57,7 +57,6 @@ class Ragged:
         return Ragged(self.values.to(device), self.offsets)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Int64[Tensor, "batch seq"]:
-        """The chosen sequences as rows; shorter ones end in `pad`."""
         indices, device = indices.to(self.offsets.device), self.values.device
         starts, ends = self.offsets[indices, None], self.offsets[indices + 1, None]
         width = int((ends - starts).max())
@@ -70,10 +69,7 @@ class Ragged:
 def buckets(
     lengths: Int64[Tensor, " sample"], batch_size: int, seed: int, epoch: int
 ) -> list[Int64[Tensor, " batch"]]:
-    """All indices once, in shuffled batches of similar length; one batch may be smaller.
-
-    Shuffled anew every epoch; the same seed and epoch give the same batches.
-    """
+    """All indices once, in batches of similar length, shuffled by seed and epoch."""
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(lengths))
     pool = np.arange(len(order)) // (POOL * batch_size)

@@ -213,8 +213,6 @@ def spread(name: str, numbers: Sequence[int]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `load_data`."""
-
     spec: str
     split: str | None = None
     n: int | None = None
@@ -234,7 +232,6 @@ class Request:
             raise InputError(f"{self.workers} workers; give 0 (this process) or more")
 
     def first_rows(self, available: int) -> range:
-        """The first n rows of a file or folder; all of them if n is not given."""
         if self.n is not None and self.n > available:
             raise InputError(f"n = {self.n} of {self.spec}, which has {available}; ask for fewer")
         return range(available if self.n is None else self.n)
@@ -244,12 +241,10 @@ SHARES = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)} 
 
 
 def hash_byte(text: str) -> int:
-    """A number from 0 to 255, the same in every process."""
     return blake2b(text.encode(), digest_size=1).digest()[0]
 
 
 def split_by_hash(text: str, shares: Mapping[str, range] = SHARES) -> str:
-    """The split that has the byte of a text in its share."""
     byte = hash_byte(text)
     return next(split for split, share in shares.items() if byte in share)
 
@@ -261,7 +256,6 @@ WAYS = (
 
 
 def no_data(spec: str, names: Sequence[str] = ()) -> InputError:
-    """The error for what is no data: whether there is such a file, what is near, the likeliest ways."""
     path, reason = Path(spec), "there is no such file here"
     if path.is_dir():
         reason = "the folder has no file of a split (train.txt, test.jsonl …)"
@@ -270,7 +264,6 @@ def no_data(spec: str, names: Sequence[str] = ()) -> InputError:
     elif path.is_file():
         reason = "the file is there, but its ending says no format that is read"
     siblings = [] if path.exists() else [sibling.name for sibling in path.parent.glob("*")]
-    near = get_close_matches(path.name, siblings, 1) or get_close_matches(
-        spec.partition(":")[0], names, 1
-    )
+    near = get_close_matches(path.name, siblings, 1)
+    near = near or get_close_matches(spec.partition(":")[0], names, 1)
     return InputError(f"no data {spec!r}: {reason}{f', but {near[0]!r}' if near else ''}; {WAYS}")

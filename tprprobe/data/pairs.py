@@ -38,14 +38,12 @@ class Spool:
         self.cut += flat.cut
 
     def flat(self) -> Flat:
-        """All texts; their ids stay on disk until they are used."""
         self.file.flush()
         values = np.memmap(self.file, self.dtype, "r+")
         return Flat(values, np.concatenate(self.lengths), self.cut)
 
 
 def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
-    """The ids of sources, with the symbols that the vocabulary puts around them."""
     return _checked(vocabulary.encode_sources(texts), texts, vocabulary)
 
 
@@ -66,8 +64,6 @@ def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Encoded examples."""
-
     source: Sources
     target: Ragged
     cut: tuple[int, int] = (0, 0)  # sources and targets that were too long
@@ -85,21 +81,17 @@ class Pairs:
     def by_length(
         self, batch_size: int, model: Any = None, mask: Bool[Tensor, " sample"] | None = None
     ) -> tuple[Int64[Tensor, " batch"], ...]:
-        """The indices in ``mask`` (all without one) in batches of like length, each batch with at most ``batch_size``.
-        For a model that padding disturbs (``needs_equal_lengths``) the sources of a batch have one length.
-        """
+        """The indices in ``mask`` in batches of like length; of one length for a model that padding disturbs."""
         is_equal = getattr(model, "needs_equal_lengths", False)
         lengths = self.source.lengths
-        order = torch.argsort(
-            lengths if is_equal else lengths * 64 + self.target.lengths, stable=True
-        )
+        keys = lengths if is_equal else lengths * 64 + self.target.lengths
+        order = torch.argsort(keys, stable=True)
         order = order if mask is None else order[mask[order]]
         if not (is_equal and len(order)):
             return order.split(batch_size) if len(order) else ()
         counts = lengths[order].unique_consecutive(return_counts=True)[1]
-        return tuple(
-            batch for equal in order.split(counts.tolist()) for batch in equal.split(batch_size)
-        )
+        groups = order.split(counts.tolist())
+        return tuple(batch for group in groups for batch in group.split(batch_size))
 
     def by_tokens(self, max_tokens: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
         """The indices in batches of like length, each with at most ``max_tokens`` symbols, padding included, or one sample."""
@@ -120,7 +112,6 @@ class Pairs:
 
 
 def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
-    """The ids of all sources and of all targets, with start and end symbols."""
     return encode_mix([data], vocabulary)
 
 

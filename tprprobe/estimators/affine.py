@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 # Ridge penalties as multiples of the mean eigenvalue of the scatter of x; the first is none.
 STRENGTHS = (0.0, *np.logspace(-8, 1, 10).tolist())
@@ -102,9 +99,8 @@ def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> 
 
 
 def fit_principal(moments: Moments, target: slice, rank: int) -> Affine:
-    """z̄ + P (z − z̄), P the projection on the ``rank`` first principal components of z.
-
-    No affine map of any ``rank`` linear features of z has a smaller error on the same vectors.
+    """z̄ + P (z − z̄), P the projection on the ``rank`` first principal components of z: no affine map of any ``rank`` linear
+    features of z has a smaller error on the same vectors.
     """
     scatter = moments.scatter[target, target]
     width = len(scatter)
@@ -112,43 +108,3 @@ def fit_principal(moments: Moments, target: slice, rank: int) -> Affine:
     mean = moments.mean[target]
     weight = components @ components.T
     return Affine(target, target, weight, mean - mean @ weight)
-
-
-class AffineMap(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """ŷ = x W + b, its ridge penalty chosen by cross-validation over rows.
-
-    Args:
-        strength: The penalty as a multiple of the mean eigenvalue of the scatter of X; None: that of the least error on
-            rows that a fit has not seen.
-
-    Attributes:
-        coef_: W.
-        intercept_: b.
-        alpha_: The penalty, as that of scikit-learn's Ridge.
-    """
-
-    def __init__(self, strength: float | None = None):
-        self.strength = strength
-
-    def fit(self, X: Any, y: Any) -> "AffineMap":
-        """Fits to the rows of X and y."""
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        rows = np.column_stack([X, y])
-        columns, target = slice(0, X.shape[1]), slice(X.shape[1], rows.shape[1])
-        fold = np.random.default_rng(0).permutation(len(rows)) % FOLDS
-        folds = [Moments.of(rows[fold == i]) for i in range(FOLDS)]
-        strength = self.strength
-        if strength is None:
-            has_folds = len(rows) >= 2 * FOLDS
-            strength = choose_strength(folds, columns, target) if has_folds else 0.0
-        (affine,) = fit_affine(reduce(add, folds), columns, target, [strength])
-        is_flat = y.ndim == 1
-        self.coef_ = affine.weight[:, 0] if is_flat else affine.weight
-        self.intercept_ = affine.bias[0] if is_flat else affine.bias
-        self.alpha_ = affine.alpha
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """ŷ of the rows of X."""
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_ + self.intercept_

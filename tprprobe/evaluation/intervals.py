@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 from scipy import stats
 
 from tprprobe.evaluation.metrics import Statistic, Sums
@@ -15,6 +15,8 @@ REPLICATES = 1000
 LEVEL = 0.05  # of a corrected test by which a score is beyond a control
 BLOCKS = 20  # of groups, of which a jackknife leaves out one after another
 NO_INTERVAL = "no interval"  # how notes begin, where a number lacks its own
+# Of all groups, then without a block of them after another.
+Scores = Float[np.ndarray, " subset"]
 FEW_GROUPS = f"{NO_INTERVAL}: fewer than {FEWEST_GROUPS} groups"
 
 
@@ -34,9 +36,8 @@ def interval_of(sums: Sums, statistic: Statistic) -> Interval:
 
 
 def compare(sums: Sums, reference: Sums, statistic: Statistic) -> Comparison:
-    """The first minus the reference on the same groups, drawn together.
-
-    ``p`` is that of the t test of difference / bootstrap error, which has the resolution that a correction needs.
+    """The first minus the reference on the same groups, drawn together; p of the t test of difference / bootstrap error, which has the
+    resolution that a correction needs.
     """
     interval = bootstrap_difference(sums, reference, statistic, replicates=REPLICATES)
     p = t_test(interval.value, float(np.nanstd(interval.replicates)), len(sums))
@@ -53,25 +54,8 @@ def t_test(difference: float, error: float, n_groups: int) -> float:
     return float(2 * stats.t.sf(abs(difference) / error, n_groups - 1))
 
 
-def jackknife(
-    score: Callable[[Shaped[np.ndarray, " row"]], float], groups: Shaped[np.ndarray, " row"]
-) -> Interval:
-    """A score of rows that is no sum over groups, with its 95 % interval by leaving out blocks of groups.
-
-    Source: Efron and Tibshirani 1993, chapter 11; with B blocks the variance is (B − 1)/B Σ (θ_b − mean θ)².
-    """
-    labels, index = np.unique(groups, return_inverse=True)
-    rows, value = np.arange(len(groups)), score(np.arange(len(groups)))
-    block = draw_blocks(len(labels))[index]
-    return jackknife_interval(
-        value, [score(rows[block != b]) for b in np.unique(block)], len(labels)
-    )
-
-
-def compare_blocks(
-    scores: Float[np.ndarray, " subset"], reference: Float[np.ndarray, " subset"], n_groups: int
-) -> Comparison:
-    """The first minus the reference, both of all groups and then without one block of them after another."""
+def compare_blocks(scores: Scores, reference: Scores, n_groups: int) -> Comparison:
+    """The first minus the reference."""
     difference = scores - reference
     n_blocks = len(difference) - 1
     error = np.sqrt((n_blocks - 1) * np.var(difference[1:])) if n_blocks > 1 else np.nan
@@ -95,7 +79,10 @@ def draw_blocks(n_groups: int) -> Int[np.ndarray, " group"]:
 
 
 def jackknife_interval(value: float, scores: Sequence[float], n_groups: int) -> Interval:
-    """A score with its 95 % interval, from the scores without one block of groups after another; NaN for too few groups."""
+    """A score with its 95 % interval, from the scores without one block of groups after another; NaN for too few groups.
+
+    Source: Efron and Tibshirani 1993, chapter 11; with B blocks the variance is (B − 1)/B Σ (θ_b − mean θ)².
+    """
     if n_groups < FEWEST_GROUPS or len(scores) < 2:
         return Interval(value, np.nan, np.nan)
     n_blocks = len(scores)

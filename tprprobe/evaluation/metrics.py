@@ -17,6 +17,9 @@ Marks = Bool[np.ndarray, "target label"]
 Totals = Float[np.ndarray, "replicate term"]
 Sums = Float[np.ndarray, "group term"]
 Outcomes = Float[np.ndarray, "group label outcome"]  # right, predicted wrongly, not predicted
+Groups = Int[np.ndarray, " target"]
+Terms = Float[np.ndarray, "target term"]
+Scored = Bool[np.ndarray, " label"]  # which labels count
 Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
 
 
@@ -34,18 +37,9 @@ def predict_one_label(labels: Int[np.ndarray, " target"], n_labels: int) -> Pred
 
 
 def count_terms(
-    predictions: Predictions,
-    gold: Marks,
-    n_unseen: Int[np.ndarray, " target"],
-    is_scored: Bool[np.ndarray, " label"],
-) -> Float[np.ndarray, "target term"]:
-    """The counts TERMS of every target.
-
-    Args:
-        predictions: The predictions.
-        gold: The labels.
-        n_unseen: How many labels of a target no estimator can know; they count as missed.
-        is_scored: Which labels count.
+    predictions: Predictions, gold: Marks, n_unseen: Groups, is_scored: Scored
+) -> Terms:
+    """The counts TERMS of every target; ``n_unseen`` of its labels no estimator can know, and they count as missed.
 
     Source: jiant, AllenNLP's F1Measure.
     """
@@ -64,10 +58,7 @@ def count_terms(
 
 
 def sum_groups(
-    terms: Float[np.ndarray, "target term"],
-    groups: Int[np.ndarray, " target"],
-    n_groups: int,
-    subsets: Sequence[Bool[np.ndarray, " target"]] = (),
+    terms: Terms, groups: Groups, n_groups: int, subsets: Sequence[Bool[np.ndarray, " target"]] = ()
 ) -> Float[np.ndarray, "subset group term"]:
     """The sums over the targets of every group: of all, then of subsets."""
     sums = [
@@ -78,11 +69,7 @@ def sum_groups(
 
 
 def count_labels(
-    predictions: Predictions,
-    gold: Marks,
-    is_scored: Bool[np.ndarray, " label"],
-    groups: Int[np.ndarray, " target"],
-    n_groups: int,
+    predictions: Predictions, gold: Marks, is_scored: Scored, groups: Groups, n_groups: int
 ) -> Outcomes:
     """How often every group's labels are predicted rightly, predicted wrongly and not predicted; 0 of labels that do not count."""
     predicted = predictions.predicted

@@ -12,7 +12,7 @@ Any further column (side, seed, k, step of a training, …) names a row, as do t
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,9 +25,11 @@ from tprprobe.evaluation.intervals import FEW_GROUPS, NO_INTERVAL
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS
+from tprprobe.files.locks import alone
 from tprprobe.files.notebook import as_html
+from tprprobe.files.runs import write_table
 from tprprobe.files.tables import columns, read_table
-from tprprobe.statistics import Interval
+from tprprobe.statistics import Interval, read_interval
 
 FILE, REMEDY = "results.parquet", "make it again"
 NAMES = ("task", "site", "layer", "head", "estimator", "control")
@@ -57,12 +59,12 @@ class Results:
     """
 
     table: pd.DataFrame
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def select(self, **names: Any) -> "Results":
+    def select(self, **names: object) -> "Results":
         """The rows whose columns have these values.
 
         Args:
@@ -99,7 +101,7 @@ class Results:
         return as_html(f"{len(self)} numbers", nonempty, ".wide() has a column for every metric.")
 
 
-def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str, Any]:
+def number(metric: str, interval: Interval | float, **columns: object) -> dict[str, object]:
     """A number as columns of a row; ``columns`` are further ones, such as ``n_groups``."""
     if not isinstance(interval, Interval):
         return {"metric": metric, "value": float(interval), **columns}
@@ -108,7 +110,7 @@ def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str,
     return {"metric": metric, **ends, "note": note, **columns}
 
 
-def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def tabulate(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """The long table of rows; columns that they lack are empty."""
     return complete(pd.DataFrame(list(rows)))
 
@@ -132,12 +134,9 @@ def melt(
 ) -> pd.DataFrame:
     """The long table of a table with a column for every metric, and its interval in METRIC_low and METRIC_high.
 
-    Args:
-        table: The table.
-        names: Which of its columns name a row, and as what, for example ``{"family": "estimator"}``.
-        metrics: Its metrics; default: all columns with an interval. Columns ``beyond``, ``n`` and others of a long table
-            stay what they are.
-        with_missing: Whether a metric that a row lacks is a number, too, so that ``.wide()`` gives the same table back.
+    ``names`` says which of its columns name a row, and as what, for example ``{"family": "estimator"}``; ``metrics`` default to
+    all columns with an interval. Columns ``beyond``, ``n`` and others of a long table stay what they are. ``with_missing``: a metric
+    that a row lacks is a number, too, so that ``.wide()`` gives the same table back.
     """
     listed = metrics or [str(name) for name in table if f"{name}_low" in table and name != "beyond"]
     common = table[[*names]].rename(columns=dict(names))
@@ -209,3 +208,28 @@ def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         is_mixed = values.dtype.kind == "O" and values.dropna().map(type).nunique() > 1
         joined[name] = values.map(str, na_action="ignore") if is_mixed else values
     return joined
+
+
+def save_answers(summary: Mapping[str, Any], names: tuple[str, str, str], folder: Path) -> None:
+    """Writes the numbers of an evaluation to the long table of a folder, in place of those of the same ``names``: model,
+    data and split.
+    """
+    keys = ("model", "task", "split")
+    table = tabulate(dict(zip(keys, names, strict=True)) | row for row in list_numbers(summary))
+    with alone(folder):
+        if (folder / FILE).is_file():
+            previous = load_results(folder).table
+            is_other = (previous[[*keys]].astype(str) != [*map(str, names)]).any(axis=1)
+            table = join_tables([previous[is_other], table])
+        write_table(folder / FILE, table)
+
+
+def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+    """The rows of a summary: the scores of texts, or exact match, of all questions (module "") and of each module."""
+    for metric, row in summary.get("scores", {}).items():
+        if row["n"]:
+            yield number(metric, read_interval(row), module="", n=row["n"])
+    if "modules" in summary:
+        for module, row in {"": summary, **summary["modules"]}.items():
+            interval = Interval(row["exact_match"], *row["exact_match_interval"])
+            yield number("exact_match", interval, module=module, n=row["n"])

@@ -45,7 +45,7 @@ class CrossFit(NamedTuple):
 
 def run_jobs(
     kind: Kind,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     jobs: Mapping[str, Callable[[], pd.DataFrame]],
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -61,7 +61,7 @@ def run_jobs(
         return load_long(folder)
 
 
-def find_estimator(name: str, parameters: dict[str, Any]) -> Any:
+def find_estimator(name: str, parameters: dict[str, object]) -> Any:
     """The estimator of that name among ``tprprobe.estimators``, with parameters of its constructor."""
     registered = plugins.find("estimators")
     if name not in registered:
@@ -100,14 +100,14 @@ def check_estimator(estimator: Any) -> Any:
     return estimator
 
 
-def name_estimator(estimator: Any) -> str:
+def name_estimator(estimator: object) -> str:
     """The name under which the class of an estimator is registered, or that of the class."""
     kind = type(estimator)
     points = {point.value: name for name, (_, _, point) in plugins.find("estimators").items()}
     return points.get(f"{kind.__module__}:{kind.__qualname__}", kind.__name__)
 
 
-def describe_estimator(estimator: Any) -> dict[str, Any]:
+def describe_estimator(estimator: Any) -> dict[str, object]:
     """The name and the parameters of an estimator, as JSON: another one does not go on with its run."""
     parameters = {name: repr(value) for name, value in estimator.get_params().items()}
     return {"name": name_estimator(estimator), "parameters": parameters}
@@ -129,15 +129,10 @@ def cross_fit(
     tested: tuple[Any, Sequence[Bool[np.ndarray, "_tested label"]]],
     count: Count,
 ) -> CrossFit:
-    """Estimators on the same X, fitted and tested fold by fold (iterative ones in the first fold only).
+    """Estimators on the same X, none of which is changed, fitted and tested fold by fold (iterative ones in the first fold only).
 
-    Args:
-        estimators: Estimators, none of which is changed.
-        X: What they read of every target.
-        labels: The labels that each learns.
-        folds: Row numbers of X; ``test`` are those of what is tested.
-        tested: The X that is tested, and for every estimator the gold labels.
-        count: Counts predictions of the estimator of a number for tested rows.
+    ``labels`` are those that each learns; ``tested`` is the X that is tested, with the gold labels of every estimator, whose rows
+    a fold's ``test`` are; ``count`` counts predictions of the estimator of a number for tested rows.
     """
     from sklearn.base import clone
 
@@ -191,7 +186,7 @@ def as_codes(marks: Marks) -> Int[np.ndarray, "target *label"]:
     return marks.argmax(1) if (marks.sum(1) <= 1).all() else marks.astype(int)
 
 
-def has_predictions(estimator: Any) -> bool:
+def has_predictions(estimator: object) -> bool:
     """False of an estimator that has a score alone."""
     return hasattr(estimator, "predict")
 
@@ -225,7 +220,7 @@ def _nats(estimator: Any, X: Any, marks: Marks) -> Float[np.ndarray, " target"]:
     return -np.log(np.where(marks.any(1), (mixed * marks).sum(1), 1))
 
 
-def chunk(estimators: Sequence[Any], size: int) -> Iterator[slice]:
+def chunk(estimators: Sequence[object], size: int) -> Iterator[slice]:
     """Slices of so many estimators."""
     for start in range(0, len(estimators), size):
         yield slice(start, start + size)

@@ -23,6 +23,7 @@ TURNS, TURN_DEV = 5, 0.1  # every document is tested in one; share of documents 
 Documents = Int[np.ndarray, " row"]
 Sequences = UInt64[np.ndarray, "row key"]
 Flags = Bool[np.ndarray, " row"]
+Names = Shaped[np.ndarray, " row"]  # train, dev, test, or empty: left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +34,15 @@ class Provenance:
     sequences: Sequences
 
     def take(self, rows: np.ndarray) -> "Provenance":
-        """The provenance of some rows."""
         return Provenance(self.documents[rows], self.sequences[rows])
 
 
 def read_provenance(tokens: pd.DataFrame, column: str | None = None) -> Provenance:
     """The document and the sequences of every token, documents in the order in which they appear.
 
-    A sample without a document's name is a document by itself, together with samples of the same sequence.
-
-    Args:
-        tokens: A row a token, the tokens of a sample in one piece, with the column ``sample``; ``document`` and
-            ``question`` (the text that was read) count where they are there and not empty.
-        column: Symbols by which sequences are compared too, beside the text: a text and the symbols that it is
-            described by may be repeated independently.
+    The tokens of a sample stand in one piece. ``document`` and ``question`` (the text that was read) count where they are there and not
+    empty; a sample without a document's name is a document by itself, together with samples of the same sequence. By the
+    symbols in ``column`` sequences are compared too: a text and the symbols that it is described by may be repeated independently.
     """
     sample = pd.factorize(tokens["sample"])[0]
     starts = np.flatnonzero(np.diff(sample, prepend=-1))
@@ -116,10 +112,8 @@ def halve_documents(documents: Shaped[np.ndarray, " row"], seed: int = 0) -> Fla
     return np.random.default_rng(seed).permuted(half)[index]
 
 
-def rotate_documents(
-    documents: Documents, sequences: Sequences, seed: int
-) -> Iterator[Shaped[np.ndarray, " row"]]:
-    """The part of every row (``train``, ``dev``, ``test``, or empty: left out), turn by turn; every document is tested in one."""
+def rotate_documents(documents: Documents, sequences: Sequences, seed: int) -> Iterator[Names]:
+    """The part of every row, turn by turn; every document is tested in one."""
     n = documents.max() + 1
     place = np.random.default_rng(seed).permutation(n)[documents]
     tested, checked = (max(1, round(share * n)) for share in (1 / TURNS, TURN_DEV))
@@ -131,9 +125,7 @@ def rotate_documents(
         yield clear_parts(names, sequences)
 
 
-def clear_parts(
-    names: Shaped[np.ndarray, " row"], sequences: Sequences
-) -> Shaped[np.ndarray, " row"]:
+def clear_parts(names: Names, sequences: Sequences) -> Names:
     """The parts; a sequence of the test part is left out of the others, one of the part to choose by of the training part."""
     order = np.select([names == TEST, names == DEV], [0, 1], 2)
     return np.where(stand_first(order, sequences), names, LEFT_OUT)

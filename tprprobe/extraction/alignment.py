@@ -35,19 +35,8 @@ def label_words(example: Example, answer: str | None) -> tuple[Labelled, Labelle
     return source or Labelled("", "", (), example.source), target or Labelled("", "", (), text)
 
 
-def _with_words(sentence: Labelled) -> Labelled:
-    """The sentence; one without known words is divided into runs of letters and digits, and single marks."""
-    if sentence.words:
-        return sentence
-    return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
-
-
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
-    """The places in a decoder's own text of the n tokens that it reads of it, the start symbol first.
-
-    A model may write a text in other sub-words than the text is encoded in. A character that takes
-    several sub-words (bytes) is where each of them stands.
-    """
+    """The places in a decoder's own text of its first n tokens; those of one character (bytes) stand where it does."""
     text, start = vocabulary.decode(ids), 0
     places: list[Span] = []
     for n_read in range(1, len(ids) + 1):
@@ -68,16 +57,12 @@ def align_words(
     answer_ids: Sequence[Sequence[int]] | None,
     labellers: Sequence[Labeller] = (),
 ) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
-    """The columns of all tokens by side, and how many tokens, words and targets there are by side, and how many of
-    them belong to no word, or have no token.
-
-    ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
-    labels of their own.
-    """
+    """The columns of all tokens by side, and counts of tokens, words and targets; ``answer_ids`` replace the references."""
     texts = [vocabulary.decode(ids) for ids in answer_ids] if answer_ids else [None] * len(examples)
     sentences = [sentence for pair in map(label_words, examples, texts) for sentence in pair]
     labelled_sentences = [
-        _with_words(sentence) for sentence in apply_labellers(sentences, labellers)
+        s if s.words else replace(s, words=tuple(PLAIN.findall(s.text)))
+        for s in apply_labellers(sentences, labellers)
     ]
     sides = {"source": labelled_sentences[::2], "target": labelled_sentences[1::2]}
     n_target = decoder_inputs(pairs).diff().tolist()
@@ -92,10 +77,8 @@ def align_words(
         places["target"] = list(map(partial(place_written, vocabulary), answer_ids, n_target))
     else:
         offsets = vocabulary.all_offsets([sentence.text for sentence in sides["target"]])
-        pairs_of_offsets, opening = (
-            zip(offsets, n_target, strict=True),
-            [NOWHERE] * (1 + len(vocabulary.begun)),
-        )
+        pairs_of_offsets = zip(offsets, n_target, strict=True)
+        opening = [NOWHERE] * (1 + len(vocabulary.begun))
         places["target"] = [[*opening, *spans, NOWHERE][:n] for spans, n in pairs_of_offsets]
     tables, counts = {}, Counter()
     for side, labelled in sides.items():
@@ -104,24 +87,21 @@ def align_words(
         tables[side] = _concatenate(columns)
         if any(end > start for spans in places[side] for start, end in spans):
             counts[f"{side}.tokens"] += sum(map(len, places[side]))
-            counts[f"{side}.tokens_without_word"] += sum(map(_unaligned, columns, places[side]))
+            words = [word for listed in columns for word in listed[WORD]]
+            spans = [span for listed in places[side] for span in listed]
+            is_lost = (
+                word < 0 and end > start for word, (start, end) in zip(words, spans, strict=True)
+            )
+            counts[f"{side}.tokens_without_word"] += sum(is_lost)
             for aligned in map(count_aligned, labelled, columns):
                 counts.update({f"{side}.{name}": n for name, n in aligned.items()})
     return tables, counts
 
 
 def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -> Columns:
-    """The columns of a text's tokens; a task without labels has an empty column."""
     asked_targets = {task: targets for task, targets in labelled.targets.items() if task in tasks}
     columns = token_columns(replace(labelled, targets=asked_targets), places)
     return {task: [""] * len(places) for task in tasks} | columns
-
-
-def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
-    """The number of tokens that have a place in a text but belong to no word."""
-    return sum(
-        word < 0 and end > start for word, (start, end) in zip(columns[WORD], places, strict=True)
-    )
 
 
 def _concatenate(tables: Sequence[Columns]) -> pd.DataFrame:
@@ -140,21 +120,16 @@ def token_table(
     words: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
     """The rows of tokens by side (sample counted from ``start``), with ``columns`` of samples and ``words``, columns by side."""
-    of_sample = {
-        "question": as_category([example.source for example in examples]),
-        **columns,
-        "module": as_category([example.module for example in examples]),
-    }
+    questions = as_category([example.source for example in examples])
+    modules = as_category([example.module for example in examples])
+    of_sample = {"question": questions, **columns, "module": modules}
     if examples[0].document_name is not None:
         of_sample["document"] = as_category([str(example.document_name) for example in examples])
-    codes, symbols = pd.factorize(
-        np.array(vocabulary.symbols, dtype=object)
-    )  # two ids may be one symbol
+    # two ids may be one symbol
+    codes, symbols = pd.factorize(np.array(vocabulary.symbols, dtype=object))
     sides = pd.Index(SIDES)
-    ids_of_sides = (
-        (pairs.source.ids, pairs.source.offsets),
-        (_without_last(pairs), decoder_inputs(pairs)),
-    )
+    targets = (_without_last(pairs), decoder_inputs(pairs))
+    ids_of_sides = ((pairs.source.ids, pairs.source.offsets), targets)
     tables = []
     for number, (side, (ids, offsets)) in enumerate(zip(SIDES, ids_of_sides, strict=True)):
         lengths, ids = offsets.diff().numpy(), ids.numpy().astype(np.int32)
@@ -173,7 +148,6 @@ def token_table(
 
 
 def as_category(texts: Sequence[str]) -> Any:
-    """The texts as a category, in the order in which they come."""
     codes, values = pd.factorize(np.array(texts, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(values))
 

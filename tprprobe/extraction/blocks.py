@@ -14,6 +14,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.contexts import Contexts
+from tprprobe.extraction.dask_parts import extract_parts
 from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
 from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
@@ -29,6 +30,7 @@ from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.store import Store, open_store
+from tprprobe.store.dask_workers import find_client
 from tprprobe.store.dtypes import check_storage
 from tprprobe.store.layout import SIDES
 from tprprobe.store.manifests import is_finished
@@ -115,14 +117,15 @@ def extract(
     out, ranks = Path(out), Ranks.of()
     if not (ranks.rank or is_finished(out)):
         note(f"{run.describe([len(run.data), *(n_control for _ in controls)])}: {out}")
-    if ranks.count == 1 or is_finished(out):
+    if find_client() and not is_finished(out) and len(run.data) > stride_of(run.data):
+        extract_parts(run, out, list(controls), n_control, resume)
+    elif ranks.count == 1 or is_finished(out):
         with alone(out):
             run.extract(out, range(len(run.data)), controls, n_control, resume)
     else:
         refuse_existing(out)
-        ranges = cut_ranges(
-            range(0, len(run.data), stride_of(run.data)), len(run.data), ranks.count
-        )
+        starts = range(0, len(run.data), stride_of(run.data))
+        ranges = cut_ranges(starts, len(run.data), ranks.count)
         share = part_of(out, f"{ranks.rank}-of-{ranks.count}")
         with alone(share):
             run.extract(share, ranges[ranks.rank], controls, n_control, resume)
@@ -152,7 +155,6 @@ def plan(
     batch_tokens: int | None = None,
     max_new_tokens: int = NEW_TOKENS,
 ) -> Extraction:
-    """The extraction that arguments of :func:`extract` ask for."""
     if not isinstance(model, Language | Attached):  # in memory, of another library
         model, vocabulary = load_model(model, vocabulary), None
     check_storage(store_dtype, compress)
@@ -162,9 +164,7 @@ def plan(
     if target == "generated":
         writer = require_head(model, "target='generated'")
         if getattr(writer, "head", "own") == "masked":
-            raise InputError(
-                f"{model.name} fills masks and writes nothing: target='reference' (--target)"
-            )
+            raise InputError(f"{model.name} fills masks and writes nothing: target='reference'")
     if max_new_tokens < 1:
         raise InputError(f"max_new_tokens {max_new_tokens}: a model writes 1 or more")
     vocabulary = _vocabulary(model, vocabulary, data)
@@ -192,7 +192,6 @@ def plan(
 def plan_controls(
     run: Extraction, control: bool, twins: Sequence[str] | None, samples: int
 ) -> dict[str, Control]:
-    """The twins that an extraction reads on so many samples."""
     if samples < 1:
         raise InputError(
             "control samples are 1 or more: without a twin, control=False (--no-control)"
@@ -207,7 +206,6 @@ def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
         if isinstance(model, Language) or model.vocabulary is not None:
             return require_vocabulary(model)
         raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
-    tables = [
-        len(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)
-    ]
+    embeddings = (m for m in model.modules() if isinstance(m, torch.nn.Embedding))
+    tables = [len(module.weight) for module in embeddings]
     return read_codec(vocabulary, data, max(tables, default=2**16))

@@ -28,10 +28,9 @@ class Contexts(Dataset[Article]):
 
     @classmethod
     def of(cls, data: Dataset, vocabulary: Codec) -> "Contexts":
-        """All texts, each in as many parts as it needs."""
         if vocabulary.most is None or vocabulary.reads_images or data.has_targets or data.tasks:
             raise InputError(
-                f"pack divides texts, and {data.name} has words with labels, targets or no limit"
+                f"pack divides texts, and {data.name} has words with labels, or targets"
             )
         spans = []
         for block_number, examples in enumerate(data.examples(AT_ONCE)):
@@ -59,11 +58,8 @@ def divide(text: str, vocabulary: Codec) -> list[Span]:
         end = min(start + limit, len(spans))
         while end > start + 1 and not _fits(text[starts[start] : starts[end]], vocabulary):
             end -= max(1, (end - start) // 16)
-        blanks = (
-            place
-            for place in range(end, start, -1)
-            if BLANK.search(text[starts[place] - 1 : starts[place] + 1])
-        )
+        places_behind = range(end, start, -1)
+        blanks = (i for i in places_behind if BLANK.search(text[starts[i] - 1 : starts[i] + 1]))
         end = end if end == len(spans) else next(blanks, end)
         places.append((starts[start], starts[end]))
         start = end

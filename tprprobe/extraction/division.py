@@ -35,20 +35,14 @@ def split_blocks(
     attention_samples: int,
     ends: Iterable[int],
 ) -> Iterator[tuple[int, list[Example]]]:
-    """The blocks of these samples, each with the number of its first sample.
-
-    A block ends at every multiple of the stride, where maps or a pass end, and before its vectors
-    exceed BLOCK_BYTES, whatever was done before: a resumed run makes the same batches, and so do
-    processes whose ranges begin at a multiple of the stride.
-    """
+    """The blocks of these samples. They end at multiples of the stride, and so that a resumed run makes the same batches."""
     cuts, stride = {attention_samples, *ends}, stride_of(data)
     pending, size = [], 0
     examples = data[samples.start : samples.stop] if samples else ()
     for number, example in enumerate(examples, samples.start):
         size_of_example = size_of(example, number < attention_samples)
-        if pending and (
-            number in cuts or number % stride == 0 or size + size_of_example > BLOCK_BYTES
-        ):
+        is_end = number in cuts or number % stride == 0 or size + size_of_example > BLOCK_BYTES
+        if pending and is_end:
             yield number - len(pending), pending
             pending, size = [], 0
         pending.append(example)
@@ -109,11 +103,8 @@ def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
     """Waits for the parts of all processes; the first joins these to the store, which is there whole or not at all."""
     if ranks.rank:
         return ranks.wait((out / MANIFEST).exists)
-    stores = [
-        part_of(out, f"{rank}-of-{ranks.count}")
-        for rank, rank_range in enumerate(ranges)
-        if rank_range
-    ]
+    folders = [part_of(out, f"{rank}-of-{ranks.count}") for rank in range(ranks.count)]
+    stores = [folder for folder, rank_range in zip(folders, ranges, strict=True) if rank_range]
     ranks.wait(lambda: all((store / MANIFEST).exists() for store in stores))
     joined = part_of(out, "joined")
     concatenate(stores, joined, resume=True)

@@ -24,6 +24,7 @@ from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_b
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
+from tprprobe.models.loading import load_again
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
@@ -62,8 +63,6 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """The settings of an extraction, and its passes; ``model`` answers the questions."""
-
     model: Readable
     vocabulary: Codec
     data: Dataset
@@ -75,6 +74,16 @@ class Extraction:
     pooling: Pooling = field(default_factory=Pooling)
     limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
     prepared: dict[int, "Prepared"] = field(default_factory=dict)  # blocks that controls read, too
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: of a model that was loaded by its name, this."""
+        state = {name: vars(self)[name] for name in self.__dataclass_fields__}
+        return state | {"model": self.model.loaded_by or self.model, "prepared": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["model"], tuple):
+            state["model"] = load_again(*state["model"])
+        vars(self).update(state)
 
     def extract(
         self,
@@ -88,15 +97,16 @@ class Extraction:
         if not samples:
             return
         main = Pass(None, self._open(self.model, out, len(self.data), resume), len(self.data))
-        passes = []
+        passes, ends = list[Pass](), (n_control, len(self.data)) if controls else (len(self.data),)
         for kind, control in controls.items() if samples.start < n_control else ():
             with control() as model:
                 writer = self._open(model, out / kind, n_control, resume, is_control=True)
                 if self._is_asked or self.target == "generated":
                     passes.append(Pass(control, writer, n_control))
                 else:  # one pass after another, so that weights are permuted once
-                    self.write([Pass(partial(nullcontext, model), writer, n_control)], samples)
-        self.write([*passes, main], samples)
+                    permuted = Pass(partial(nullcontext, model), writer, n_control)
+                    self.write([permuted], samples, ends)
+        self.write([*passes, main], samples, ends)
 
     def _open(
         self, model: Readable, out: Path, samples: int, resume: bool, is_control: bool = False
@@ -104,12 +114,15 @@ class Extraction:
         settings = self._settings(model, samples, is_control)
         return StoreWriter.create(out, self.stored_specs, settings, resume)
 
-    def write(self, passes: Sequence[Pass], samples: range) -> None:
-        """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last."""
+    def write(self, passes: Sequence[Pass], samples: range, ends: Sequence[int]) -> None:
+        """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last.
+
+        Blocks end where any store of the extraction does, since passes share what is prepared for a block.
+        """
         main = passes[-1].writer
         sizes = block_sizes(self.data, self.vocabulary, self.specs)
         numbers = range(samples.start, min(samples.stop, passes[-1].end))
-        lacking, ends = numbers[main.samples_done :], [one_pass.end for one_pass in passes]
+        lacking = numbers[main.samples_done :]
         blocks = split_blocks(self.data, lacking, sizes, self.attention_samples, ends)
         with progress(is_shown=samples.start == 0) as bars:
             n_done = main.samples_done
@@ -117,8 +130,13 @@ class Extraction:
             for start, examples in blocks:
                 self._write_block(passes, start, examples, start - samples.start)
                 bars.advance(bar, len(examples))
-        for one_pass in passes:
-            one_pass.writer.finish()
+        for _, writer, end in passes:
+            n_samples = len(range(samples.start, min(samples.stop, end)))
+            if writer.samples_done != n_samples:
+                raise RuntimeError(
+                    f"{writer.path} has {writer.samples_done} of {n_samples} samples"
+                )
+            writer.finish()
 
     def _write_block(
         self, passes: Sequence[Pass], start: int, examples: Sequence[Example], place: int
@@ -140,14 +158,12 @@ class Extraction:
             self.prepared[start] = shared
 
     def _prepare(self, start: int, examples: Sequence[Example], names: list[str]) -> Prepared:
-        """The ids and the token table of a block, and what the model answers."""
         pairs, block, answers = self._encode(examples), None, None
         n_cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         n_read = pairs.source.lengths.tolist()
         if self._continues:
-            pairs = continue_sources(
-                require_head(self.model, "a text"), pairs, self.limits["max_new_tokens"]
-            )
+            n_new = self.limits["max_new_tokens"]
+            pairs = continue_sources(require_head(self.model, "a text"), pairs, n_new)
         elif self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             answers = correct, write_answers(self.model, pairs, correct)
@@ -159,10 +175,8 @@ class Extraction:
         columns = self._columns(examples, answers)
         words, counts = self._words(examples, pairs, answers[1] if answers else [])
         if self._continues:
-            is_written = [
-                np.arange(n) >= start
-                for n, start in zip(pairs.source.lengths.tolist(), n_read, strict=True)
-            ]
+            lengths = zip(pairs.source.lengths.tolist(), n_read, strict=True)
+            is_written = [np.arange(n) >= start for n, start in lengths]
             words["source"] = words["source"].assign(written=np.concatenate(is_written))
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
         stored_table = self.pooling.table(table, self.vocabulary)
@@ -198,7 +212,6 @@ class Extraction:
     def _answers(
         self, examples: Sequence[Example], pairs: Pairs, correct: Any
     ) -> tuple[Any, list[list[int]]] | None:
-        """Which answers are right, and what the model writes; None where it is not asked."""
         if not self._is_asked:
             return None
         if not self.vocabulary.target_frame[1]:
@@ -209,17 +222,14 @@ class Extraction:
     def _columns(
         self, examples: Sequence[Example], answers: tuple[Any, list[list[int]]] | None
     ) -> dict[str, Any]:
-        """The columns of samples that have targets, and of those that were asked."""
         columns: dict[str, Any] = {}
         if answers or self._has_targets:
             columns["answer"] = as_category([example.target for example in examples])
         if answers:
             correct, answer_ids = answers
             predictions = [self.vocabulary.decode(ids).strip() for ids in answer_ids]
-            columns |= {
-                "prediction": as_category(predictions),
-                "correct": np.asarray(correct, bool),
-            }
+            columns["prediction"] = as_category(predictions)
+            columns["correct"] = np.asarray(correct, bool)
         return columns
 
     def _words(
@@ -229,15 +239,12 @@ class Extraction:
             return {}, {}
         decoder_ids = answer_ids if self.target == "generated" and not self._continues else None
         of_data = dict.fromkeys(self.data.tasks)
-        tasks = [
-            *of_data,
-            *(t for labeller in self.labellers for t in labeller.tasks if t not in of_data),
-        ]
+        of_labellers = (task for labeller in self.labellers for task in labeller.tasks)
+        tasks = [*of_data, *(task for task in of_labellers if task not in of_data)]
         return align_words(examples, pairs, self.vocabulary, tasks, decoder_ids, self.labellers)
 
     @property
     def stored_specs(self) -> dict[str, SiteSpec]:
-        """The sites as they lie on disk."""
         pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
         return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
 
@@ -248,22 +255,18 @@ class Extraction:
         specs = {name: known_spec(name, sites[name]) for name in self.names}
         if all(specs.values()):
             return {name: spec for name, spec in specs.items() if spec}
-        block = read_block(
-            self.model, self._encode([self.data[0]]), self.names, self.vocabulary.pad
-        )
+        first_pair = self._encode([self.data[0]])
+        block = read_block(self.model, first_pair, self.names, self.vocabulary.pad)
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
     @cached_property
     def sample(self) -> Pairs:
-        """The symbols of the first samples."""
         return self._encode(list(self.data[:CONTROL_SAMPLES]))
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
         """Rows and bytes of every site on so many samples, by shapes and the first samples' symbols; a word has a row a symbol."""
-        lengths = {
-            "source": self.sample.source.lengths,
-            "target": decoder_inputs(self.sample).diff(),
-        }
+        targets = decoder_inputs(self.sample).diff()
+        lengths = {"source": self.sample.source.lengths, "target": targets}
         if self._continues:
             lengths["source"] = lengths["source"] + self.limits["max_new_tokens"]
         lengths[SAMPLE] = torch.ones_like(lengths["target"])
@@ -281,10 +284,8 @@ class Extraction:
         size = sum(size for count in samples for _, size in self.sizes(count).values())
         weights = next(self.model.parameters(), None)
         dtype = "" if weights is None else f" ({weights.dtype})".replace("torch.", "")
-        return (
-            f"{self.model.name}{dtype}: {len(self.names)} sites of {samples[0]:,} samples, about "
-            f"{size_text(size)}"
-        )
+        sites = f"{len(self.names)} sites of {samples[0]:,} samples"
+        return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}"
 
     @cached_property
     def _origin(self) -> dict[str, Any]:

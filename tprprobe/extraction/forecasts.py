@@ -100,15 +100,12 @@ def forecast(
     seconds, n_trial, memory = _try(run, N_TRIAL, kinds)
     counts = [samples, *controls.values()]
     sizes = run.sizes(samples)
-    rows = [
-        (name, " × ".join(spec.axes), spec.shape, spec.dtype, *sizes[name])
-        for name, spec in run.stored_specs.items()
-    ]
+    specs = run.stored_specs.items()
+    rows = [(k, " × ".join(s.axes), s.shape, s.dtype, *sizes[k]) for k, s in specs]
     table = pd.DataFrame(rows, columns=["site", "axes", "shape", "dtype", "rows", "bytes"])
     total = sum(size for count in counts for _, size in run.sizes(count).values())
-    held_bytes = [
-        min(BLOCK_BYTES, sum(size for _, size in run.sizes(n).values())) for n in (samples, n_trial)
-    ]
+    stored = (sum(size for _, size in run.sizes(n).values()) for n in (samples, n_trial))
+    held_bytes = [min(BLOCK_BYTES, size) for size in stored]
     lengths = (run.sample.source.lengths + run.sample.target.lengths).double()
     trial_tokens = lengths[:n_trial].sum().item()
     fraction = lengths[:n_few].sum().item() / trial_tokens
@@ -131,8 +128,7 @@ def _try(run: Extraction, samples: int, controls: Mapping[str, Control]) -> tupl
     trial = replace(run, data=run.data[:samples], attention_samples=n_maps, prepared={})
     began = time.perf_counter()
     with TemporaryDirectory(prefix="tprprobe-") as folder:
-        trial.extract(
-            Path(folder) / "store", range(len(trial.data)), controls, samples, resume=False
-        )
+        store, all_samples = Path(folder) / "store", range(len(trial.data))
+        trial.extract(store, all_samples, controls, samples, resume=False)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT
     return time.perf_counter() - began, len(trial.data), peak

@@ -24,11 +24,7 @@ BATCH = 64  # samples
 
 @dataclass
 class Block:
-    """The result of a forward pass over some samples: vectors, maps and right answers.
-
-    ``rows`` go by sample, as a store keeps them; ``maps`` are [head, query, key], one a sample;
-    ``correct`` says which targets the model predicted whole.
-    """
+    """The result of a forward pass: rows by sample, maps [head, query, key] a sample, and which targets were predicted whole."""
 
     correct: Bool[np.ndarray, " sample"]
     rows: dict[str, Float32[np.ndarray, "_token ..."]] = field(default_factory=dict)
@@ -75,7 +71,6 @@ def known_spec(name: str, site: Site) -> SiteSpec | None:
 
 
 def spec_of(name: str, site: Site, block: Block) -> SiteSpec:
-    """The layout of a site, as its first vectors show it."""
     rows = rows_of(name, site)
     if name.endswith(ATTENTION):
         return SiteSpec((rows, "head"), (len(block.maps[name][0]),))
@@ -97,10 +92,7 @@ def read_block(
     batch_tokens: int | None = None,
     needs_answers: bool = False,
 ) -> Block:
-    """The vectors and maps of all samples, from one teacher-forced pass over each, and with ``needs_answers`` what is right.
-
-    Otherwise a model of transformers ends a pass behind the last site.
-    """
+    """Vectors and maps of all samples, one teacher-forced pass each; without ``needs_answers`` it ends behind the last site."""
     run = model.run if needs_answers else getattr(model, "run_for_sites", model.run)
     batches = pairs.by_tokens(batch_tokens, model) if batch_tokens else pairs.by_length(BATCH, model)  # fmt: skip
     offsets = {  # as lists, which are cheap to index
@@ -117,9 +109,7 @@ def read_block(
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
             right = _are_right(run(source, target[:, :-1]), target, pad)
             if unreached := [site for site in sites if site not in acts]:
-                raise InputError(
-                    f"the forward pass does not reach {unreached[0]}: leave this site out"
-                )
+                raise InputError(f"the pass does not reach {unreached[0]}: leave this site out")
             yield _Batch.copy(indices.tolist(), right, acts)
 
     with capture(model, sites) as acts:
@@ -155,7 +145,6 @@ class _Batch(NamedTuple):
         return cls(samples, host.pop(""), host, copied)
 
     def wait(self) -> Bool[np.ndarray, " batch"]:
-        """Which targets are right, as soon as all is copied."""
         for event in self.copied:
             event.synchronize()
         return self.right.numpy()

@@ -38,30 +38,23 @@ class Pooling:
             raise unknown("state of a word", self.words, WORD_STATES)
 
     def check(self, vocabulary: Codec) -> None:
-        """Checks that words can be made of these symbols."""
         if self.words and not vocabulary.has_words:
-            raise InputError(
-                "the model reads characters, which make no words here: leave out words"
-            )
+            raise InputError("the model reads characters, which make no words: leave out words")
 
     def sites(self, names: Sequence[str]) -> list[str]:
         """The sites that are kept: all but maps of attention, which are of no rows where vectors are pooled."""
         pooled = self.pool is not None or self.words is not None
         poolable = [name for name in names if not (pooled and name.endswith(ATTENTION))]
         if not poolable:
-            raise InputError(
-                f"{names[0]} holds attention maps, which are not pooled: give other sites"
-            )
+            raise InputError(f"{names[0]} holds maps, which are not pooled: give other sites")
         return poolable
 
     def kept_as(self, spec: SiteSpec) -> SiteSpec:
-        """The layout of a site of tokens after pooling."""
         return replace(spec, axes=(SAMPLE, *spec.axes[1:])) if self.pool else spec
 
     def rows(
         self, rows: Mapping[str, np.ndarray], specs: Mapping[str, SiteSpec], tokens: pd.DataFrame
     ) -> dict[str, np.ndarray]:
-        """The vectors of a block's sites as they are kept."""
         sides = {side: tokens.loc[(tokens["side"] == side).to_numpy()] for side in SIDES}
         return {
             name: values
@@ -71,14 +64,12 @@ class Pooling:
         }
 
     def settings(self) -> dict[str, str]:
-        """What a manifest says of it; nothing where nothing is pooled."""
         values = {"pool": self.pool, "words": self.words}
         return {name: value for name, value in values.items() if value}
 
     def vectors(
         self, values: Float32[np.ndarray, "token ..."], tokens: pd.DataFrame
     ) -> Float32[np.ndarray, "row ..."]:
-        """The vectors that are kept of a site; ``tokens`` are all tokens of its side."""
         if self.pool is None:
             return values if self.words is None else pool_spans(values, _words(tokens), self.words)
         if self.pool == MEAN:
@@ -104,9 +95,8 @@ def _last_words(tokens: pd.DataFrame) -> Int[np.ndarray, " sample"]:
 
 def _words(tokens: pd.DataFrame) -> Bounds:
     sample, word = tokens["sample"].to_numpy(), tokens[WORD].to_numpy()
-    return np.flatnonzero(
-        (np.diff(sample, prepend=-1) != 0) | (np.diff(word, prepend=-2) != 0) | (word < 0)
-    )
+    is_new = (np.diff(sample, prepend=-1) != 0) | (np.diff(word, prepend=-2) != 0)
+    return np.flatnonzero(is_new | (word < 0))
 
 
 def _of_words(tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:

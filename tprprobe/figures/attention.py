@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.sample_maps import read_maps
+from tprprobe.analyses.attention.gold_maps import read_maps
 from tprprobe.errors import InputError
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Grid, Squares

@@ -10,7 +10,6 @@ READ_AT_ONCE = 2**18  # bytes, which stay in the processor's cache while they ar
 
 
 def extend(checksum: int, data: bytes | memoryview) -> int:
-    """The checksum carried on over more bytes."""
     for start in range(0, len(data), READ_AT_ONCE):
         checksum = google_crc32c.extend(checksum, bytes(data[start : start + READ_AT_ONCE]))
     return checksum
@@ -29,7 +28,6 @@ def sum_file(file: Path) -> str:
 
 
 def digest_files(files: Iterable[Path]) -> dict[str, str]:
-    """The sha256 of files by their names."""
     digests = {}
     for file in sorted(files):
         with file.open("rb") as stream:

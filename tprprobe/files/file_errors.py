@@ -5,12 +5,15 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
+from tempfile import TemporaryFile
 from typing import Any
 
 from tprprobe.errors import InputError
 
 LONGEST = 200  # characters of a reason
+VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
 NO_MEMORY = re.compile(
     "not enough memory|can('t| ?not) allocate|out of memory|bad_alloc|failed to map segment|can't start new thread"
@@ -36,6 +39,25 @@ def as_input_error(message: str, remedy: str = "") -> Iterator[None]:
         raise InputError(line) from error
 
 
+@contextmanager
+def held_back() -> Iterator[None]:
+    """A block in which what libraries write to the terminal, in Python or below it, is held back."""
+    try:
+        stderr_copy = None if os.environ.get(VERBOSE) else os.dup(2)
+    except OSError:  # there is no terminal's error stream
+        stderr_copy = None
+    if stderr_copy is None:
+        yield
+        return
+    with TemporaryFile() as file, redirect_stderr(StringIO()):
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr_copy, 2)
+            os.close(stderr_copy)
+
+
 def is_of_library(error: BaseException) -> bool:
     """False for what ends the program: a signal, an exit."""
     return isinstance(error, Exception) or type(error).__name__ == PANIC
@@ -53,7 +75,6 @@ def lacks_memory(error: BaseException, claims: bool = False) -> bool:
 
 
 def too_little_memory(error: BaseException) -> InputError:
-    """The error of an allocation that failed: how much, of how much, and what asks for less."""
     return InputError(
         f"the memory here does not suffice ({reason(error)}; the machine has {physical_memory():,} bytes): give "
         "fewer samples (-n) or sites (--sites), --dtype bfloat16 for a large model, or a smaller --budget where "
@@ -66,13 +87,11 @@ def physical_memory() -> int:
 
 
 def check_claim(claimed: int, size: int, where: str) -> None:
-    """Checks that an array of ``claimed`` bytes can lie in ``size`` bytes of its file, however well compressed."""
     if claimed > MAX_RATIO * size:
         raise InputError(f"{where} claims {claimed:,} bytes, which its {size:,} do not hold")
 
 
 def check_unpacked(size: int, packed: int, where: object, small: int = SMALL) -> None:
-    """Checks that a compressed file of ``packed`` bytes is no bomb, which unpacks to far more."""
     if size > max(small, GAIN * packed):
         raise InputError(f"{where} unpacks to more than {GAIN} times its {packed:,} bytes")
 
@@ -85,5 +104,4 @@ def check_zip(file: Any, packed: int, where: object) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """What an error says, in one short line."""
     return " ".join(str(error).split())[:LONGEST] or type(error).__name__

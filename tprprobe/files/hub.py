@@ -2,20 +2,15 @@
 
 import contextlib
 import difflib
-import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import MappingProxyType
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.writing import write_file
 
-DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 HUB = "hub:"  # before the id of a dataset repository
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 PATIENCE = 5  # seconds until the hub answers
@@ -42,7 +37,6 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
 
 
 def is_foreign(folder: Path) -> bool:
-    """True for a folder of transformers: a config.json of another type of model than ours, or a GGUF file."""
     config = folder / CONFIG
     if not config.is_file():
         return folder.is_dir() and any(folder.glob("*.gguf"))
@@ -52,7 +46,6 @@ def is_foreign(folder: Path) -> bool:
 
 
 def _hinted(text: str, error: InputError) -> InputError:
-    """The error of a model that is not here, with what its name may be meant as."""
     if not Path(text).is_file():
         hint = f"; a model of transformers is hf:{text}" if ID.fullmatch(text) else ""
         return InputError(f"{error}{hint}")
@@ -79,25 +72,19 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
         return Path(snapshot_download(repo_id, repo_type="dataset", local_files_only=offline))
 
 
-def upload(
-    folder: Path,
-    repo_id: str,
-    kind: str,
-    private: bool = False,
-    extra_files: Mapping[str, bytes] = MappingProxyType({}),
-) -> str:
-    """The address of the repository (model or dataset) that got a folder, and further files by name."""
+def upload(folder: Path, repo_id: str, kind: str, private: bool, card: bytes = b"") -> str:
+    """The address of the repository (model or dataset) that got a folder, and a card where it has none."""
     from huggingface_hub import HfApi
 
     if is_offline():
         raise InputError(f"the hub did not take {folder}: it cannot be reached")
     api = HfApi()
-    with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as folder_of_files:
+    with _hub_errors(f"the hub did not take {folder}"):
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
-        for name, content in extra_files.items():
-            write_file(Path(folder_of_files) / name, content)
-        for path in (str(folder), folder_of_files) if extra_files else (str(folder),):
-            api.upload_folder(repo_id=repo_id, folder_path=path, repo_type=kind)
+        api.upload_folder(repo_id=repo_id, folder_path=str(folder), repo_type=kind)
+        if card:
+            options = {"path_or_fileobj": card, "path_in_repo": CARD}
+            api.upload_file(repo_id=repo_id, repo_type=kind, **options)
     return str(url)
 
 
@@ -122,18 +109,11 @@ def is_offline() -> bool:
 
 def answers(address: str) -> bool:
     """True if a server answers within seconds, directly or through a proxy; its client would try for minutes."""
-    import ssl  # which takes a while, as what follows
-    from http.client import HTTPException
-    from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
+    import httpx  # with which the hub's client works
 
     try:
-        urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()
-    except HTTPError:
-        return True  # whatever the server says, it is there
-    except URLError as error:
-        return isinstance(error.reason, ssl.SSLError)  # its client may know the certificate
-    except (OSError, ValueError, HTTPException):  # no answer, no address, or no HTTP
+        httpx.head(address, timeout=PATIENCE)
+    except (httpx.TransportError, httpx.InvalidURL):
         return False
     return True
 
@@ -146,35 +126,11 @@ def find_in_cache(repo_id: str, revision: str | None = None) -> Path | None:
     return Path(config).parent if isinstance(config, str) else None
 
 
-def verify_cached(name: str) -> int:
-    """The number of files of a model (``ID`` or ``ID@REVISION``) in the hub's cache, all as the hub recorded them.
-
-    The cache names large files by their sha256, others by the digest that Git has of them.
-    """
-    repo_id, _, revision = name.partition("@")
-    folder = None if Path(name).exists() else find_in_cache(repo_id, revision or None)
-    if folder is None:
-        raise InputError(f"{name} is not in the hub's cache, whose records are checked")
-    files = [path for path in folder.rglob("*") if DIGEST.fullmatch(path.resolve().name)]
-    for path in files:
-        with path.open("rb") as file:
-            digest = hashlib.sha256() if len(path.resolve().name) == 64 else hashlib.sha1()
-            if digest.name == "sha1":
-                digest.update(b"blob %d\0" % path.stat().st_size)
-            while data := file.read(2**20):
-                digest.update(data)
-        if digest.hexdigest() != path.resolve().name:
-            raise InputError(f"{path} is not what the hub recorded: remove {path.resolve()}")
-    return len(files)
-
-
 def is_plain_id(text: str) -> bool:
-    """True if a text can be the id of a hub's model, ``name`` or ``owner/name``."""
     return ID.fullmatch(text) is not None
 
 
 def near_folders(text: str) -> str:
-    """A hint at a folder of nearly this path, for an error; empty where there is none."""
     parent = Path(text).parent
     names = [str(child) for child in parent.iterdir() if child.is_dir()] if parent.is_dir() else []
     near = difflib.get_close_matches(str(Path(text)), names, n=1, cutoff=0.6)

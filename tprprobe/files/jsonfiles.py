@@ -18,7 +18,6 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def parse_json(text: bytes | str, where: object, remedy: str = "") -> Any:
-    """What a JSON text says, which stands at the place ``where``."""
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
         content = json.loads(text)

@@ -19,11 +19,7 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Kind:
-    """A folder that ``tprprobe COMMAND`` makes: the first of ``files`` is there when it is finished.
-
-    ``loader`` ("MODULE:NAME") reads it; without one the first file is a table with at least these ``columns``. A kind
-    that ``is_beside`` others names a folder only where no other does.
-    """
+    """A folder that a command makes, finished with the first of ``files``. Without a ``loader`` (MODULE:NAME) that is a table."""
 
     files: tuple[str, ...]
     command: str
@@ -41,7 +37,6 @@ class Kind:
         return bool(self.loader) or self.file.endswith((".csv", ".parquet"))
 
     def is_in(self, folder: Source) -> bool:
-        """True if the folder is of this kind, finished or begun."""
         return any((Path(folder) / name).is_file() for name in self.files)
 
     def is_finished_in(self, folder: Source) -> bool:
@@ -63,7 +58,6 @@ class Kind:
 
 
 def list_kinds() -> dict[str, Kind]:
-    """Every kind by name; those that lie beside other results come last."""
     kinds: dict[str, Kind] = plugins.load_all("kinds")
     return dict(sorted(kinds.items(), key=lambda item: item[1].is_beside))
 

@@ -50,7 +50,6 @@ class LineReader:
         self.lines, self.stream, self.next = lines, stream, 0
 
     def read(self, row: int) -> str:
-        """The line of this number, without its end."""
         try:
             if row != self.next:
                 self.stream.seek(self.lines.places[row // STRIDE])
@@ -83,7 +82,6 @@ def scan_lines(
 
 
 def read_lines(path: Path) -> Iterator[Numbered]:
-    """The lines of a file with their numbers, from 1, without their ends."""
     with opened(path) as stream:
         for number, line in enumerate(_bounded(stream, path), 1):
             yield number, _decoded(line, path, number)
@@ -100,7 +98,6 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
-    """The lines of a file, of which none is read that would not fit into memory."""
     size, packed = 0, path.stat().st_size
     if path.suffix == ".gz" and packed > TRAILER:  # which says the size, as a rule
         with path.open("rb") as file:
@@ -113,10 +110,8 @@ def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
         size += len(line)
         check_unpacked(size, packed, path, SMALL)
         if len(line) > LONGEST:
-            raise InputError(
-                f"{path}, line {number}: more than {LONGEST:,} bytes; one example a line, "
-                "shorten or leave out this one"
-            )
+            place = f"{path}, line {number}: more than {LONGEST:,} bytes"
+            raise InputError(f"{place}; one example a line, shorten or leave out this one")
         yield line
 
 
@@ -129,6 +124,5 @@ def _decoded(line: bytes, path: Path, number: int) -> str:
     try:
         return line.removeprefix(MARK).decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}, line {number}: byte {error.start + 1} is not UTF-8; convert the file"
-        ) from None
+        place = f"{path}, line {number}: byte {error.start + 1}"
+        raise InputError(f"{place} is not UTF-8; convert the file") from None

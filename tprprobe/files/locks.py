@@ -27,16 +27,13 @@ def held(path: Path, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """A block in which no other process writes the path: a second one is refused.
-
-    The lock lies beside the path and goes with the block; one that a killed process left is taken.
-    """
+    """A block in which no other process writes the path; the lock beside it goes with the block, or is taken from a killed process."""
     path = path.resolve()
     lock = path.with_name(f".{path.name}.lock")
     with held(lock, wait=False) as is_free:
         if not is_free:
             raise InputError(
-                f"{path} is being written by another process: wait for it, or write to another place"
+                f"{path} is being written by another process: wait, or write elsewhere"
             )
         try:
             yield

@@ -10,7 +10,6 @@ ROWS = 20
 
 
 def as_html(heading: str, table: "pd.DataFrame", note: str = "") -> str:
-    """A heading, the table's first rows, and a note; every text is escaped."""
     integers = dict.fromkeys(table.select_dtypes("Int64"), "str")  # whose gaps have no na_rep
     head = table.head(ROWS).astype(integers)
     rows = head.to_html(index=False, border=0, na_rep="–", float_format=_short)

@@ -25,7 +25,6 @@ class Ranks:
 
     @classmethod
     def of(cls, environment: Mapping[str, str] = os.environ) -> "Ranks":
-        """The place that torchrun's variables tell, or SLURM's; a process alone without them."""
         for names in STARTERS:
             if all(name in environment for name in names[:2]):
                 values = [environment.get(name, "0") for name in names]

@@ -38,7 +38,6 @@ class Part:
         return self.folder.is_dir()
 
     def finish(self) -> None:
-        """Makes the tables, unless an earlier run did."""
         if not self.is_done:
             tables = self.make().items()
             write_folder(self.folder, {f"{name}.parquet": encode(table) for name, table in tables})
@@ -51,15 +50,12 @@ class Part:
 
 
 def join_parts(jobs: Sequence[Part], name: str) -> pd.DataFrame:
-    """The tables of that name of finished jobs, one after another."""
     return pd.concat([job.read(name) for job in jobs], ignore_index=True)
 
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The folder of one run: its settings are in ``begun`` from the start, in ``manifest`` once all is done (one file
-    if a run can always go on).
-    """
+    """The folder of one run: its settings are in ``begun`` from the start, in ``manifest`` once all is done."""
 
     folder: Path
     settings: Mapping[str, Any]
@@ -77,9 +73,7 @@ class KeptRun:
         beside: Collection[str] = (),
         growing: Collection[str] = (),
     ) -> "KeptRun":
-        """The run, begun in a new folder (where files named ``beside`` may lie), or gone on with, if ``resume``; lists
-        and tables of its settings that are ``growing`` may then have more.
-        """
+        """The run, begun (beside files of these names) or gone on with; settings that are ``growing`` may then have more."""
         run = cls(folder, json.loads(json.dumps(settings)), manifest, begun)
         files = [folder / name for name in (manifest, begun) if (folder / name).is_file()]
         if files:
@@ -99,7 +93,6 @@ class KeptRun:
         return self.manifest != self.begun and (self.folder / self.manifest).is_file()
 
     def part(self, name: str, make: Callable[[], Tables]) -> Part:
-        """A part of the run, which lies in its folder until all is done."""
         return Part(self.folder / PARTS_FOLDER / name, make)
 
     def make_table(
@@ -143,8 +136,7 @@ class KeptRun:
         now, before = flatten(changed), flatten({key: stored.get(key) for key in changed})
         if different := [key for key in now | before if now.get(key) != before.get(key)]:
             raise InputError(
-                f"{self.folder} holds another run (its {' and '.join(different)}): give the same, or "
-                "write to another place"
+                f"{self.folder} holds another run (its {' and '.join(different)}): write elsewhere"
             )
         if not resume:
             raise InputError(f"{self.folder} holds this run: --resume goes on, or change the place")
@@ -182,7 +174,6 @@ def keep_table(
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """The file of a table, as Parquet or CSV as its name ends."""
     write_file(path, _content(path.name, table))
 
 
@@ -191,7 +182,6 @@ def _content(name: str, table: pd.DataFrame) -> bytes:
 
 
 def check_tables(manifest: Path) -> int:
-    """The number of tables that a manifest tells the checksums of, all as they were written."""
     sums = read_json(manifest).get(SUMS)
     sums = sums if isinstance(sums, dict) else {}
     for name, digest in sums.items():

@@ -53,7 +53,6 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
 
 
 def parse(kind: type[SettingsT], settings: Mapping[str, Any], where: object) -> SettingsT:
-    """The checked settings of that kind; an error names the place ``where`` they stand."""
     try:
         return kind.model_validate(settings)
     except ValidationError as error:

@@ -16,7 +16,6 @@ WORDS = {str: "text", float: "numbers", int: "whole numbers", bool: "true or fal
 
 
 def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "pd.DataFrame":
-    """The table in a Parquet, CSV or JSON-lines file, with at least these columns; ``remedy`` ends an error."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}: {remedy}")
@@ -38,16 +37,14 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
 def check_columns(
     table: "pd.DataFrame", columns: Columns, where: object, remedy: str
 ) -> "pd.DataFrame":
-    """The table, in which every column named holds what it must."""
     for name, kind in columns.items():
         if name not in table:
             raise InputError(f"{where} has no column {name!r}: {remedy}")
         try:
             table = table.assign(**{name: _values(table[name], kind)})
         except (ValueError, TypeError, OverflowError) as error:
-            raise InputError(
-                f"{where}: column {name!r} holds other things than {WORDS[kind]}: {remedy}"
-            ) from error
+            fault = f"column {name!r} holds other things than {WORDS[kind]}"
+            raise InputError(f"{where}: {fault}: {remedy}") from error
     for name in (name for name in columns if {f"{name}_low", f"{name}_high"} <= columns.keys()):
         low, value, high = (table[f"{name}{end}"] for end in ("_low", "", "_high"))
         if ((low > value) | (value > high)).any():

@@ -22,15 +22,10 @@ _COUNT = itertools.count()
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A block's temporary path, which takes the final path's place when the block ends.
-
-    It is of this process alone: of two that write a file at a time, the last one's stays, whole. What killed
-    processes left is removed.
-    """
+    """A block's temporary path, which takes the final path's place when the block ends; litter of killed processes is removed."""
     path = Path(path)
-    if path.exists() and not (
-        path.is_file() or path.is_dir()
-    ):  # a device, which a rename would replace
+    is_device = path.exists() and not (path.is_file() or path.is_dir())
+    if is_device:  # which a rename would replace
         raise InputError(f"{path} is no file: give the name of a file")
     partial = path.with_name(f"{PARTIAL}{_HOST}-{os.getpid()}-{next(_COUNT)}.{path.name}")
     try:
@@ -60,7 +55,6 @@ def write_file(path: str | os.PathLike[str], content: bytes | str) -> Path:
 
 
 def write_folder(folder: str | os.PathLike[str], files: Mapping[str, bytes | str]) -> Path:
-    """The new folder with exactly these files."""
     refuse_existing(folder)
     with whole(folder) as partial:
         partial.mkdir()
@@ -75,7 +69,6 @@ def refuse_existing(path: str | os.PathLike[str]) -> None:
 
 
 def _clear(path: Path) -> None:
-    """Removes what dead processes of this machine left of a path."""
     start = f"{PARTIAL}{_HOST}-"
     for litter in path.parent.glob(f"{start}*.{glob.escape(path.name)}"):
         process = litter.name.removeprefix(start).partition("-")[0]

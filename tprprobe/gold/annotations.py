@@ -58,9 +58,8 @@ def _read(record: Any, task: str, name: str) -> Labelled:
     info = record.get("info")
     metadata = info if isinstance(info, dict) else {}
     name = str(metadata.get("sent_id", name))
-    document = str(
-        metadata.get("document", record["text"])
-    )  # a line may be one of several of a text
+    # a line may be one of several of a text
+    document = str(metadata.get("document", record["text"]))
     return Labelled(name, document, words, record["text"], {task: targets})
 
 
@@ -98,22 +97,17 @@ FORMATS = {
 
 
 def is_annotated(path: str | os.PathLike[str]) -> bool:
-    """True for an annotated file, by the ending of its name (plain or ``.gz``)."""
     return _format(Path(path)) in FORMATS
 
 
 def read_annotated(path: str | os.PathLike[str], task: str | None = None) -> list[Labelled]:
-    """The sentences of a CoNLL-U (.conllu, .conllup), column (.iob2 …) or edge-probing (.jsonl) file.
-
-    ``task`` names what the labels of the last two are of.
-    """
+    """The sentences of a CoNLL-U, column (.iob2 …) or edge-probing (.jsonl) file; ``task`` names the labels of the last two."""
     reading = read_file(path, task)
     report_reading(path, reading)
     return reading.sentences
 
 
 def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
-    """What such a file holds."""
     path = Path(path)
     if _format(path) not in FORMATS:
         raise InputError(f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz)")
@@ -121,16 +115,16 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
 
 
 def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
-    """Prints how much a file holds, and what of it was passed over or read in another way."""
-    note(f"{path}: {_list_sizes(count_reading(reading))}")
-    if changed := [
-        f"{description}: {n:,}" for kind, description in ODD.items() if (n := reading.odd[kind])
-    ]:
+    counts = count_reading(reading)
+    targets = [f"{task} {n:,}" for task, n in sorted(counts.pop("targets").items())]
+    sizes = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    note(f"{path}: {sizes}; targets: {', '.join(targets) or 'none'}")
+    odd = {description: reading.odd[kind] for kind, description in ODD.items()}
+    if changed := [f"{description}: {n:,}" for description, n in odd.items() if n]:
         note(f"{path}: {'; '.join(changed)}")
 
 
 def count_reading(reading: Reading) -> dict[str, Any]:
-    """How many sentences, documents, words, and targets of every task a file holds."""
     targets = Counter[str]()
     for sentence in reading.sentences:
         targets.update({task: len(task_targets) for task, task_targets in sentence.targets.items()})
@@ -142,12 +136,6 @@ def count_reading(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _list_sizes(counts: dict[str, Any]) -> str:
-    sizes = [f"{name} {counts[name]:,}" for name in ("sentences", "documents", "words")]
-    targets = [f"{task} {n:,}" for task, n in sorted(counts["targets"].items())]
-    return f"{', '.join(sizes)}; targets: {', '.join(targets) or 'none'}"
-
-
 def _format(path: Path) -> str:
     return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
@@ -155,19 +143,13 @@ def _format(path: Path) -> str:
 def add_labels(
     sentences: Sequence[Labelled], path: str | os.PathLike[str], task: str
 ) -> list[Labelled]:
-    """The sentences with the targets of a task from a file of the same sentences.
-
-    They are found by their names (sent_id), else by their words; those that the file lacks have no
-    targets of the task. A sentence may come several times in the file, once a predicate, say.
-    """
+    """The sentences with a task's targets from a file of the same sentences, found by sent_id, else by their words."""
     added: list[list[Target]] = [[] for _ in sentences]
     by_name = {sentence.name: i for i, sentence in enumerate(sentences)}
     unnamed: dict[tuple[str, ...], list[Labelled]] = {}
     for labelled in read_annotated(path, task):
         if task not in labelled.targets:
-            raise InputError(
-                f"{path} has no labels of {task}: it has {', '.join(labelled.targets)}"
-            )
+            raise InputError(f"{path} has no labels of {task}, but {', '.join(labelled.targets)}")
         i = by_name.get(labelled.name, -1)
         if i >= 0 and sentences[i].words == labelled.words:
             added[i] += labelled.targets[task]
@@ -179,24 +161,19 @@ def add_labels(
     for words, group in unnamed.items():
         for i, labelled in zip(_places(path, group, by_words.get(words, [])), group, strict=True):
             added[i] += labelled.targets[task]
-    return [
-        replace(sentence, targets={**sentence.targets, task: tuple(dict.fromkeys(targets))})
-        for sentence, targets in zip(sentences, added, strict=True)
-    ]
+    pairs = zip(sentences, added, strict=True)
+    return [replace(s, targets={**s.targets, task: tuple(dict.fromkeys(t))}) for s, t in pairs]
 
 
 def _places(
     path: str | os.PathLike[str], group: Sequence[Labelled], places: Sequence[int]
 ) -> Sequence[int]:
-    """The sentences of a file that have the same words, by their numbers."""
     description = f"sentence {group[0].name!r} ({' '.join(group[0].words)[:60]}…)"
     if not places:
         raise InputError(f"{path}: {description} is not in the file that it labels")
     if len(places) == 1:
         return [places[0]] * len(group)
     if len(places) != len(group):
-        raise InputError(
-            f"{path}: {description} comes {len(group)} times, {len(places)} sentences that it should label "
-            "have these words: give both files the same sent_id"
-        )
+        counts = f"comes {len(group)} times, {len(places)} sentences have these words"
+        raise InputError(f"{path}: {description} {counts}: give both files the same sent_id")
     return places

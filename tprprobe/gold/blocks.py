@@ -12,7 +12,6 @@ TITLES = {PARAGRAPH: "paragraph", DOCUMENT: "document"}
 
 
 def read_blocks(path: Path) -> Iterator[list[Numbered]]:
-    """Blocks of lines between empty lines."""
     block: list[Numbered] = []
     has_block = False
     for number, line in read_lines(path):
@@ -37,7 +36,6 @@ def located(path: Path, number: int) -> Iterator[None]:
 
 
 def comments(block: list[Numbered]) -> dict[str, str]:
-    """The comments ``# key = value`` of a block."""
     values = {}
     for _, line in block:
         if line.startswith("#"):
@@ -57,7 +55,6 @@ class Documents:
         self.name, self._count, self._has_documents = "", 0, False
 
     def read(self, values: Mapping[str, str]) -> None:
-        """Begins what the comments of a block begin."""
         for kind, title in TITLES.items():
             name = values.get(f"{kind} id", values.get(kind))
             if name is not None and (kind == DOCUMENT or not self._has_documents):

@@ -30,10 +30,7 @@ Word = Mapping[str, str]
 
 
 def read_conllu(path: Path) -> Reading:
-    """The sentences of a file with all labels that its columns hold; those that are odd are counted.
-
-    A document begins with ``# newdoc``, with or without id; in a file that has none, with ``# newpar``.
-    """
+    """The sentences with all labels of their columns; a document begins with ``# newdoc`` or, without any, ``# newpar``."""
     columns: Sequence[str] = PLAIN
     sentences: list[Labelled] = []
     documents, odd = Documents(), Counter[str]()
@@ -45,9 +42,8 @@ def read_conllu(path: Path) -> Reading:
         if "global.columns" in header:
             columns = header["global.columns"].split()
             with located(path, block[0][0]):
-                if strange := [
-                    column for column in columns if column not in (*PLAIN, *EXTRA_COLUMNS)
-                ]:
+                accepted = (*PLAIN, *EXTRA_COLUMNS)
+                if strange := [column for column in columns if column not in accepted]:
                     raise unknown("column", strange[0], (*PLAIN, *EXTRA_COLUMNS))
                 if not {"ID", "FORM"} <= {*columns}:
                     raise InputError("the columns lack ID or FORM")
@@ -69,9 +65,8 @@ def read_conllu(path: Path) -> Reading:
             odd["shared_words"] += len(words) - len({*surface.places})
             sentences.append(_sentence(path, words, name, documents.name or name, surface))
     if sentences and all(form == "_" for sentence in sentences for form in sentence.words):
-        raise InputError(
-            f"{path}: all words are _: this treebank comes without its text, merge that in as its README says"
-        )
+        fault = "all words are _: this treebank comes without its text"
+        raise InputError(f"{path}: {fault}, merge that in as its README says")
     odd += count_unknown(path, values)
     if last_forms:
         odd += check_end(path, last_text, last_forms)
@@ -81,9 +76,7 @@ def read_conllu(path: Path) -> Reading:
 def _words(
     path: Path, lines: list[Numbered], columns: Sequence[str]
 ) -> tuple[list[tuple[int, Word]], list[SurfaceToken], int]:
-    """The words of a sentence, each a field a column, with their lines' numbers; the tokens that they are
-    written as; and the number of empty nodes.
-    """
+    """The words of a sentence with their lines' numbers, the tokens that they are written as, and the number of empty nodes."""
     words: list[tuple[int, Word]] = []
     tokens: list[SurfaceToken] = []
     end, n_empty = 0, 0  # the last word of a multi-word token
@@ -91,10 +84,8 @@ def _words(
         fields = line.split("\t")
         with located(path, number):
             if len(fields) != len(columns):
-                raise InputError(
-                    f"{len(fields)} columns between tabs instead of {len(columns)} "
-                    f"({' '.join(columns)})"
-                )
+                expected = f"{len(columns)} ({' '.join(columns)})"
+                raise InputError(f"{len(fields)} columns between tabs instead of {expected}")
             word = dict(zip(columns, fields, strict=True))
             if EMPTY_NODE.fullmatch(word["ID"]):
                 n_empty += 1
@@ -113,14 +104,11 @@ def _words(
                 tokens[-1].words.append(word["FORM"])
     if end > len(words):
         with located(path, lines[-1][0]):
-            raise InputError(
-                f"the multi-word token ends with word {end}, the sentence with {len(words)}"
-            )
+            raise InputError(f"the token ends with word {end}, the sentence with {len(words)}")
     return words, tokens, n_empty
 
 
 def _check_range(start: int, end: int, n_words: int, last_before: int) -> None:
-    """Checks that a multi-word token begins with the next word, behind the one before."""
     if not max(n_words, last_before) + 1 == start < end:
         raise InputError(
             f"multi-word token {start}-{end} after word {n_words}: it stands before its first word, "
@@ -168,9 +156,8 @@ def _targets(word: Word, i: int, n_words: int) -> list[tuple[str, Target]]:
     targets = [(task, Target(values[column], span)) for task, column in tasks if column in values]
     if "DEPREL" in values:
         head = _number(values.get("HEAD", "_"), n_words) - 1
-        targets.append(
-            ("dep", Target(values["DEPREL"], span, (head, head + 1) if head >= 0 else span))
-        )
+        head_span = (head, head + 1) if head >= 0 else span
+        targets.append(("dep", Target(values["DEPREL"], span, head_span)))
     predicate = word.get("UP:PRED", word.get("UP:PREDS", "_"))
     if predicate != "_" and "UP:ARGSPANS" in values:
         targets += [("srl", argument) for argument in _arguments(values["UP:ARGSPANS"], span)]
@@ -209,8 +196,6 @@ def check_heads(heads: Sequence[int]) -> None:
             head = heads[path[-1] - 1]
             if head in path:
                 fault = "its own head" if head == path[-1] else f"below itself (head {head})"
-                raise InputError(
-                    f"word {path[-1]} is {fault}: heads must lead to a root, which has 0"
-                )
+                raise InputError(f"word {path[-1]} is {fault}: heads must lead to a root (0)")
             path.append(head)
         clear.update(path)

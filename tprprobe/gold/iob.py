@@ -47,7 +47,6 @@ def read_iob(path: Path, task: str = "nel") -> Reading:
 
 
 def _divide(path: Path, block: list[Numbered]) -> tuple[dict[str, str], list[Fields]]:
-    """The comments of a block, and the fields of its words' lines."""
     n_comments = 0
     while n_comments < len(block) and _is_comment(block[n_comments][1]):
         n_comments += 1
@@ -70,7 +69,6 @@ def _fields(line: str) -> list[str]:
 
 
 def _parse(path: Path, words: list[Fields], is_numbered: bool) -> list[tuple[int, str, str]]:
-    """Number of the line, form and tag of every word."""
     parsed = []
     for place, (number, fields) in enumerate(words, 1):
         with located(path, number):
@@ -79,9 +77,7 @@ def _parse(path: Path, words: list[Fields], is_numbered: bool) -> list[tuple[int
                     f"{len(fields)} columns: a line is `form tag`, `number form tag` or `form … tag`"
                 )
             if is_numbered and fields[0] != str(place):
-                raise InputError(
-                    f"token number {fields[0]!r}, expected {place}: tokens count from 1"
-                )
+                raise InputError(f"token number {fields[0]!r}, expected {place}")
             form, tag = (fields[1], fields[2]) if is_numbered else (fields[0], fields[-1].strip())
             if not TAG.fullmatch(tag):
                 raise InputError(
@@ -104,7 +100,6 @@ def _is_iob1(sentences: Iterable[Sequence[str]]) -> bool:
 
 
 def _read_tags(path: Path, words: Sequence[tuple[int, str, str]], is_iob1: bool) -> list[str]:
-    """The tags of a sentence, checked, those of IOB1 in IOB2."""
     tags, before = [], "O"
     for number, _, tag in words:
         if is_iob1 and tag[0] == "I" and tag[1:] != before[1:]:

@@ -29,28 +29,19 @@ BATCH = 64
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """A loaded pipeline and the ``tasks`` that it labels words for."""
-
     name: str
     tasks: tuple[str, ...]
     nlp: Any
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
         """The sentences with labels of ``tasks``; a text without words is divided by the tokenizer."""
-        blank_docs = [
-            make_doc(self.nlp.vocab, sentence)
-            if sentence.words
-            else self.nlp.make_doc(sentence.text)
-            for sentence in sentences
-        ]
+        vocab, make = self.nlp.vocab, self.nlp.make_doc
+        blank_docs = [make_doc(vocab, s) if s.words else make(s.text) for s in sentences]
         docs = self.nlp.pipe(blank_docs, batch_size=BATCH)
         return [self._read(sentence, doc) for sentence, doc in zip(sentences, docs, strict=True)]
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """For each task its labeller, and its agreement with gold labels when it was trained.
-
-        That is the accuracy of tags, of relations with their heads, and the F1 of entities.
-        """
+        """For each task its labeller, and its agreement with gold labels (accuracy; labelled attachment; F1) when it was trained."""
         measured = self.nlp.meta.get("performance", {})
         return {
             task: {"source": f"spacy:{self.name}", "agreement": measured.get(MEASURED[task])}
@@ -58,10 +49,7 @@ class Pipeline:
         }
 
     def _read(self, sentence: Labelled, doc: Any) -> Labelled:
-        """Blanks are tokens of spaCy's, and no words; what hangs on one is left out.
-
-        The root is paired with itself, as jiant has it.
-        """
+        """Blanks are tokens of spaCy's, and no words. The root is paired with itself, as jiant has it."""
         words = [token for token in doc if not token.is_space]
         number = {token.i: n for n, token in enumerate(words)}
         heads = [(n, token.dep_, number.get(token.head.i)) for n, token in enumerate(words)]
@@ -83,15 +71,12 @@ class Pipeline:
                 if word_indices
             ],
         }
-        labels = {
-            task: tuple(entity for entity in targets[task] if entity.label) for task in self.tasks
-        }
+        labels = {task: tuple(t for t in targets[task] if t.label) for task in self.tasks}
         forms = tuple(token.text for token in words)
         return replace(sentence, words=forms, targets={**sentence.targets, **labels})
 
 
 def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = None) -> Pipeline:
-    """The pipeline of an installed package, or in a folder, for some or all tasks that it can label."""
     spacy = import_spacy()
     try:
         nlp = spacy.load(name if spacy.util.is_package(str(name)) else Path(name))
@@ -116,7 +101,6 @@ def import_spacy() -> Any:
 
 
 def make_doc(vocab: Any, sentence: Labelled) -> Any:
-    """A spaCy document of the sentence's words, without labels."""
     from spacy.tokens import Doc
 
     places = sentence.offsets
@@ -138,7 +122,6 @@ class Labeller(Protocol):
 
 
 def is_labeller(source: str) -> bool:
-    """True if a source of labels is a labeller of any text, not a file."""
     return source.startswith(SPACY) or source in plugins.find("labellers")
 
 

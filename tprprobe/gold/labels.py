@@ -36,10 +36,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Labelled:
-    """A sentence and its targets by task; ``document`` is what it is part of, or its own name.
-
-    ``places`` are of words that the text does not spell one after another.
-    """
+    """A sentence and its targets by task; ``places`` are of words that the text does not spell one after another."""
 
     name: str
     document: str
@@ -50,7 +47,6 @@ class Labelled:
 
     @property
     def offsets(self) -> Sequence[Span]:
-        """The start and end of each word in the text, in characters."""
         return self.places or place_words(self.text, self.words)
 
 
@@ -73,9 +69,7 @@ def place_words(text: str, words: Sequence[str]) -> list[Span]:
             for char in "".join(word.split()):
                 end = _skip_blanks(text, end) + 1
                 if text[end - 1 : end] != char:
-                    raise InputError(
-                        f"the text {text[:60]!r}… does not go on with the word {word!r}"
-                    )
+                    raise InputError(f"the text {text[:60]!r}… does not go on with {word!r}")
         places.append((start, end))
     return places
 
@@ -94,10 +88,8 @@ def check_target(target: Target, n_words: int) -> None:
     """Checks that the spans lie within the sentence and that the label fits in a cell."""
     for span in (target.span1, target.span2):
         if span is not None and not 0 <= span[0] < span[1] <= n_words:
-            raise InputError(
-                f"span [{span[0]}, {span[1]}) in a sentence of {n_words} words: spans are half "
-                "open and count from 0"
-            )
+            place = f"span [{span[0]}, {span[1]}) in a sentence of {n_words} words"
+            raise InputError(f"{place}: spans are half open and count from 0")
     _check_label(target.label)
 
 
@@ -196,10 +188,9 @@ def count_aligned(sentence: Labelled, columns: Mapping[str, Sequence[Any]]) -> C
     counts = Counter({"words": len(sentence.words), f"words{WITHOUT_TOKEN}": len(missing)})
     for task, targets in sentence.targets.items():
         counts[task] += len(targets)
-        counts[f"{task}{WITHOUT_TOKEN}"] += bool(missing) and sum(
-            any({span[0], span[1] - 1} & missing for span in target[1:] if span)
-            for target in targets
-        )
+        spans = ([span for span in target[1:] if span] for target in targets)
+        lost = sum(any({a, b - 1} & missing for a, b in pair) for pair in spans) if missing else 0
+        counts[f"{task}{WITHOUT_TOKEN}"] += lost
     return counts
 
 
@@ -209,15 +200,11 @@ def report_counts(counts: Mapping[str, int], side: str) -> str:
     totals = Counter({name: n for (owner, name), n in of_side.items() if owner == side})
     tasks = [name for name in totals if name not in TOTALS and not name.endswith(WITHOUT_TOKEN)]
     targets = ", ".join(f"{task} {totals[task]:,}" for task in tasks)
-    clauses = [
-        f"{totals['tokens']:,} tokens, {totals['words']:,} words; targets: {targets or 'none'}"
-    ]
+    totals_text = f"{totals['tokens']:,} tokens, {totals['words']:,} words"
+    clauses = [f"{totals_text}; targets: {targets or 'none'}"]
     if n := totals[f"words{WITHOUT_TOKEN}"]:
-        dropped = [
-            f"{totals[t + WITHOUT_TOKEN]:,} targets of {t}"
-            for t in tasks
-            if totals[t + WITHOUT_TOKEN]
-        ]
+        lost = {task: totals[task + WITHOUT_TOKEN] for task in tasks}
+        dropped = [f"{n_lost:,} targets of {task}" for task, n_lost in lost.items() if n_lost]
         clauses.append(
             f"left out {n:,} words that have no token, and {', '.join(dropped) or 'no targets'} with them"
         )

@@ -160,9 +160,7 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
     stored = characters["token"].astype(str).to_numpy(), characters["position"].to_numpy() - 1
     expected = gold["char"].to_numpy(), gold["position"].to_numpy()
     if len(gold) != len(characters) or not all(map(np.array_equal, stored, expected)):
-        raise InputError(
-            f"{FOREIGN}: gold structure is for arithmetic questions read character by character"
-        )
+        raise InputError(f"{FOREIGN}: gold structure is of questions read by character")
     kind = columns["kind"].to_numpy(object)
     kind[ends] = [ENDS[end] for end in text[ends]]
     return pd.concat([tokens, columns.assign(kind=pd.Categorical(kind, KINDS))], axis=1)

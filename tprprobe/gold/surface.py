@@ -32,12 +32,10 @@ class Surface(NamedTuple):
 
 
 def spell_text(tokens: Sequence[SurfaceToken]) -> str:
-    """The text of a sentence by what its tokens say of the blanks around them."""
     fragments = []
     for token in tokens:
-        features = dict(
-            feature.split("=", 1) for feature in token.misc.split("|") if "=" in feature
-        )
+        pairs = (feature.split("=", 1) for feature in token.misc.split("|") if "=" in feature)
+        features = dict(pairs)
         fragments.append(_unescape(features.get("SpacesBefore", "")))
         fragments.append(_unescape(features.get("SpacesInToken", "")) or token.form)
         is_spaced = features.get("SpaceAfter") != "No"
@@ -55,16 +53,11 @@ def _unescape(blanks: str) -> str:
 
 
 def is_text_of(text: str | None, tokens: Sequence[SurfaceToken]) -> bool:
-    """True if a text is made of these tokens, with any blanks between."""
     return text is not None and is_made_of(text, [token.form for token in tokens])
 
 
 def find_surface(text: str | None, tokens: Sequence[SurfaceToken]) -> Surface:
-    """The text (spelled anew if it is not of these tokens) and where its words stand.
-
-    The words of a token stand one after another if together they spell it (*do* and *n't*), else all of
-    them where the token stands (*à* and *le* at *au*).
-    """
+    """The text and where its words stand: *do* and *n't* one after another, *à* and *le* both at *au*."""
     if text is None or not is_text_of(text, tokens):
         text = spell_text(tokens)
     places: list[Span] = []

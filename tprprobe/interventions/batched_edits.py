@@ -70,11 +70,8 @@ def score_variants(
     return scores
 
 
-def first_places(plan: Mapping[str, Any]) -> tuple[Place, Place]:
-    """The first place of the encoder that the edits reach, and the first of the decoder.
-
-    What is edited in the encoder reaches the decoder's first cross-attention.
-    """
+def first_places(plan: Mapping[str, object]) -> tuple[Place, Place]:
+    """The first place of the encoder that edits reach, and of the decoder, whose first cross-attention edits of the encoder reach."""
     sides = {name: "target" if is_memory(name) else side_of(name) for name in plan}
     encoder, decoder = (
         min((place_of(name) for name in plan if sides[name] == side), default=BEHIND)
@@ -119,7 +116,6 @@ class _Unedited:
 
     @property
     def variants_at_once(self) -> int:
-        """How many variants a forward pass is of."""
         widths = [
             ids.shape[1] for ids in (self.source, *self.targets) if not ids.is_floating_point()
         ]
@@ -167,7 +163,6 @@ def _score(
 
 
 def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
-    """The log-probability of every row's target, and whether each of its symbols is the most probable."""
     logits, _ = model.decode(target[:, :-1], memory)
     target_ids, real = target[:, 1:], target[:, 1:] != model.config.pad
     best = (logits.argmax(-1) == target_ids) | ~real

@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from functools import cached_property, partial
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,23 +21,15 @@ from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
 from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.runs import KeptRun, keep_table, kept
+from tprprobe.interventions import word_edits
 from tprprobe.interventions.batched_edits import rows_per_pass
 from tprprobe.interventions.folders import MANIFEST, measure_parts, run_origin
 from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
-from tprprobe.interventions.word_edits import (
-    ANY,
-    REAL,
-    EditVariant,
-    SetAt,
-    WordStates,
-    check_edits,
-    list_edits,
-)
 from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, match, select, side_of
-from tprprobe.statistics import adjust, bootstrap_mean, sign_test
+from tprprobe.statistics import Interval, adjust, bootstrap_mean, sign_test
 
 TABLE, TRIALS = BEHAVIORS.file, "trials.parquet"
 SITES = ("*.embedding", "*.hidden")
@@ -84,7 +75,7 @@ def measure_pairs(
         Traceback (most recent call last):
         tprprobe.errors.InputError: ...
     """
-    check_edits(edits)
+    word_edits.check_edits(edits)
     names = select_source_sites(model, sites)
     texts = "\n".join(example.source for example in data)
     settings = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
@@ -92,10 +83,15 @@ def measure_pairs(
     with kept(out) as folder:
         run_settings = settings | {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, run_settings, resume, MANIFEST)
-        measure = partial(_measure, model.eval(), data, names, edits, seed)
+
+        def measure(run: KeptRun) -> pd.DataFrame:
+            pairs = PairMeasurement(model.eval(), make_trials(model, data), names, seed)
+            edited = [partial(pairs.edited, name, edits) for name in names]
+            return measure_parts(run, [pairs.unedited, *edited], "intervening")
+
         summarize = partial(summarize_pairs, seed=seed)
         table = keep_table(run, (TRIALS, TABLE), measure, summarize, list_results)
-        return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
+        return table.fillna({"control": word_edits.REAL})  # which a CSV does not tell from nothing
 
 
 def select_source_sites(model: Language, sites: str | Sequence[str] | None) -> list[str]:
@@ -103,20 +99,6 @@ def select_source_sites(model: Language, sites: str | Sequence[str] | None) -> l
     source = [name for name in find_sites(model) if side_of(name) == "source"]
     names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
     return sorted(names, key=source.index)
-
-
-def _measure(
-    model: Language,
-    data: MinimalPairs,
-    names: Sequence[str],
-    edits: Sequence[str],
-    seed: int,
-    run: KeptRun,
-) -> pd.DataFrame:
-    """The trials of all parts: one without edits, and one per site."""
-    measurement = PairMeasurement(model, make_trials(model, data), names, seed)
-    measures = [measurement.unedited, *(partial(measurement.edited, name, edits) for name in names)]
-    return measure_parts(run, measures, "intervening")
 
 
 class PairMeasurement:
@@ -157,29 +139,35 @@ class PairMeasurement:
         return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)
 
     def unedited(self) -> pd.DataFrame:
-        """The trials without an edit: of the texts, and of the other texts."""
         rows = [
             self._rows(NONE, *arguments)
-            for arguments in zip((NONE, CEILING), (REAL, REAL), self.log_probabilities, strict=True)
+            for arguments in zip(
+                (NONE, CEILING),
+                (word_edits.REAL, word_edits.REAL),
+                self.log_probabilities,
+                strict=True,
+            )
         ]
         return pd.concat(rows, ignore_index=True)
 
     def edited(self, name: str, edits: Sequence[str]) -> pd.DataFrame:
         """The trials of a site's edits, and of their controls; those that cannot be made have no numbers."""
         trials = self.trials
-        word_pairs = tuple(
-            (a.word, b.word) for a, b in (item.text.exchanged for item in trials.items)
+        exchanged = [item.text.exchanged for item in trials.items]
+        word_pairs = tuple((a.word, b.word) for a, b in exchanged)
+        words = word_edits.WordStates(
+            word_pairs, trials.places, trials.aside, *self.states[name], self.seed
         )
-        words = WordStates(word_pairs, trials.places, trials.aside, *self.states[name], self.seed)
-        variants = list(list_edits(words, edits))
+        variants = list(word_edits.list_edits(words, edits))
         rows = [
             self._rows(name, variant.edit, variant.control, logs, variant.is_possible)
             for variant, logs in zip(variants, self._edit(name, variants), strict=True)
         ]
         return pd.concat(rows, ignore_index=True)
 
-    def _edit(self, name: str, variants: Sequence[EditVariant]) -> Float[Tensor, "way item vocab"]:
-        """The log-distributions after every edit; NaN where it cannot be made."""
+    def _edit(
+        self, name: str, variants: Sequence[word_edits.EditVariant]
+    ) -> Float[Tensor, "way item vocab"]:
         is_possible, positions, states = (
             torch.stack(column)
             for column in zip(*(variant[2:] for variant in variants), strict=True)
@@ -188,7 +176,8 @@ class PairMeasurement:
         for indices in torch.nonzero(is_possible).split(self._batch):
             variant, item = indices.unbind(1)
             with intervene(
-                self.model, {name: SetAt(positions[variant, item], states[variant, item])}
+                self.model,
+                {name: word_edits.SetAt(positions[variant, item], states[variant, item])},
             ):
                 out[variant, item] = self._logs(self.trials.source[item])
         return out
@@ -259,7 +248,7 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     for key, group in trials.groupby(PLACE, sort=False):
         possible = group[group["made"]]
         missing = len(group) - len(possible) + int(group["left_out"].iloc[0])
-        row: dict[str, Any] = dict(zip(PLACE, key, strict=True))
+        row: dict[str, object] = dict(zip(PLACE, key, strict=True))
         row |= {"n": len(possible), "missing": missing}
         for name in ("answer", "other"):  # where all items have the same
             row[name] = group[name].iloc[0] if group[name].nunique() == 1 else None
@@ -267,7 +256,9 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             row |= _mean(possible[name], seed).columns(name) if len(possible) else {name: np.nan}
         rows.append(row)
     table = pd.DataFrame(rows)
-    real = table[(table["control"] == REAL) & ~table["edit"].isin((NONE, CEILING, ANY))].index
+    real = table[
+        (table["control"] == word_edits.REAL) & ~table["edit"].isin((NONE, CEILING, word_edits.ANY))
+    ].index
     beyond = [_beyond(trials, table.loc[index], seed) for index in real]
     table = table.join(pd.DataFrame(beyond, index=real))
     for _, group in table.loc[real].groupby("edit"):
@@ -283,20 +274,22 @@ def list_results(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {FILE: melt(table.rename(columns=columns), names, (*MEASURES, "change"))}
 
 
-def _mean(values: pd.Series, seed: int) -> Any:
+def _mean(values: pd.Series, seed: int) -> Interval:
     return bootstrap_mean(values.to_numpy(float), np.arange(len(values)), seed=seed)
 
 
-def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, Any]:
+def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, object]:
     """The change of an edit at a site beside that of its strongest control, on the items that have both."""
     trials_at_site = trials[
-        (trials["site"] == row["site"]) & trials["edit"].isin((row["edit"], ANY)) & trials["made"]
+        (trials["site"] == row["site"])
+        & trials["edit"].isin((row["edit"], word_edits.ANY))
+        & trials["made"]
     ]
     wide = trials_at_site.pivot_table(index="item", columns="control", values="change")
-    if REAL not in wide or len(wide.columns) < 2:
+    if word_edits.REAL not in wide or len(wide.columns) < 2:
         return {"against": None, "beyond": np.nan, "p": np.nan}
-    control_means = wide.drop(columns=REAL).mean()
+    control_means = wide.drop(columns=word_edits.REAL).mean()
     strongest = str(control_means.idxmax())
-    gap = (wide[REAL] - wide[strongest]).dropna()
+    gap = (wide[word_edits.REAL] - wide[strongest]).dropna()
     p = sign_test(int((gap > 0).sum()), int((gap < 0).sum()))
     return {"against": strongest, **_mean(gap, seed).columns("beyond"), "p": p}

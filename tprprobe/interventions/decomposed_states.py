@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,8 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.interventions.edits import patch
+from tprprobe.interventions.placement import Edit
+from tprprobe.interventions.surgeries import draw_directions
 from tprprobe.models.answers import write_answers
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.patterns import side_of
@@ -54,9 +56,7 @@ class TokenStates:
     def place(
         self, values: Float64[np.ndarray, "token d_model"], samples: Sequence[int]
     ) -> tuple[Tensor, Bool[Tensor, "sample position"] | None]:
-        """Values of some samples, [sample, position, *shape], and where there are tokens; [sample, *shape]
-        and None where samples have one vector each.
-        """
+        """Values of some samples, and where there are tokens (None where samples have one vector each)."""
         if self.starts is None:
             padded = torch.as_tensor(values[list(samples)], dtype=torch.float32)
             return padded.reshape(len(samples), *self.shape), None
@@ -78,7 +78,7 @@ def read_states(
     sides = {side_of(fit.site) for fit in fits}
     if len(sides) > 1:
         raise InputError("fits of both sides: give those of encoder or decoder")
-    target: Any = "reference" if sides == {SIDES[0]} else "generated"
+    target: Literal["reference", "generated"] = "reference" if sides == {SIDES[0]} else "generated"
     with TemporaryDirectory(prefix="tprprobe-states-") as folder:
         sites = [fit.site for fit in fits]
         store = extract(model, data, sites, Path(folder) / "store", 0, target, control=False)
@@ -133,7 +133,11 @@ def substitute(
     vocabulary, pad = require_vocabulary(model), model.config.pad
     pairs = encode_examples(list(data), vocabulary)
     written_ids = write_answers(model, pairs, np.zeros(len(pairs), bool))
-    own_answers, right = Ragged.from_lists(written_ids), _are_right(written_ids, pairs.target)
+    own_answers, ends = Ragged.from_lists(written_ids), pairs.target.offsets.tolist()
+    reference = (pairs.target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(pairs)))
+    right = np.array(
+        [list(ids)[: len(t)] == t for ids, t in zip(written_ids, reference, strict=True)]
+    )
     rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
     replaced = [(item, replace_vectors(item.vectors, item.encoded, rng)) for item in states]
     scores_by_name = {
@@ -142,7 +146,7 @@ def substitute(
     for rows in pairs.by_length(BATCH, model):
         source, target = (item.to(model.device) for item in pairs.batch(rows, pad))
         own_targets, row_index = own_answers.padded(rows, pad).to(model.device), rows.numpy()
-        edits: dict[str, dict[str, Any]] = {name: {} for name in NAMES}
+        edits: dict[str, dict[str, Edit]] = {name: {} for name in NAMES}
         for item, by_name in replaced:
             for name, vectors in by_name.items():
                 values, is_token = item.place(vectors, rows.tolist())
@@ -158,13 +162,6 @@ def substitute(
     return pd.DataFrame([_row(name, i, scores_by_name) for i, name in enumerate(NAMES)])
 
 
-def _are_right(written_ids: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
-    ends = target.offsets.tolist()
-    target_ids = [target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(written_ids))]
-    pairs = zip(written_ids, target_ids, strict=True)
-    return np.array([list(answer)[: len(target_row)] == target_row for answer, target_row in pairs])
-
-
 def replace_vectors(
     vectors: Vectors, encoded: Vectors, rng: np.random.Generator
 ) -> dict[str, Vectors]:
@@ -173,20 +170,13 @@ def replace_vectors(
     return {
         DECOMPOSITION: encoded,
         MEAN: np.broadcast_to(vectors.mean(0), vectors.shape),
-        RANDOM: _moved(vectors, encoded - vectors, rng),
+        RANDOM: vectors + draw_directions(encoded - vectors, rng),
         REMAINDER: vectors - encoded + middle,
-        AS_MUCH: _moved(vectors, encoded - middle, rng),
+        AS_MUCH: vectors + draw_directions(encoded - middle, rng),
     }
 
 
-def _moved(vectors: Vectors, far: Vectors, rng: np.random.Generator) -> Vectors:
-    """Every vector, moved as far as ``far`` is long, in a random direction."""
-    directions = rng.normal(size=vectors.shape)
-    length, lengths = (np.linalg.norm(array, axis=1, keepdims=True) for array in (far, directions))
-    return vectors + directions * length / lengths
-
-
-def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, object]:
     n = values["right"].shape[1]
     row = {"edit": name, "n": n}
     row |= wilson(int(values["right"][i].sum()), n).columns("accuracy")

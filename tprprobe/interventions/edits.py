@@ -10,7 +10,7 @@ of a sweep), these stand behind each other.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F
@@ -18,12 +18,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.interventions.placement import Edit, Place, at_positions, rows_for
+from tprprobe.interventions.placement import Edit, Place, Where, at_positions, rows_for
 
 MAX_POSITIONS = 1024  # positions for which a resampled vector is drawn
 
 
-def set_to(values: Tensor, **where: Any) -> Edit:
+def set_to(values: Tensor, **where: Unpack[Where]) -> Edit:
     """An edit to one vector.
 
     Args:
@@ -40,7 +40,7 @@ def set_to(values: Tensor, **where: Any) -> Edit:
     return Edit(lambda x, _: values.to(x).expand_as(x), **where)
 
 
-def zero(**where: Any) -> Edit:
+def zero(**where: Unpack[Where]) -> Edit:
     """An edit to 0: no role, and so no binding.
 
     Args:
@@ -56,7 +56,7 @@ def zero(**where: Any) -> Edit:
     return Edit(lambda x, _: torch.zeros_like(x), **where)
 
 
-def one(**where: Any) -> Edit:
+def one(**where: Unpack[Where]) -> Edit:
     """An edit to 1: a role that leaves its filler as it is.
 
     Its effect depends on the scale of every dimension of v and r, which the model leaves open.
@@ -74,7 +74,7 @@ def one(**where: Any) -> Edit:
     return Edit(lambda x, _: torch.ones_like(x), **where)
 
 
-def mean(reference: Float[Tensor, "token *shape"], **where: Any) -> Edit:
+def mean(reference: Float[Tensor, "token *shape"], **where: Unpack[Where]) -> Edit:
     """An edit to the mean of reference vectors.
 
     Args:
@@ -92,7 +92,9 @@ def mean(reference: Float[Tensor, "token *shape"], **where: Any) -> Edit:
     return set_to(reference.mean(0), **where)
 
 
-def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: Any) -> Edit:
+def resample(
+    reference: Float[Tensor, "token *shape"], seed: int = 0, **where: Unpack[Where]
+) -> Edit:
     """An edit to a random reference vector at every position; all heads are of one token.
 
     Args:
@@ -118,7 +120,7 @@ def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: A
 
 
 def snap(
-    centers: Float[Tensor, "*head cluster d"], scale: Tensor | None = None, **where: Any
+    centers: Float[Tensor, "*head cluster d"], scale: Tensor | None = None, **where: Unpack[Where]
 ) -> Edit:
     """An edit to the nearest center.
 
@@ -153,7 +155,7 @@ def snap(
     return Edit(nearest, **where)
 
 
-def one_hot(**where: Any) -> Edit:
+def one_hot(**where: Unpack[Where]) -> Edit:
     """An edit to one-hot: 1 for the strongest entry of a distribution, 0 for the others.
 
     Args:
@@ -169,7 +171,7 @@ def one_hot(**where: Any) -> Edit:
     return Edit(lambda x, _: F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype), **where)
 
 
-def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
+def patch(values: Float[Tensor, "sample *shape"], **where: Unpack[Where]) -> Edit:
     """An edit to the tensor that was captured at the same site in another run.
 
     Args:
@@ -206,7 +208,7 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
 
 
 def shift(
-    by: Float[Tensor, "*shape"], signs: Float[Tensor, "sample position"], **where: Any
+    by: Float[Tensor, "*shape"], signs: Float[Tensor, "sample position"], **where: Unpack[Where]
 ) -> Edit:
     """An edit that adds a vector, times the sign of the position.
 
@@ -231,7 +233,7 @@ def shift(
     return Edit(move, **where)
 
 
-def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
+def swap(order: Int[Tensor, "sample position"], **where: Unpack[Where]) -> Edit:
     """An edit to the vector at another position.
 
     Args:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -28,7 +27,7 @@ def open_run(
     return KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
 
 
-def run_origin(model: Language, data: Dataset) -> dict[str, Any]:
+def run_origin(model: Language, data: Dataset) -> dict[str, object]:
     """Of what model and data a run is: their names, the weights, and every file that they were read from."""
     origin, data_origin = describe_origin(model), data.origin
     files = {"model": origin["files"], "data": data_origin.pop("files")}

@@ -51,7 +51,6 @@ def logit_lens(model: Language, text: str, k: int = 3) -> pd.DataFrame:
 
 
 def _stack_sites(model: Language) -> list[str]:
-    """The embeddings and the layers' outputs of the stack that the head reads."""
     names = [name for name in find_sites(model) if name.endswith((".embedding", ".hidden"))]
     layers = [name for name in names if layer_of(name) is not None]
     if not layers:

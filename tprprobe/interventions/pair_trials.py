@@ -115,7 +115,6 @@ def _answer(model: Language, text: Text, answer: str) -> int:
 
 
 def _aside(places: TokenPair, inside: Sequence[int]) -> TokenPair:
-    """The tokens of these that are nearest to the words."""
     candidates = {*inside} - {*places}
     positions: list[int] = []
     for place in places:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +25,6 @@ class Place:
 
     @property
     def head(self) -> int | None:
-        """The number of the axis of heads."""
         return head_axis(self.axes)
 
     @property
@@ -40,6 +40,14 @@ class Place:
                 f"a site of {' × '.join(self.axes)} has no positions to choose or move"
             )
         return self.axes.index("query" if "query" in self.axes else "seq")
+
+
+class Where(TypedDict, total=False):
+    """Where an edit works, see :class:`Edit`."""
+
+    heads: Sequence[int] | None
+    positions: Bool[Tensor, "sample position"] | Sequence[int] | None
+    strength: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,20 +11,8 @@ from jaxtyping import Float
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import evaluate
+from tprprobe.interventions import prompts
 from tprprobe.interventions.edits import exchange, swap, zero
-from tprprobe.interventions.prompts import (
-    EDITED,
-    UNEDITED,
-    WORDS_EXCHANGED,
-    EditedInput,
-    Edits,
-    ModelOutput,
-    Prompt,
-    exact_answer,
-    list_states,
-    name_measure,
-    read_output,
-)
 from tprprobe.interventions.word_edits import SetAt
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
@@ -51,12 +38,12 @@ class Change:
     """An edit in words, and the positions of the tokens that change places."""
 
     description: str
-    edits: Edits
+    edits: prompts.Edits
     first_word: tuple[int, ...] = ()
     second_word: tuple[int, ...] = ()
 
 
-def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
+def list_kinds(prompt: prompts.Prompt) -> dict[str, list[str]]:
     """The kinds of vectors that tokens can exchange, with their sites: of all layers, or the states of one."""
     side = "target" if prompt.is_image else "source"
     names = [n for n in find_sites(prompt.model) if side_of(n) == side and ".cross." not in n]
@@ -66,11 +53,11 @@ def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
     sites_of_kind = {
         kind: sites for kind, sites in sites_of_kind.items() if {*KINDS[kind]} <= present
     }
-    states = [] if prompt.is_image else list_states(prompt.model)
+    states = [] if prompt.is_image else prompts.list_states(prompt.model)
     return sites_of_kind | {f"states at {site}": [site] for site in states}
 
 
-def list_heads(prompt: Prompt) -> dict[str, str]:
+def list_heads(prompt: prompts.Prompt) -> dict[str, str]:
     """The sites whose heads can be ablated, by those of their attention maps."""
     sites = find_sites(prompt.model)
     names = [n for n, site in sites.items() if "head" in site.axes and "query" not in site.axes]
@@ -81,16 +68,16 @@ def list_heads(prompt: Prompt) -> dict[str, str]:
     }
 
 
-def find_heads(prompt: Prompt) -> dict[str, Float[np.ndarray, "head query key"]]:
+def find_heads(prompt: prompts.Prompt) -> dict[str, Float[np.ndarray, "head query key"]]:
     """The attention maps of the heads that can be ablated while the model reads and writes, by their site."""
     maps = list_heads(prompt)
     acts = prompt.run(prompt.source, *maps) if maps else {}
     return {site: acts[name][0].float().cpu().numpy() for name, site in maps.items()}
 
 
-def list_pairs(prompt: Prompt) -> list[tuple[str, int, int]]:
+def list_pairs(prompt: prompts.Prompt) -> list[tuple[str, int, int]]:
     """Symbols of a question whose exchange has an exact answer, as plug-ins find them: in words, and a token of each."""
-    if not exact_answer(prompt):
+    if not prompts.exact_answer(prompt):
         return []
     before = int(require_vocabulary(prompt.model).source_start)
     return [
@@ -100,7 +87,7 @@ def list_pairs(prompt: Prompt) -> list[tuple[str, int, int]]:
     ]
 
 
-def exchange_tokens(prompt: Prompt, kind: str, token_a: int, token_b: int) -> Change:
+def exchange_tokens(prompt: prompts.Prompt, kind: str, token_a: int, token_b: int) -> Change:
     """The exchange of two tokens' vectors; of numbers or words of as many parts, of all of them."""
     if kind not in (kinds := list_kinds(prompt)):
         raise unknown("kind of vectors", kind, kinds)
@@ -132,12 +119,17 @@ def ablate_head(site: str, head: int) -> Change:
     return Change(f"head {head} of {site} replaced by 0", {site: zero(heads=[head])})
 
 
-def list_inputs(prompt: Prompt, change: Change | None = None) -> dict[str, EditedInput]:
+def list_inputs(
+    prompt: prompts.Prompt, change: Change | None = None
+) -> dict[str, prompts.EditedInput]:
     """What the model reads as it is and edited; of an exchange in a text with its controls."""
     source = prompt.source
     if change is None:
-        return {UNEDITED: (source, {})}
-    inputs: dict[str, EditedInput] = {UNEDITED: (source, {}), EDITED: (source, change.edits)}
+        return {prompts.UNEDITED: (source, {})}
+    inputs: dict[str, prompts.EditedInput] = {
+        prompts.UNEDITED: (source, {}),
+        prompts.EDITED: (source, change.edits),
+    }
     if prompt.is_image or not change.first_word:
         return inputs
     positions, other_positions = (
@@ -156,13 +148,13 @@ def list_inputs(prompt: Prompt, change: Change | None = None) -> dict[str, Edite
         source,
         {site: SetAt(position_tensor, states[:, other_positions]) for site, states in y.items()},
     )
-    return inputs | {WORDS_EXCHANGED: (exchanged_source, {})}
+    return inputs | {prompts.WORDS_EXCHANGED: (exchanged_source, {})}
 
 
-def predict_exact(prompt: Prompt, change: Change) -> str:
+def predict_exact(prompt: prompts.Prompt, change: Change) -> str:
     """The exact answer to the changed question; empty where it is none."""
     vocabulary = require_vocabulary(prompt.model)
-    if not change.first_word or vocabulary.has_words or not exact_answer(prompt):
+    if not change.first_word or vocabulary.has_words or not prompts.exact_answer(prompt):
         return ""
     before = int(vocabulary.source_start)
     positions_a, positions_b = (
@@ -180,27 +172,31 @@ def predict_exact(prompt: Prompt, change: Change) -> str:
 
 
 def try_change(
-    prompt: Prompt, change: Change, store: Store | None = None
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+    prompt: prompts.Prompt, change: Change, store: Store | None = None
+) -> tuple[pd.DataFrame, dict[str, object]]:
     """What the model says with and without a change and its controls, and :func:`judge` of that."""
     exact = predict_exact(prompt, change)
-    output = read_output(prompt, list_inputs(prompt, change), store, exact)
+    output = prompts.read_output(prompt, list_inputs(prompt, change), store, exact)
     return output.table, compare_to_expected(output, change.description, exact) | {
         "asked": visible(prompt.text, 120)
     }
 
 
-def compare_to_expected(output: ModelOutput, description: str, exact: str = "") -> dict[str, Any]:
+def compare_to_expected(
+    output: prompts.ModelOutput, description: str, exact: str = ""
+) -> dict[str, object]:
     """One row: what is said before and after an edit with its probability (or cosine), in every way, and what was predicted."""
-    (column, measure), table = name_measure(output), output.table
-    before, after = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
-    controls = {way: after[way] for way in (BACK, ROLE, WORDS_EXCHANGED) if way in table}
-    row = {"edit": description, f"{column} before": before[column], measure: before[UNEDITED], "now": before[EDITED]}  # fmt: skip
-    row |= {f"{column} after": after[column], "of it before": after[UNEDITED], "of it now": after[EDITED], **controls}  # fmt: skip
-    if not exact and WORDS_EXCHANGED not in table:
+    (column, measure), table = prompts.name_measure(output), output.table
+    before, after = (
+        table.iloc[output.first_rows[way]] for way in (prompts.UNEDITED, prompts.EDITED)
+    )
+    controls = {way: after[way] for way in (BACK, ROLE, prompts.WORDS_EXCHANGED) if way in table}
+    row = {"edit": description, f"{column} before": before[column], measure: before[prompts.UNEDITED], "now": before[prompts.EDITED]}  # fmt: skip
+    row |= {f"{column} after": after[column], "of it before": after[prompts.UNEDITED], "of it now": after[prompts.EDITED], **controls}  # fmt: skip
+    if not exact and prompts.WORDS_EXCHANGED not in table:
         return row
-    predicted = exact or str(table.iloc[output.first_rows[WORDS_EXCHANGED]][column])
-    predictor = ARITHMETIC if exact else WORDS_EXCHANGED
+    predicted = exact or str(table.iloc[output.first_rows[prompts.WORDS_EXCHANGED]][column])
+    predictor = ARITHMETIC if exact else prompts.WORDS_EXCHANGED
     return row | {
         "predicted": predicted,
         "by": predictor,

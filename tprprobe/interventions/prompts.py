@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from tprprobe.data import load_data
 from tprprobe.data.documents.articlefiles import Article
 from tprprobe.data.pairs import encode_examples
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
 from tprprobe.interventions.batched_edits import score_variants
@@ -62,11 +63,9 @@ class Prompt:
         return acts
 
     def write(self, source: Tensor, edits: Edits) -> Int[Tensor, "1 target_seq"]:
-        """The answer under edits, start symbol first; of an image word by word, each after its caption's words, as
-        exchanges of a decoder's positions are of whole passes.
-        """
+        """The answer under edits, start symbol first; of an image word by word, as exchanges of a decoder's positions are of whole passes."""
         max_lengths = require_vocabulary(self.model).most
-        options: dict[str, Any] = {"max_length": max_lengths[1]} if max_lengths else {}
+        options = {"max_length": max_lengths[1]} if max_lengths else {}
         with intervene(self.model, edits), torch.no_grad():
             if self.is_image and edits and self.answer is not None:
                 ids = self.model(source, self.answer[:, :-1]).argmax(-1)
@@ -132,13 +131,12 @@ def query_image(model: Any, number: int) -> Prompt:
 
 
 def _encode(model: Any, example: Any) -> tuple[Tensor, bool]:
-    """What the model reads of an example, and whether it was cut."""
     pairs = encode_examples([example], require_vocabulary(model))
     source = pairs.source.padded(torch.tensor([0]), model.config.pad)
     return source.to(model.device), bool(pairs.cut[0])
 
 
-def group_words(text: str, vocabulary: Any) -> tuple[tuple[int, ...], ...]:
+def group_words(text: str, vocabulary: Codec) -> tuple[tuple[int, ...], ...]:
     """For every token of a text those of the same word or number; a sign is alone."""
     (places,) = vocabulary.place_sources([text])
     spans = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
@@ -212,7 +210,7 @@ def _read_neighbors(prompt: Prompt, inputs: Mapping[str, EditedInput], store: St
 
 
 def _rank(
-    values: Mapping[str, np.ndarray], describe: Callable[[int], dict[str, Any]]
+    values: Mapping[str, np.ndarray], describe: Callable[[int], dict[str, object]]
 ) -> ModelOutput:
     """The largest values as it is, after the edit, and with the words exchanged."""
     edits = [edit for edit in (UNEDITED, EDITED, WORDS_EXCHANGED) if edit in values]
@@ -248,7 +246,7 @@ def find_reference(store: Store, text: str) -> str:
     if "answer" not in store.tokens:
         return ""
     texts = read_texts(store)
-    samples: Iterable[Any] = texts.index[(texts == text).to_numpy()][:1]
+    samples = texts.index[(texts == text).to_numpy()][:1]
     answers = store.tokens.loc[store.tokens["sample"].isin(samples), "answer"]
     return str(answers.iloc[0]) if len(answers) else ""
 

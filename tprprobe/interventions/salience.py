@@ -143,7 +143,6 @@ def _embedded(
 def _read_embeddings(
     model: Any, source: Tensor, score: Score, draws: int, seed: int
 ) -> tuple[Float[Tensor, "1 seq d"], Float[Tensor, "draw seq d"]]:
-    """The embeddings of a text, and of random tokens in its place."""
     embeddings: list[tuple[Tensor, Tensor]] = []
     generator = torch.Generator().manual_seed(seed)
 
@@ -161,7 +160,6 @@ def _read_embeddings(
 
 
 def _score(model: Any, source: Tensor, score: Score, vectors: Tensor) -> Float[Tensor, " batch"]:
-    """The scores of a text whose embeddings are replaced, row by row."""
     scores = []
     for rows in vectors.split(ROWS):
         with _embedded(model, source, lambda _, old, rows=rows: rows.to(old.dtype)):
@@ -170,7 +168,6 @@ def _score(model: Any, source: Tensor, score: Score, vectors: Tensor) -> Float[T
 
 
 def _differentiate(model: Any, source: Tensor, score: Score, vectors: Tensor) -> Tensor:
-    """The gradients of the scores by embeddings."""
     gradients = []
     for rows in vectors.detach().split(ROWS):
         rows.requires_grad_()

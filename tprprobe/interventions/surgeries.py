@@ -4,8 +4,8 @@ The vector loses the bindings that a decomposition says it has, and gains others
 What the decomposition does not explain of the vector stays as it is.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -14,12 +14,14 @@ from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition
 from tprprobe.errors import InputError, unknown
-from tprprobe.interventions.placement import Edit, Place, rows_for
+from tprprobe.interventions.placement import Edit, Place, Where, rows_for
 
+Vectors = Float64[np.ndarray, "row d_model"]
 CONTROLS = ("direction", "role")
-CHANGES: dict[
-    str, Callable[..., tuple[list[Any], list[Any]]]
-] = {  # pairs of filler and role: taken, added
+Change = tuple[object, ...]  # of one sample
+Changes = Change | Sequence[Change | None] | None
+Bindings = list[tuple[str, str]]  # filler and role
+CHANGES: dict[str, Callable[..., tuple[Bindings, Bindings]]] = {  # bindings: taken, added
     "replace": lambda role, f, g: ([(f, role)], [(g, role)]),
     "move": lambda filler, r, s: ([(filler, r)], [(filler, s)]),
     "exchange": lambda f, r, g, s: ([(f, r), (g, s)], [(f, s), (g, r)]),
@@ -28,12 +30,12 @@ CHANGES: dict[
 
 def surgery(
     fit: Decomposition,
-    replace: Any = None,
-    move: Any = None,
-    exchange: Any = None,
+    replace: Changes = None,
+    move: Changes = None,
+    exchange: Changes = None,
     control: str | None = None,
     seed: int = 0,
-    **where: Any,
+    **where: Unpack[Where],
 ) -> Edit:
     """An edit that changes bindings at the chosen positions.
 
@@ -62,9 +64,7 @@ def surgery(
         raise unknown("control", control, CONTROLS)
     change = change_of(fit, replace, move, exchange, control == "role")
     if control == "direction":
-        directions = np.random.default_rng(seed).normal(size=change.shape)
-        norms = [np.linalg.norm(array, axis=1, keepdims=True) for array in (change, directions)]
-        change = directions * norms[0] / norms[1]
+        change = draw_directions(change, np.random.default_rng(seed))
     shift = torch.as_tensor(change)
 
     def add(x: Tensor, place: Place) -> Tensor:
@@ -75,13 +75,20 @@ def surgery(
     return Edit(add, **where)
 
 
+def draw_directions(change: Vectors, rng: np.random.Generator) -> Vectors:
+    """Random directions, as long as the changes."""
+    directions = rng.normal(size=change.shape)
+    norms = [np.linalg.norm(array, axis=1, keepdims=True) for array in (change, directions)]
+    return directions * norms[0] / norms[1]
+
+
 def change_of(
     fit: Decomposition,
-    replace: Any = None,
-    move: Any = None,
-    exchange: Any = None,
+    replace: Changes = None,
+    move: Changes = None,
+    exchange: Changes = None,
     elsewhere: bool = False,
-) -> Float64[np.ndarray, "sample d_model"]:
+) -> Vectors:
     """What the changes add to a vector, a row a sample (one row where all samples change alike)."""
     lists = [_listed(changes) for changes in (replace, move, exchange)]
     sizes = {len(changes) for changes in lists if len(changes) > 1}
@@ -103,10 +110,10 @@ def change_of(
     return total
 
 
-def _listed(change: Any) -> list[Any]:
-    if change is None:
+def _listed(changes: Changes) -> list[Change | None]:
+    if not changes:
         return []
-    return [change] if isinstance(change[0], str | int) else list(change)
+    return [changes] if isinstance(changes[0], str | int) else list(changes)  # type: ignore[list-item]
 
 
 def find_wrong_roles(fit: Decomposition) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Recipes of sweeps in TOML files, checked key by key; their edits by name, and the reference vectors of these."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, Unpack
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from tprprobe.estimators.clusters.kmeans import fit_means
 from tprprobe.extraction.passes import read_block
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions import edits
+from tprprobe.interventions.placement import Where
 from tprprobe.models.protocol import Language
 from tprprobe.site.hooks import PlacedEdit
 
@@ -29,9 +30,9 @@ class Reference:
 
     vectors: Float[torch.Tensor, "token *shape"]
     seed: int = 0
-    _centers: dict[int, Any] = field(default_factory=dict)
+    _centers: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
 
-    def edit(self, name: str, k: int = 0, **where: Any) -> PlacedEdit:
+    def edit(self, name: str, k: int = 0, **where: Unpack[Where]) -> PlacedEdit:
         """The edit of a name in EDITS, made of these vectors, with ``k`` clusters where it needs them."""
         return EDITS[name](self, k, where)
 
@@ -43,7 +44,7 @@ class Reference:
 
 
 QUANTIZE = "snap"  # of k clusters, which a recipe says; others know of none
-EDITS: dict[str, Callable[[Reference, int, Mapping[str, Any]], PlacedEdit]] = {
+EDITS: dict[str, Callable[[Reference, int, Where], PlacedEdit]] = {
     "zero": lambda _, __, where: edits.zero(**where),
     "one": lambda _, __, where: edits.one(**where),
     "mean": lambda reference, _, where: edits.mean(reference.vectors, **where),

@@ -17,17 +17,11 @@ from tprprobe.data.pairs import Pairs, encode_answers
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.files.settings import read_toml
+from tprprobe.interventions import sweep_recipes
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.kinds import SWEEPS
-from tprprobe.interventions.sweep_recipes import (
-    QUANTIZE,
-    Recipe,
-    RecipeData,
-    Reference,
-    read_recipe,
-    read_references,
-)
+from tprprobe.interventions.placement import Where
 from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Language, require_vocabulary
@@ -56,7 +50,7 @@ class Point:
     def label(self) -> str:
         return self.sites[0] if len(self.sites) == 1 else " + ".join(self.sites)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
         place = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
         return place | {"edit": self.edit, "k": self.k, "strength": self.strength}
@@ -66,30 +60,32 @@ NOTHING = Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)
 
 
 def list_points(
-    recipe: Recipe, sites: tuple[str, ...], reference: dict[str, Reference]
+    recipe: sweep_recipes.Recipe,
+    sites: tuple[str, ...],
+    reference: dict[str, sweep_recipes.Reference],
 ) -> Iterator[Point]:
     """The points of a group of sites; a site without heads has no choice of head."""
     shapes = [reference[site].vectors.shape[1:] for site in sites]
     is_each = recipe.heads == "each" and all(len(shape) == 2 for shape in shapes)
     heads = range(min(shape[0] for shape in shapes)) if is_each else (ALL,)
     for head, edit, strength in product(heads, recipe.edits, recipe.strengths):
-        for k in recipe.clusters if edit == QUANTIZE else (0,):
+        for k in recipe.clusters if edit == sweep_recipes.QUANTIZE else (0,):
             yield Point(sites, head, edit, k, strength)
 
 
-def make_variant(point: Point, reference: dict[str, Reference]) -> Variant:
+def make_variant(point: Point, reference: dict[str, sweep_recipes.Reference]) -> Variant:
     """The edits of a point, by site."""
     if point.edit == UNEDITED:
         return {}
     heads = None if point.head == ALL else [point.head]
-    where = {"k": point.k, "heads": heads, "strength": point.strength}
-    return {site: reference[site].edit(point.edit, **where) for site in point.sites}
+    where = Where(heads=heads, strength=point.strength)
+    return {site: reference[site].edit(point.edit, point.k, **where) for site in point.sites}
 
 
 def sweep(
     model: Language,
     data: Dataset,
-    recipe: Recipe,
+    recipe: sweep_recipes.Recipe,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
@@ -125,12 +121,10 @@ def sweep(
             raise InputError("the scores of captions that are installed have no sweep")
         return sweep_captions(model, data, recipe, out, resume)
     with kept(out) as folder:
-        return keep_table(
-            open_run(folder, model, data, recipe, resume),
-            (SAMPLES, TABLE),
-            partial(_measure, model, data, recipe),
-            partial(summarize_sweep, seed=recipe.seed),
-        )
+        run = open_run(folder, model, data, recipe, resume)
+        measure = partial(_measure, model, data, recipe)
+        summarize = partial(summarize_sweep, seed=recipe.seed)
+        return keep_table(run, (SAMPLES, TABLE), measure, summarize)
 
 
 def run_recipe(
@@ -159,17 +153,14 @@ def run_recipe(
         tprprobe.errors.InputError: ...
     """
     content = read_toml(path)
-    plugin = next(
-        (entry_point for name, entry_point in plugins.find("edits").items() if name in content),
-        None,
-    )
-    if plugin:
-        return plugin.load()(path, model, out, resume)
-    recipe = read_recipe(path)
+    for name, plugin in plugins.find("edits").items():
+        if name in content:
+            return plugin.load()(path, model, out, resume)
+    recipe = sweep_recipes.read_recipe(path)
     return sweep(model, find_data(model, recipe), recipe, out, resume)
 
 
-def find_data(model: Language, recipe: RecipeData) -> Dataset:
+def find_data(model: Language, recipe: sweep_recipes.RecipeData) -> Dataset:
     """The examples of a recipe: those that are scored, then those of reference.
 
     Args:
@@ -191,45 +182,43 @@ def find_data(model: Language, recipe: RecipeData) -> Dataset:
     return load_data(data, split=split, n=recipe.examples, seed=recipe.seed)
 
 
-def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
-    """The samples of all parts: one without edits, and one per group of sites."""
+def _measure(
+    model: Language, data: Dataset, recipe: sweep_recipes.Recipe, run: KeptRun
+) -> pd.DataFrame:
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
     examples = data[: recipe.n], data[recipe.n :]
-    pairs = (encode_answers(list(subset), vocabulary) for subset in examples)
-    measure = partial(_measure_group, model, *pairs, recipe)
+    scored, reference_pairs = (encode_answers(list(part), vocabulary) for part in examples)
+
+    def measure(group: tuple[str, ...]) -> pd.DataFrame:
+        references = (
+            sweep_recipes.read_references(model, reference_pairs, group, recipe.seed)
+            if group
+            else {}
+        )
+        points = [*list_points(recipe, group, references)] if group else [NOTHING]
+        variants = [make_variant(point, references) for point in points]
+        return _score(model, scored, points, variants)
+
     return measure_parts(run, [partial(measure, group) for group in groups], "sweeping")
-
-
-def _measure_group(
-    model: Language, scored: Pairs, reference_pairs: Pairs, recipe: Recipe, group: tuple[str, ...]
-) -> pd.DataFrame:
-    references = read_references(model, reference_pairs, group, recipe.seed) if group else {}
-    points = [*list_points(recipe, group, references)] if group else [NOTHING]
-    variants = [make_variant(point, references) for point in points]
-    return _score(model, scored, points, variants)
 
 
 def _score(
     model: Language, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
 ) -> pd.DataFrame:
-    """One row per point and example: whether its answer is written, and its log-probability."""
     pad, device = model.config.pad, model.device
     is_written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(is_written.shape, np.float32)
     for rows in pairs.by_length(BATCH, model):
-        source, target = (
-            log_probabilities.to(device) for log_probabilities in pairs.batch(rows, pad)
-        )
+        source, target = (ids.to(device) for ids in pairs.batch(rows, pad))
         scores = score_variants(model, source, [target], variants)
         is_written[:, rows.numpy()] = scores.is_written[:, 0].numpy()
         nats[:, rows.numpy()] = scores.log_probability[:, 0].numpy()
+    examples = range(len(pairs))
     tables = [
-        pd.DataFrame(
-            {**point.row(), "example": range(len(pairs)), "correct": ok, "nats": log_probabilities}
-        )
-        for point, ok, log_probabilities in zip(points, is_written, nats, strict=True)
+        pd.DataFrame({**point.row(), "example": examples, "correct": ok, "nats": scores})
+        for point, ok, scores in zip(points, is_written, nats, strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
 

@@ -10,17 +10,8 @@ import torch
 from jaxtyping import Float
 
 from tprprobe.errors import InputError
+from tprprobe.interventions import prompts
 from tprprobe.interventions.prompt_edits import find_heads
-from tprprobe.interventions.prompts import (
-    EDITED,
-    UNEDITED,
-    EditedInput,
-    Prompt,
-    has_head,
-    list_states,
-    query_text,
-    read_output,
-)
 from tprprobe.site.patterns import ATTENTION, layer_of, sides_of
 from tprprobe.store import Store
 
@@ -61,15 +52,20 @@ def compare_texts(
         >>> bool(texts.states["distance"].min() >= 0)
         True
     """
-    first, second = query_text(model, text), query_text(model, against)
+    first, second = prompts.query_text(model, text), prompts.query_text(model, against)
     pairs = align_tokens(first.tokens, second.tokens)
     if not pairs:
         raise InputError("the two texts have no tokens that can be aligned")
-    return TextComparison(
-        _compare_outputs(first, second, store),
-        _compare_states(first, second, pairs),
-        _compare_heads(first, second, pairs),
-    )
+    outputs = pd.DataFrame()
+    if store is not None or prompts.has_head(model):
+        inputs: dict[str, prompts.EditedInput] = {
+            prompts.UNEDITED: (first.source, {}),
+            prompts.EDITED: (second.source, {}),
+        }
+        names = {prompts.UNEDITED: "text", prompts.EDITED: "against"}
+        outputs = prompts.read_output(first, inputs, store).table.rename(columns=names)
+    states, heads = _compare_states(first, second, pairs), _compare_heads(first, second, pairs)
+    return TextComparison(outputs, states, heads)
 
 
 def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[int, int]]:
@@ -83,16 +79,10 @@ def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> list[tuple
     ]
 
 
-def _compare_outputs(first: Prompt, second: Prompt, store: Store | None) -> pd.DataFrame:
-    if store is None and not has_head(first.model):
-        return pd.DataFrame()
-    inputs: dict[str, EditedInput] = {UNEDITED: (first.source, {}), EDITED: (second.source, {})}
-    table = read_output(first, inputs, store).table
-    return table.rename(columns={UNEDITED: "text", EDITED: "against"})
-
-
-def _compare_states(first: Prompt, second: Prompt, pairs: list[tuple[int, int]]) -> pd.DataFrame:
-    sites = list_states(first.model)
+def _compare_states(
+    first: prompts.Prompt, second: prompts.Prompt, pairs: list[tuple[int, int]]
+) -> pd.DataFrame:
+    sites = prompts.list_states(first.model)
     states, other_states = (prompt.run(prompt.source, *sites) for prompt in (first, second))
     positions, others = (list(side) for side in zip(*pairs, strict=True))
     tables = []
@@ -112,7 +102,9 @@ def _compare_states(first: Prompt, second: Prompt, pairs: list[tuple[int, int]])
     return pd.concat(tables, ignore_index=True)
 
 
-def _compare_heads(first: Prompt, second: Prompt, pairs: list[tuple[int, int]]) -> pd.DataFrame:
+def _compare_heads(
+    first: prompts.Prompt, second: prompts.Prompt, pairs: list[tuple[int, int]]
+) -> pd.DataFrame:
     maps, other_maps = find_heads(first), find_heads(second)
     positions, others = (np.array(side, int) for side in zip(*pairs, strict=True))
     rows = []
@@ -129,5 +121,4 @@ def _compare_heads(first: Prompt, second: Prompt, pairs: list[tuple[int, int]]) 
 
 
 def _normalize(weights: Float[np.ndarray, "head query key"]) -> Float[np.ndarray, "head query key"]:
-    """Weights that add up to 1 over the keys that are left."""
     return weights / np.maximum(weights.sum(-1, keepdims=True), 1e-12)

@@ -83,7 +83,6 @@ def _measure(
     names: Sequence[str],
     seed: int,
 ) -> pd.DataFrame:
-    """The rows of :func:`patch_positions`."""
     spell, sources = require_vocabulary(model).spell, [model.read(text) for text in texts]
     tokens, other_tokens = ([spell([i]) for i in ids[0].tolist()] for ids in sources)
     if len(tokens) != len(other_tokens):
@@ -111,7 +110,6 @@ def _measure(
 
 
 def _norms(vectors: Tensor) -> Tensor:
-    """The length of every position's vector, in as many axes."""
     norms = vectors.flatten(2).norm(dim=-1)
     return norms.reshape(*norms.shape, *[1] * (vectors.ndim - 2))
 
@@ -119,7 +117,6 @@ def _norms(vectors: Tensor) -> Tensor:
 def _answer_ids(
     model: Language, texts: Sequence[str], answers: Sequence[str] | None
 ) -> tuple[int, int]:
-    """The first tokens of the answers to both texts."""
     vocabulary = require_vocabulary(model)
     if answers is None:
         answer, other = (int(model.predict(text)[0].argmax()) for text in texts)

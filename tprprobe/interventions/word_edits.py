@@ -23,10 +23,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.errors import unknown
-from tprprobe.interventions.erasers import Eraser
 from tprprobe.site.hooks import PlacedEdit
 
 REAL, ANY = "", "any"  # the control of an edit itself; the edit of controls of all edits
+States = Float[Tensor, "item word *shape"]
 IDENTITY, MEAN = "identity", "mean"
 WRONG_ROLE, WRONG_POSITION, RANDOM_DIRECTION = "wrong role", "wrong position", "random direction"
 
@@ -38,7 +38,11 @@ class EditVariant(NamedTuple):
     control: str
     is_possible: Bool[Tensor, " item"]
     positions: Int[Tensor, "item word"]
-    states: Float[Tensor, "item word *shape"]
+    states: States
+
+
+# The states of an edit, those of the same with the wrong roles and at other tokens; where the first two are possible.
+EditedStates = tuple[tuple[Tensor, Tensor, Tensor], Bool[Tensor, " item"], Bool[Tensor, " item"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +52,10 @@ class WordStates:
     names: tuple[tuple[str, str], ...]
     positions: Int[Tensor, "item word"]
     aside: Int[Tensor, "item word"]
-    x: Float[Tensor, "item word *shape"]
-    y: Float[Tensor, "item word *shape"]
-    aside_x: Float[Tensor, "item word *shape"]
-    aside_y: Float[Tensor, "item word *shape"]
+    x: States
+    y: States
+    aside_x: States
+    aside_y: States
     seed: int = 0
 
     @property
@@ -62,9 +66,7 @@ class WordStates:
     def all(self) -> Bool[Tensor, " item"]:
         return torch.ones(len(self.x), dtype=torch.bool)
 
-    def turned(
-        self, change: Float[Tensor, "item word *shape"]
-    ) -> Float[Tensor, "item word *shape"]:
+    def turned(self, change: States) -> States:
         """Random directions, as long as the changes."""
         generator = torch.Generator().manual_seed(self.seed)
         directions = torch.randn(change.shape, generator=generator).flatten(2)
@@ -78,13 +80,12 @@ def list_edits(words: WordStates, edits: Sequence[str]) -> Iterator[EditVariant]
     mean = words.x.mean((0, 1)).expand_as(words.x)
     yield EditVariant(ANY, MEAN, words.all, words.positions, mean)
     for name in edits:
-        for variant in EDITS[name](words):
-            yield variant
-            if variant.control == REAL:
-                random_states = words.x + words.turned(variant.states - words.x)
-                yield EditVariant(
-                    name, RANDOM_DIRECTION, variant.is_possible, words.positions, random_states
-                )
+        (real, wrong_role, aside), is_possible, has_wrong_role = EDITS[name](words)
+        yield EditVariant(name, REAL, is_possible, words.positions, real)
+        moved = words.x + words.turned(real - words.x)
+        yield EditVariant(name, RANDOM_DIRECTION, is_possible, words.positions, moved)
+        yield EditVariant(name, WRONG_ROLE, has_wrong_role, words.positions, wrong_role)
+        yield EditVariant(name, WRONG_POSITION, is_possible & words.has_aside, words.aside, aside)
 
 
 def check_edits(names: Sequence[str]) -> None:
@@ -93,36 +94,23 @@ def check_edits(names: Sequence[str]) -> None:
         raise unknown("edit of pairs", strange[0], EDITS)
 
 
-def _exchange(words: WordStates) -> Iterator[EditVariant]:
-    yield EditVariant("exchange", REAL, words.all, words.positions, words.x.flip(1))
-    yield EditVariant("exchange", WRONG_ROLE, words.all, words.positions, words.y.flip(1))
-    yield EditVariant(
-        "exchange", WRONG_POSITION, words.has_aside, words.aside, words.aside_x.flip(1)
-    )
+def _exchange(words: WordStates) -> EditedStates:
+    return (words.x.flip(1), words.y.flip(1), words.aside_x.flip(1)), words.all, words.all
 
 
-def _substitute(words: WordStates) -> Iterator[EditVariant]:
-    yield EditVariant("substitute", REAL, words.all, words.positions, words.y)
-    yield EditVariant("substitute", WRONG_ROLE, words.all, words.positions, words.y.flip(1))
-    yield EditVariant("substitute", WRONG_POSITION, words.has_aside, words.aside, words.aside_y)
+def _substitute(words: WordStates) -> EditedStates:
+    return (words.y, words.y.flip(1), words.aside_y), words.all, words.all
 
 
-def _surgery(words: WordStates) -> Iterator[EditVariant]:
+def _surgery(words: WordStates) -> EditedStates:
     """A trial needs either word at either place in further items."""
     change, is_known = _changes(words, wrong=False)
     elsewhere, is_known_elsewhere = _changes(words, wrong=True)
-    yield EditVariant("surgery", REAL, is_known, words.positions, words.x + change)
-    yield EditVariant(
-        "surgery", WRONG_ROLE, is_known & is_known_elsewhere, words.positions, words.x + elsewhere
-    )
-    yield EditVariant(
-        "surgery", WRONG_POSITION, is_known & words.has_aside, words.aside, words.aside_x + change
-    )
+    states = words.x + change, words.x + elsewhere, words.aside_x + change
+    return states, is_known, is_known & is_known_elsewhere
 
 
-def _changes(
-    words: WordStates, wrong: bool
-) -> tuple[Float[Tensor, "item word *shape"], Bool[Tensor, " item"]]:
+def _changes(words: WordStates, wrong: bool) -> tuple[States, Bool[Tensor, " item"]]:
     """V[other word, role] − V[word, role] of means over further items, and in which items they are known."""
     ids = {name: i for i, name in enumerate(dict.fromkeys(w for pair in words.names for w in pair))}
     name = torch.tensor([[ids[word] for word in pair] for pair in words.names])  # [item, word]
@@ -148,20 +136,14 @@ def _changes(
     return (new_mean - old_mean).reshape(words.x.shape), (new_known & old_known).all(1)
 
 
-def _erase(words: WordStates) -> Iterator[EditVariant]:
+def _erase(words: WordStates) -> EditedStates:
     """Fitted on one half of the items, made in the other; it needs four items."""
     enough = words.all & (len(words.x) >= 4)
-    yield EditVariant("erase", REAL, enough, words.positions, _erased(words, words.x))
-    yield EditVariant(
-        "erase", WRONG_ROLE, enough, words.positions, _erased(words, words.x, shuffled=True)
-    )
-    aside = enough & words.has_aside
-    yield EditVariant("erase", WRONG_POSITION, aside, words.aside, _erased(words, words.aside_x))
+    shuffled = _erased(words, words.x, shuffled=True)
+    return (_erased(words, words.x), shuffled, _erased(words, words.aside_x)), enough, enough
 
 
-def _erased(
-    words: WordStates, x: Float[Tensor, "item word *shape"], shuffled: bool = False
-) -> Float[Tensor, "item word *shape"]:
+def _erased(words: WordStates, x: States, shuffled: bool = False) -> States:
     out, half = x.clone(), torch.arange(len(x)) % 2 == 0
     for fold in (half, ~half) if len(x) >= 4 else ():
         classes = torch.arange(2).bool().expand(int((~fold).sum()), 2).flatten()
@@ -172,7 +154,7 @@ def _erased(
     return out
 
 
-EDITS: dict[str, Callable[[WordStates], Iterator[EditVariant]]] = {
+EDITS: dict[str, Callable[[WordStates], EditedStates]] = {
     "exchange": _exchange,
     "substitute": _substitute,
     "surgery": _surgery,
@@ -195,3 +177,38 @@ class SetAt(PlacedEdit):
             tensor
         )
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Eraser:
+    """Least-squares concept erasure (LEACE): x − (x − μ) A, head by head where vectors have heads; A has rank one.
+
+    x − Σ^½ P Σ^−½ (x − μ), with P the projection on Σ^−½ cov(x, z), moves vectors as little as can be so that no
+    linear function of them predicts the class. Source: Belrose et al. 2023, arXiv:2306.03819.
+    """
+
+    mean: Float[Tensor, "*head d"]
+    matrix: Float[Tensor, "*head d d2"]
+
+    @classmethod
+    def fit(
+        cls, vectors: Float[Tensor, "token *head d"], classes: Bool[Tensor, " token"]
+    ) -> "Eraser":
+        """The least change of vectors after which no linear function of them tells two classes."""
+        mean = vectors.mean(0)
+        x = (vectors - mean).movedim(0, -2).double()  # [*head, token, d]
+        z = classes.double() - classes.double().mean()
+        values, basis = torch.linalg.eigh(x.mT @ x / x.shape[-2])
+        root = values.clamp_min(0).sqrt()
+        has_variance = root > 1e-6 * root.amax(-1, keepdim=True)
+        inverse = torch.where(has_variance, 1 / root, 0)
+        covariance = basis.mT @ (x.mT @ z)[..., None]
+        along = inverse[..., None] * covariance  # Σ^−½ cov(x, z), in the basis
+        along = along / along.norm(dim=-2, keepdim=True).clamp_min(1e-12)
+        writer = basis @ (root[..., None] * along)
+        reader = basis @ (inverse[..., None] * along)
+        return cls(mean, (reader @ writer.mT).to(vectors))
+
+    def erase(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+        """The vectors without what tells the classes."""
+        return x - torch.einsum("...d,...de->...e", x - self.mean.to(x), self.matrix.to(x))

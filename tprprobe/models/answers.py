@@ -61,13 +61,7 @@ def find_scores(kind: str) -> Scores:
 def exact_matches(
     model: Language, pairs: Pairs, batch_size: int = 256
 ) -> tuple[Bool[np.ndarray, "sample"], Int[np.ndarray, "sample out"]]:
-    """The targets that are predicted whole, as flags, and the predicted symbols, by teacher
-    forcing.
-
-    An argmax that is right up to the end symbol is what greedy decoding writes (induction on the
-    prefix), so this equals exact match under greedy decoding; behind the first wrong symbol the
-    prediction is only the greedy one's beginning.
-    """
+    """Flags and symbols by teacher forcing: right up to the end symbol, an argmax is what greedy decoding writes (induction on the prefix)."""
     pad, device = model.config.pad, model.device
     correct = np.zeros(len(pairs), bool)
     predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
@@ -86,13 +80,7 @@ def exact_matches(
 def write_answers(
     model: Readable, pairs: Pairs, correct: Bool[np.ndarray, "sample"]
 ) -> list[list[int]]:
-    """The answers that the model writes greedily, one per source.
-
-    Ids between the start symbol and the end symbol (where it was written), both included. Right
-    answers are known from teacher forcing; only the others are decoded. Where answers have no end symbol, as
-    those behind a text, what is written is as long as the right answer. A model that cannot decode
-    writes start symbols only.
-    """
+    """The ids that the model writes greedily, start and end symbol included; without an end symbol as many as the right answer has."""
     offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
     answers = [values[start:end] for start, end in pairwise(offsets)]
     if not isinstance(model, Language) or not getattr(model, "head", "own"):
@@ -132,10 +120,7 @@ def continue_sources(model: Language, pairs: Pairs, max_length: int) -> Pairs:
 def evaluate(
     model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: Any
 ) -> pd.DataFrame:
-    """One row per example. Of questions: module, question, answer, prediction, correct; of documents:
-    source, target, prediction and every score, the summaries written with options of `generate`; of
-    images image, references and prediction.
-    """
+    """One row per example: of questions exact match, of documents and images what their plug-in of ``tprprobe.scores`` tells."""
     able = require_head(model, "an evaluation of answers").eval()
     vocabulary = vocabulary or require_vocabulary(able)
     if vocabulary.reads_images:
@@ -147,11 +132,8 @@ def evaluate(
     if options:
         names = ", ".join(options)
         raise InputError(f"{names}: answers to questions are written greedily; leave this out")
-    blocks = track(
-        data.examples(EVALUATED_AT_ONCE),
-        f"answering {data.name}",
-        -(-len(data) // EVALUATED_AT_ONCE),
-    )
+    n_blocks = -(-len(data) // EVALUATED_AT_ONCE)
+    blocks = track(data.examples(EVALUATED_AT_ONCE), f"answering {data.name}", n_blocks)
     return pd.concat([_answer(able, block, vocabulary) for block in blocks], ignore_index=True)
 
 
@@ -171,9 +153,7 @@ def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.
 
 
 def next_words(model: Language, text: str, k: int = 10) -> pd.DataFrame:
-    """The k most probable symbols behind a text, or at the first mask of a model that fills masks: word (as it is
-    written, blanks included), id, p. An encoder-decoder begins its answer to the text.
-    """
+    """The k most probable symbols behind a text, or at its first mask: word (blanks included), id, p."""
     vocabulary = require_vocabulary(model)
     if vocabulary.reads_images:
         raise InputError(f"{model.name} reads images: a typed text needs a model of texts")
@@ -228,11 +208,8 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
     """Exact match over all questions and of each module; for documents and images every score."""
     if is_scored(rows):
         return find_scores(CAPTIONS if REFERENCES in rows else SUMMARIES).summarize(rows)
-    modules = {
-        str(name): exact_match(module_rows)
-        for name, module_rows in rows.groupby("module", sort=True)
-        if name
-    }
+    groups = rows.groupby("module", sort=True)
+    modules = {str(name): exact_match(group) for name, group in groups if name}
     return {**exact_match(rows), "modules": modules}
 
 

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from tprprobe import plugins
-from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.file_errors import physical_memory
@@ -25,17 +24,6 @@ LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after a
 DEEP = ("n_layers", "thinking_steps")
 SMALL_MODEL = 2**28  # numbers that every machine holds
 RANDOM_FILLS = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random numbers
-
-
-def __getattr__(name: str) -> Any:
-    if name != "ARCHITECTURES":
-        raise AttributeError(name)
-    note(
-        "warning: ARCHITECTURES goes in the next version: tprprobe.plugins.find('models') lists architectures"
-    )
-    return {
-        architecture: find_architecture(architecture) for architecture in plugins.find("models")
-    }
 
 
 def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
@@ -142,18 +130,14 @@ def typed_option(field: dataclasses.Field, value: Any, label: str) -> Any:
 
 
 def check(config: Any) -> None:
-    """Checks that an architecture can have these values."""
     if not 0 <= config.dropout < 1:
         raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
     for name, symbol in (("pad", config.pad), ("sos", config.sos), ("eos", config.eos)):
         if not 0 <= symbol < config.vocab_size:
-            raise InputError(
-                f"{name} = {symbol}: the ids of {config.vocab_size} symbols begin at 0"
-            )
+            raise InputError(f"{name} = {symbol}: give an id from 0 to {config.vocab_size - 1}")
 
 
 def _check_memory(module_class: type[Model], config: Any) -> None:
-    """Checks that a model of these sizes fits into this machine's memory, before any of it is taken."""
     sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= SMALL_MODEL:
         return
@@ -162,8 +146,7 @@ def _check_memory(module_class: type[Model], config: Any) -> None:
     weight_bytes = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
     if weight_bytes > (memory_bytes := physical_memory()):
         raise InputError(
-            f"a model of these sizes has {weight_bytes:,} bytes of weights, this machine {memory_bytes:,} of memory: "
-            "give smaller sizes"
+            f"a model of {weight_bytes:,} bytes in a memory of {memory_bytes:,}: give smaller sizes"
         )
 
 

@@ -26,7 +26,7 @@ from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.architectures import build, bytes_of, expand, sketched
 from tprprobe.models.protocol import CaptionModel, Model, Readable
 
-TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
+TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of tprpapers' auto classes
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
@@ -73,17 +73,12 @@ def save_pretrained(
 
 
 def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str, bytes | str]:
-    """The files that make a model again: its settings, its weights and its vocabulary's."""
-    state = {
-        name: tensor.detach().cpu().to(dtype or tensor.dtype).contiguous()
-        for name, tensor in model.state_dict().items()
-    }
+    state = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
+    state = {name: t.to(dtype or t.dtype).contiguous() for name, t in state.items()}
     auto = {} if isinstance(model, CaptionModel) else {"architectures": [SEQ2SEQ]}
     config = TYPED | auto  # which transformers' Auto classes go by
-    files: dict[str, bytes | str] = {
-        hub.CONFIG: json.dumps(config | model.describe(), indent=1) + "\n",
-        hub.WEIGHTS: _weights(state),
-    }
+    config = json.dumps(TYPED | auto | model.describe(), indent=1) + "\n"
+    files: dict[str, bytes | str] = {hub.CONFIG: config, hub.WEIGHTS: _weights(state)}
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})
 
 
@@ -108,7 +103,6 @@ def read_checkpoint(
 
 
 def default_data(model: Readable, split: str | None = None) -> tuple[str, str | None]:
-    """The data and split that the checkpoint's card names under ``tprprobe``."""
     settings = _named_data(model.folder / hub.CARD) if model.folder else {}
     if "data" not in settings:
         raise InputError(f"the card of {model.name} names no data: give --data")
@@ -116,7 +110,6 @@ def default_data(model: Readable, split: str | None = None) -> tuple[str, str | 
 
 
 def _named_data(card: Path) -> dict[str, Any]:
-    """The card's section ``tprprobe``; empty if its front matter cannot be read."""
     if not card.is_file():
         return {}
     import yaml
@@ -131,7 +124,6 @@ def _named_data(card: Path) -> dict[str, Any]:
 
 
 def untrained_twin(model: Model, seed: int = 0) -> Model:
-    """The control: a freshly initialized model of the same configuration and vocabulary."""
     twin = build(model.describe(), seed=seed)
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)
@@ -140,7 +132,6 @@ def untrained_twin(model: Model, seed: int = 0) -> Model:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The settings in a folder's config.json, checked by name."""
     config = read_json(folder / hub.CONFIG)
     if config.get("model_type") == TYPED["model_type"]:
         config = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}
@@ -160,16 +151,11 @@ def _vocabulary(folder: Path, config: Any) -> Codec | None:
 
 
 def check_vocabulary(vocabulary: Codec, config: Any, where: str) -> None:
-    """Checks that a model's ids are those of the vocabulary."""
     size = config.vocab_size if vocabulary.has_spare_rows else len(vocabulary)
     if size < len(vocabulary):
         raise InputError(f"{where} has {len(vocabulary)} sub-words, the model rows for {size}")
-    expected = {
-        "vocab_size": size,
-        "pad": vocabulary.pad,
-        "sos": vocabulary.sos,
-        "eos": vocabulary.eos,
-    }
+    special_ids = {name: getattr(vocabulary, name) for name in ("pad", "sos", "eos")}
+    expected = {"vocab_size": size, **special_ids}
     for name, value in expected.items():
         if getattr(config, name) != value:
             raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")
@@ -179,9 +165,7 @@ def _weights(state: dict[str, torch.Tensor]) -> bytes:
     """The file of weights; safetensors writes its metadata in any order, here it is always the same."""
     metadata = {"format": "pt", SUM: _sum(state)}
     reordered = dict(reversed(metadata.items()))
-    order, expected = (
-        json.dumps(mapping, separators=(",", ":")).encode() for mapping in (reordered, metadata)
-    )
+    order, expected = (json.dumps(m, separators=(",", ":")).encode() for m in (reordered, metadata))
     return safetensors.torch.save(state, metadata=metadata).replace(order, expected, 1)
 
 
@@ -195,15 +179,13 @@ def _sum(state: Mapping[str, torch.Tensor]) -> str:
 
 
 def _check_weights(config: dict[str, Any], path: Path) -> None:
-    """Checks that a file of weights has the tensors of a configuration, before either takes memory."""
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
     with _undamaged(path), safetensors.safe_open(path, "pt") as opened:
         file_shapes = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
     with sketched():
-        model_shapes = {
-            key: tuple(tensor.shape) for key, tensor in build(config).state_dict().items()
-        }
+        state = build(config).state_dict()
+        model_shapes = {key: tuple(tensor.shape) for key, tensor in state.items()}
     for key in file_shapes:
         if key not in model_shapes:
             raise unknown(f"tensor in {path.name}", key, model_shapes)
@@ -227,6 +209,6 @@ def _load_weights(model: Model, path: Path) -> None:
             checksum = (opened.metadata() or {}).get(SUM)
     if checksum not in (None, _sum(state)):
         raise InputError(
-            f"{path} is damaged, its weights are not those that were written: get the checkpoint again"
+            f"{path} is damaged, its weights are not those that were written: get it again"
         )
     model.load_state_dict(state)

@@ -21,16 +21,12 @@ class Preset(NamedTuple):
 
 
 def list_presets() -> dict[str, Preset]:
-    """Every preset by name, as plug-ins register them."""
     plugged = plugins.load_all("presets").values()
     return {name: Preset(*row) for presets in plugged for name, row in presets.items()}
 
 
 def list_models() -> dict[str, list[dict[str, Any]]]:
-    """``presets`` and ``checkpoints``, each a list of name, architecture and parameters.
-
-    A checkpoint's ``metrics`` are what its card claims and the tests recompute.
-    """
+    """``presets`` and ``checkpoints``; a checkpoint's ``metrics`` are what its card claims and the tests recompute."""
     presets = [
         {
             "name": name,

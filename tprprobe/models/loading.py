@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -78,9 +79,6 @@ def load_model(
     """
     if not isinstance(name, str | os.PathLike):
         return _in_memory(name, tokenizer)
-    if isinstance(tokenizer, str):  # the second argument was the device
-        note("warning: give the device by name: tp.load_model(NAME, device=...)")
-        tokenizer, device = None, tokenizer
     if tokenizer is not None:
         raise InputError(
             f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"
@@ -88,8 +86,22 @@ def load_model(
     placement = Placement.of(device, dtype, device_map, max_memory, quantization)
     kind, _, checkpoint = str(name).partition(":")  # permuted:NAME
     if checkpoint and kind in TWINS:
-        return _read_twin(kind, checkpoint, local_files_only, seed, placement)
-    return _read(str(name), local_files_only, None, placement)
+        model = _read_twin(kind, checkpoint, local_files_only, seed, placement)
+    else:
+        model = _read(str(name), local_files_only, None, placement)
+    memory = max_memory and tuple(max_memory)
+    settings = (device, local_files_only, seed, dtype, device_map, memory, quantization)
+    model.loaded_by = (locate(str(name)), None, *settings)
+    return model
+
+
+load_again = lru_cache(maxsize=1)(load_model)  # by the arguments that a model was loaded by
+
+
+def locate(name: str) -> str:
+    """A name in which a folder stands with its whole path, for processes that run in another one."""
+    prefix, colon, path = name.rpartition(":")
+    return f"{prefix}{colon}{Path(path).absolute()}" if Path(path).exists() else name
 
 
 def _in_memory(model: nn.Module | Adaptable, tokenizer: Any) -> Readable:
@@ -188,7 +200,6 @@ def _read_twin(
 
 @torch.no_grad()
 def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readable:
-    """The twin with the weights and the name of its kind."""
     name = trained.name
     if kind == PERMUTED:
         permute(twin, seed)
@@ -210,16 +221,8 @@ def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readabl
 def _factors(twin: nn.Module, trained: nn.Module) -> list[tuple[Tensor, float]]:
     """Every matrix of the twin that is not zero, and by what it has to be multiplied to have the trained scale."""
     trained_weights = dict(trained.named_parameters())
-    matrices = [
-        (weights, trained_weights[name])
-        for name, weights in twin.named_parameters()
-        if weights.ndim > 1
-    ]
-    return [
-        (matrix, _scale(trained_matrix) / _scale(matrix))
-        for matrix, trained_matrix in matrices
-        if _scale(matrix) > 0
-    ]
+    weights = [(w, trained_weights[name]) for name, w in twin.named_parameters() if w.ndim > 1]
+    return [(w, _scale(source) / _scale(w)) for w, source in weights if _scale(w) > 0]
 
 
 def _scale(weights: Tensor) -> float:

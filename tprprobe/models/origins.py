@@ -11,19 +11,11 @@ from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Readable
 
 NOT_READ = ("trainer_state.json", "expected.json")
-SUFFIXES = (
-    ".json",
-    ".txt",
-    ".model",
-    ".gguf",
-)  # files of configurations, tokenizers and vocabularies
+SUFFIXES = (".json", ".txt", ".model", ".gguf")  # of configurations, tokenizers, vocabularies
 
 
 def describe_origin(model: Readable) -> dict[str, Any]:
-    """Name and architecture of a model, the fingerprint of its weights, and the sha256 of the files beside these.
-
-    Two runs are of one model if all of it is the same.
-    """
+    """Name, architecture, fingerprint of the weights and the sha256 of the files beside them: the same for two runs of one model."""
     place = getattr(model, "folder", None) or getattr(model, "source", None)
     files = digest_files(_files(place))
     config: Any = getattr(getattr(model, "module", None), "config", None)
@@ -44,7 +36,6 @@ def sum_origin(model: Readable) -> str:
 
 
 def _files(place: str | os.PathLike[str] | None) -> list[Path]:
-    """The files of a folder, of the hub's cache for an ID, or a file itself."""
     if place is None:
         return []
     folder = Path(place)

@@ -48,9 +48,8 @@ class Permutation:
         self, name: str, weights: Tensor, inverse: bool = False, out: Tensor | None = None
     ) -> Tensor:
         """The weights in this order, or (``inverse``) in the model's again; in ``out``, whose numbers lie in order."""
-        out = (
-            torch.empty_like(weights, memory_format=torch.contiguous_format) if out is None else out
-        )
+        if out is None:
+            out = torch.empty_like(weights, memory_format=torch.contiguous_format)
         index, numbers, permuted_numbers = self.names.index(name), weights.flatten(), out.view(-1)
         if self.is_small:
             order = self._draw(index)

@@ -30,7 +30,6 @@ class Placement:
 
     @classmethod
     def of(cls, device: str, dtype: str, *dispatch: Any) -> "Placement":
-        """The checked settings."""
         if dtype != AUTO and dtype not in DTYPES:
             raise unknown("dtype", dtype, (AUTO, *DTYPES))
         placement = cls(find_device(device), DTYPES.get(dtype), *dispatch)
@@ -42,11 +41,9 @@ class Placement:
 
     @property
     def is_dispatched(self) -> bool:
-        """Whether transformers puts the weights where they belong."""
         return bool(self.device_map or self.quantization)
 
     def check_own(self, name: str) -> None:
-        """Checks that nothing is asked for which only models of transformers can have."""
         if self.is_dispatched:
             raise InputError(
                 f"{name}: device_map and quantization are of trained models of transformers (hf:PATH)"
@@ -92,9 +89,7 @@ def find_device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(
-            f"no device {name!r} here ({reason}): give cpu, or cuda on a GPU machine"
-        ) from error
+        raise InputError(f"no device {name!r} here ({reason}): give cpu or cuda") from error
 
 
 def input_device(module: nn.Module) -> torch.device:
@@ -109,9 +104,8 @@ def input_device(module: nn.Module) -> torch.device:
 
 def weight_maps(module: nn.Module) -> dict[str, Any]:
     """The map from names to weights on disk, or in another memory, of every submodule that has such weights."""
-    hooks = {
-        path: getattr(submodule, "_hf_hook", None) for path, submodule in module.named_modules()
-    }
+    modules = dict(module.named_modules())
+    hooks = {path: getattr(inner, "_hf_hook", None) for path, inner in modules.items()}
     maps = {path: getattr(hook, "weights_map", None) for path, hook in hooks.items()}
     return {path: weights for path, weights in maps.items() if weights is not None}
 

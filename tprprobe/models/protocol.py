@@ -49,6 +49,7 @@ class Language(SequenceModel):
 
     vocabulary: Codec | None = None
     folder: Path | None = None
+    loaded_by: tuple[Any, ...] | None = None  # the arguments of ``load_model``
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
 
     def _repr_html_(self) -> str:
@@ -190,7 +191,6 @@ def require_model(model: Readable, reason: str) -> Model:
 
 
 def require_head(model: Readable, purpose: str) -> Language:
-    """The model, checked to predict symbols: one of ours, or one of transformers with its head."""
     if isinstance(model, Language) and getattr(model, "head", "own"):
         return model
     is_language = isinstance(model, Language)
@@ -204,6 +204,6 @@ def require_head(model: Readable, purpose: str) -> Language:
 def require_vocabulary(model: Readable) -> Codec:
     if model.vocabulary is None:
         raise InputError(
-            f"{model.name}: this model's vocabulary is unknown: convert it again with --vocab FILE"
+            f"{model.name}: its vocabulary is unknown: convert it again with --vocab FILE"
         )
     return model.vocabulary

@@ -40,7 +40,9 @@ def find_adapter(kind: type) -> plugins.Plugin | None:
 
 def with_sites(model: Any, tokenizer: Any = None) -> Any:
     """The model itself if it has sites, or what the adapter of its library makes of it, once, for a tokenizer."""
-    if _has_sites(model) or (adapter := find_adapter(type(model))) is None:
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    has_sites = any(isinstance(module, Site) for module in modules)
+    if has_sites or (adapter := find_adapter(type(model))) is None:
         return model
     adaptation = vars(model).get(ADAPTED, Adaptation())
     if adaptation.model is None:
@@ -60,8 +62,3 @@ def followed(model: Any) -> Iterator[Any]:
     else:
         with adapted.following(model):
             yield adapted
-
-
-def _has_sites(model: Any) -> bool:
-    modules = model.modules() if isinstance(model, nn.Module) else ()
-    return any(isinstance(module, Site) for module in modules)

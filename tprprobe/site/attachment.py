@@ -44,6 +44,7 @@ class Attached(nn.Module):
     """
 
     architecture = folder = None
+    loaded_by: tuple[Any, ...] | None = None  # the arguments of ``load_model``
 
     def __init__(self, module: nn.Module, forward: Callable[..., Any] | None):
         super().__init__()
@@ -210,7 +211,6 @@ def place_site(root: nn.Module, name: str, site: Site) -> None:
 
 
 def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tensor:
-    """The tensor behind its site; the tensor itself while nobody reads the site."""
     if not site.is_read:
         return tensor
     if "query" in site.axes and tensor.ndim != len(site.axes):
@@ -226,7 +226,6 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
 
 
 def _refuse(site: Site, where: str, values: Any) -> Any:
-    """What is no tensor, which a site that is read cannot be."""
     if site.is_read:
         raise InputError(f"{where!r} is no tensor nor begins with one: give another submodule")
     return values
@@ -238,9 +237,7 @@ def pass_through(
     passed: Callable[[Tensor], Tensor],
     otherwise: Callable[[Any], Any] = lambda values: values,
 ) -> None:
-    """Leads the first tensor that a submodule is given (``input``) or returns through a function, which may return the same.
-    What begins with no tensor goes through ``otherwise``.
-    """
+    """Leads the first tensor that a submodule is given (``input``) or returns through a function; without a tensor, ``otherwise``."""
 
     def replaced(values: Any) -> Any:
         if isinstance(values, Tensor):

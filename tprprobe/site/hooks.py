@@ -29,12 +29,12 @@ class PlacedEdit(ABC):
 
 
 def find_sites(model: nn.Module) -> dict[str, Site]:
-    """The sites of a model by their dotted names, in the order of the modules."""
     modules = [m for m in model.named_modules() if not m[0].startswith(f"{FOREIGN}.")]
     sites_by_name = {name: module for name, module in modules if isinstance(module, Site)}
     if not sites_by_name:
+        name = type(model).__name__
         raise InputError(
-            f"{type(model).__name__} has no sites: give them with tp.attach(module, {{site: submodule}})"
+            f"{name} has no sites: give them with tp.attach(module, {{site: submodule}})"
         )
     return sites_by_name
 
@@ -176,9 +176,8 @@ def _replace(
         edited = edit(output)
     shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
     if shape != output.shape:
-        raise InputError(
-            f"the edit of {name} returned shape {shape}, the site has {tuple(output.shape)} ({' × '.join(axes)})"
-        )
+        place = f"the site has {tuple(output.shape)} ({' × '.join(axes)})"
+        raise InputError(f"the edit of {name} returned shape {shape}, {place}")
     return edited
 
 
@@ -210,7 +209,6 @@ class Calls:
 
 @contextlib.contextmanager
 def _counted(model: Any) -> Iterator[Any]:
-    """What counts the calls of a model: itself, where it is a module with attached sites."""
     if hasattr(model, "calls"):
         yield model
         return

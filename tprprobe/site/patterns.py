@@ -56,7 +56,6 @@ def resolve(pattern: str, names: Iterable[str]) -> str:
 
 
 def layer_of(name: str) -> int | None:
-    """The layer number in a site's name, None where it has none (``embedding.role``)."""
     match = _LAYER.match(name)
     return int(match[2]) if match else None
 
@@ -79,7 +78,6 @@ def is_causal(name: str) -> bool:
 
 
 def sides_of(name: str) -> tuple[str, str]:
-    """The sides whose tokens an attention map's queries and keys are."""
     query = side_of(name)
     return query, "source" if ".cross." in name else query
 
@@ -94,6 +92,5 @@ def first_role(sites: Sequence[str]) -> int:
 
 
 def like(sites: Sequence[str], site: str) -> list[str]:
-    """The sites that differ from one only in the layer."""
     name_parts = site.split(f".{layer_of(site)}.")
     return [name for name in sites if name.split(f".{layer_of(name)}.") == name_parts]

@@ -38,9 +38,8 @@ def _is_traced(site: nn.Module) -> bool:
     if state is None:
         return False
     trace, _, places = state.active()
-    return trace is not None and any(
-        place in waiting for waiting in (trace.parked, trace.observers) for place in places
-    )
+    waiting = [*trace.parked, *trace.observers] if trace is not None else []
+    return any(place in waiting for place in places)
 
 
 def per_head(d_head: int) -> Site:
@@ -52,7 +51,6 @@ def per_position(d_model: int) -> Site:
 
 
 def attention_map() -> Site:
-    """A site of attention weights; the map is computed only while it is read."""
     return Site("batch head query key")
 
 

@@ -17,10 +17,7 @@ from tprprobe.store.manifests import Ledger
 def write_rows(
     folder: Path, spec: SiteSpec, start: int, rows: Shaped[np.ndarray, "token ..."], ledger: Ledger
 ) -> None:
-    """Writes rows from ``start`` on, cuts off what lay behind them, and carries on what is known of the files.
-
-    A compressed chunk is written when all its rows are there; until then they lie beside it.
-    """
+    """Writes rows from ``start`` on and cuts off what lay behind them; a compressed chunk is written when all its rows are there."""
     folder.mkdir(parents=True, exist_ok=True)
     n_written = 0
     while n_written < len(rows):
@@ -46,12 +43,10 @@ def _write_compressed(file: Path, spec: SiteSpec, data: bytes | memoryview, ledg
 
 
 def begun(file: Path) -> Path:
-    """Where the rows of a chunk lie that will be compressed when it is full."""
     return file.with_name(file.name + BEGUN)
 
 
 def remove_begun(folder: Path, spec: SiteSpec, start: int, added: int) -> None:
-    """Removes the rows that lay beside a compressed chunk, if those added at ``start`` filled it."""
     index, within = divmod(start, spec.chunk_rows)
     if spec.is_compressed and within and within + added >= spec.chunk_rows:
         begun(folder / spec.chunk_file(index)).unlink(missing_ok=True)
@@ -105,10 +100,7 @@ def documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
 
 
 def _consolidated(documents: Mapping[str, bytes], names: Iterable[str]) -> bytes:
-    """The group's document with those of its arrays in it, which xarray looks for first.
-
-    The bytes are those of ``zarr.consolidate_metadata``, whose warning cannot be silenced in one thread alone.
-    """
+    """The group's document with those of its arrays in it, as ``zarr.consolidate_metadata`` makes it, whose warning no thread can silence alone."""
     group = json.loads(documents["zarr.json"])
     metadata = {name: json.loads(documents[f"{name}/zarr.json"]) for name in sorted(names)}
     inline = {"kind": "inline", "must_understand": False, "metadata": metadata}

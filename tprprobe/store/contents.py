@@ -136,7 +136,7 @@ class StoreContents:
 
     def __repr__(self) -> str:
         lengths = self.facts.lengths
-        size = self.summary["bytes"].sum() / 1e6
+        size = self.summary["bytes"].sum() / 1e6  # MB
         counts = f"{lengths.get('source', 0)} source and {lengths.get('target', 0)} target tokens"
         return f"Store({str(self.path)!r}: {self.samples} samples, {counts}, {len(self.sites)} sites, {size:.1f} MB)"
 

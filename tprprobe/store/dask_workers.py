@@ -21,26 +21,19 @@ AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
 LOST = 6  # times that as long after one another there is no worker
 
+Part = TypeVar("Part")  # a slice of rows, or what else a function takes
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 
 def parts_of(rows: int, size: int | None = None) -> list[slice]:
-    """The rows in parts of so many (by default PART)."""
     size = size or ROWS_PER_PART
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
-def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> Iterator[Result]:
-    """What a function returns of every part, in order.
-
-    Dask's workers compute it if this process has a ``distributed.Client``; stores in the function are opened there
-    by their paths. A single part is computed here. What lost workers had is computed again by others.
-
-    Raises:
-        InputError: as the function, or the workers were lost again and again.
-    """
-    client = _find_client()
+def each_part(function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
+    """The results of a function on every part, in order, by Dask's workers if this process has a client; lost parts are computed again."""
+    client = find_client()
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
@@ -58,7 +51,6 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
 
 
 def _wait(client: Any, task: Any) -> Any:
-    """The result of a task; killed workers may be replaced for a while."""
     n_lost = 0
     while n_lost < LOST:
         try:
@@ -68,8 +60,8 @@ def _wait(client: Any, task: Any) -> Any:
     raise TimeoutError("none is left")
 
 
-def _find_client() -> Any:
-    """The client of Dask's workers that this process works with; None without one."""
+def find_client() -> Any:
+    """Dask's client of this process, if it has one."""
     distributed = sys.modules.get("distributed")
     try:
         return distributed and distributed.Client.current()
@@ -90,8 +82,7 @@ def scheduled(address: str | None) -> Iterator[None]:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, ImportError) as error:
         raise InputError(
-            f"no Dask scheduler answers at {address!r}: give the address that `dask scheduler` prints, "
-            "like tcp://HOST:8786"
+            f"no Dask scheduler at {address!r}: give the address of `dask scheduler`, tcp://HOST:8786"
         ) from error
     with client, client.as_current():
         _check_workers(client, address)
@@ -114,7 +105,6 @@ def _check_workers(client: Any, address: str) -> None:
 
 @contextmanager
 def _lost_workers() -> Iterator[None]:
-    """A block in which lost workers are one line."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 

@@ -18,7 +18,6 @@ COMPRESSIONS = (NONE, *LEVELS)
 
 
 def check_storage(dtype: str | None, compression: str | None) -> None:
-    """Checks what numbers are to be kept in; None leaves it open."""
     if dtype not in (None, *TYPES):
         raise unknown("type of a store", str(dtype), TYPES)
     if compression not in (None, *COMPRESSIONS):
@@ -44,7 +43,6 @@ def as_stored(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def first_overflow(values: np.ndarray, stored: np.ndarray) -> int | None:
-    """The first row in which a finite number became infinite."""
     if np.may_share_memory(stored, values) or not np.isinf(stored).any():
         return None
     bad = (np.isinf(stored) & np.isfinite(values)).reshape(len(stored), -1).any(1)

@@ -33,11 +33,7 @@ BEGUN = ".begun"  # behind the name of a chunk whose rows are not yet all there
 
 @dataclass(frozen=True)
 class SiteSpec:
-    """The layout of an array: its axes, the shape of one row, the type of a number.
-
-    The first axis counts rows: ``source`` or ``target`` tokens, or samples; or pairs of a query and a key of attention
-    maps (``target_source``).
-    """
+    """The layout of an array; its first axis counts tokens of a side, samples, or pairs of a query and a key (``target_source``)."""
 
     axes: tuple[str, ...]
     shape: tuple[int, ...]
@@ -97,7 +93,6 @@ class SiteSpec:
 
 
 def twins_in(path: Path) -> dict[str, Path]:
-    """The folders of the twins' stores in a store's folder, by kind."""
     return {kind: path / kind for kind in TWINS if (path / kind).exists()}
 
 
@@ -112,10 +107,7 @@ class Part:
 
 
 def all_arrays(sites: Mapping[str, SiteSpec]) -> dict[str, SiteSpec]:
-    """The arrays of a store: its sites, and per kind of attention each sample's place and shape.
-
-    Pairs of sample i are rows ``offset[i]`` to ``offset[i] + queries * keys``, query by query.
-    """
+    """The sites, and per kind of attention each sample's place and shape: its pairs are rows from ``offset`` on, query by query."""
     arrays = dict(sites)
     for pairs in {spec.rows: None for spec in sites.values() if spec.is_attention}:
         arrays[f"{pairs}.offset"] = SiteSpec((f"{pairs}_sample",), (), "int64")
@@ -145,7 +137,6 @@ class Files:
 
     @cached_property
     def arrays(self) -> dict[str, tuple[SiteSpec, int]]:
-        """Every array with its number of rows."""
         arrays = all_arrays(self.sites)
         return {name: (spec, self.lengths.get(spec.rows, 0)) for name, spec in arrays.items()}
 
@@ -167,7 +158,6 @@ class Files:
             yield Part(TOKENS if self.complete else TOKENS_BEGUN, self.token_bytes)
 
     def describe(self) -> list[dict[str, Any]]:
-        """What DESCRIBED names of every site: axes, shape, type, compression, and bytes on disk."""
         rows = []
         for name in self.sites:
             spec, count = self.arrays[name]

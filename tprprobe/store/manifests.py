@@ -20,7 +20,6 @@ from tprprobe.store.layout import ARRAYS, JOURNAL, MANIFEST, METADATA, Files, Pa
 
 FORMAT = "tprprobe-store"
 PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
-RENAMED: dict[str, str] = {}  # keys of older versions of tprprobe, and what they are called now
 
 Content = dict[str, Any]  # a manifest as it stands in its file
 
@@ -49,13 +48,6 @@ class Origin(Document):
     n: int | None = None
 
 
-class Imported(Document):
-    """The dump that a store was made of."""
-
-    source: str | None = None
-    format: str | None = None
-
-
 class Manifest(Document):
     """What a store says of itself; see `Progress` for how far it is written."""
 
@@ -72,7 +64,7 @@ class Manifest(Document):
     sizes: dict[str, NonNegativeInt] = Field(default_factory=dict)
     model: Origin = Origin()
     data: Origin = Origin()
-    imported: Imported | None = None
+    imported: dict[str, Any] | None = None  # the dump that the store was made of
     target: str | None = None
     labels: dict[str, Any] = Field(default_factory=dict)  # by task, who labelled the words
     attention_samples: int | None = None
@@ -84,7 +76,7 @@ class Manifest(Document):
     @classmethod
     def of(cls, content: Content, where: object) -> "Manifest":
         """The manifest that a file holds, its keys as this version names them."""
-        facts = {RENAMED.get(key, key): v for key, v in content.items() if v is not None}
+        facts = {key: v for key, v in content.items() if v is not None}
         for key in ("model", "data"):  # a text, in stores of other programs
             if isinstance(name := facts.get(key), str):
                 facts[key] = {"name": name}
@@ -94,12 +86,10 @@ class Manifest(Document):
 
     @cached_property
     def files(self) -> Files:
-        """The files that the store needs so far."""
         return Files(self.sites, self.lengths, self.complete, self.sizes, self.token_bytes)
 
 
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
-    """The manifest of the store at ``path`` so far; None if there is nothing; ``advice`` ends the error."""
     for name in (MANIFEST, JOURNAL):
         if (path / name).is_file():
             return _read(path / name)
@@ -112,15 +102,13 @@ def read_begun(path: Path, resume: bool) -> Manifest | None:
     """The manifest of the store that a run goes on with at ``path``, if ``resume`` says so; None where it begins."""
     begun = read_manifest(path, "give a new folder to write to")
     if begun is not None and not resume:
-        state, way = "complete", ""
-        if not is_finished(path):
-            state, way = "not finished", "go on with --resume, "
-        raise InputError(f"{path} holds a store, {state}: {way}give another folder or remove it")
+        state = "complete" if is_finished(path) else "not finished"
+        advice = "" if is_finished(path) else "go on with --resume, "
+        raise InputError(f"{path} holds a store, {state}: {advice}give another folder or remove it")
     return begun
 
 
 def read_complete(path: Path) -> Manifest:
-    """The manifest of the complete store at ``path``."""
     manifest = read_manifest(path)
     if manifest is None:
         raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
@@ -173,7 +161,6 @@ def without_progress(content: Content) -> Content:
 
 
 def check_same(path: Path, begun: Content, content: Content) -> None:
-    """Checks that two manifests are of the same model, data and sites."""
     settings = [flatten(without_progress(manifest)) for manifest in (begun, content)]
     for key in (key for values in reversed(settings) for key in values):
         before, now = (json.dumps(values.get(key), ensure_ascii=False) for values in settings)
@@ -181,12 +168,9 @@ def check_same(path: Path, begun: Content, content: Content) -> None:
             continue
         room, _, file = key.partition(".files.")
         if file:
-            raise InputError(
-                f"{path} was begun with another {file} of the {room}: put that back, or give another folder"
-            )
-        raise InputError(
-            f"{path} was begun with {key} {before}, now it is {now}: give the same settings, or another folder"
-        )
+            raise InputError(f"{path} was begun with another {file} of the {room}: put that back")
+        change = f"{key} {before}, now it is {now}"
+        raise InputError(f"{path} was begun with {change}: give the same, or another folder")
 
 
 def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
@@ -198,7 +182,6 @@ def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
 
 
 def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:
-    """What a file's length tells against it: missing, cut short or, of numbers all written, too long."""
     try:
         size = (path / entry.file).stat().st_size
     except (FileNotFoundError, NotADirectoryError):
@@ -209,7 +192,6 @@ def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:
 
 
 def undamaged(path: Path) -> AbstractContextManager[None]:
-    """A block in which every error of reading is one line: the store is damaged."""
     return as_input_error(f"{path} is damaged", "extract it again")
 
 
@@ -225,7 +207,6 @@ class Ledger:
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Ledger":
-        """A copy of what a manifest knows."""
         return cls(dict(manifest.checksums), dict(manifest.sizes))
 
     def add(self, file: Path, data: bytes | memoryview, is_new: bool, packed: bool = False) -> None:
@@ -259,7 +240,6 @@ def with_checksums(path: Path, manifest: Manifest) -> Progress:
 
 
 def sum_manifest(content: Content) -> str:
-    """The checksum of all that a manifest says but this checksum."""
     sums = {file: digest for file, digest in content["checksums"].items() if file != MANIFEST}
     text = json.dumps({**content, "checksums": sums}, sort_keys=True)
     return sum_bytes(text.encode())

@@ -26,9 +26,7 @@ def concatenate(paths: Sequence[str | Path], out: str | Path, resume: bool = Fal
     for store in stores:
         samples = store.tokens["sample"].to_numpy() - start_sample
         if store.samples and (samples[0], samples[-1]) != (0, store.samples - 1):
-            raise InputError(
-                f"{store.path} does not begin with sample {start_sample}: sort the parts"
-            )
+            raise InputError(f"{store.path} does not begin with sample {start_sample}: sort them")
         sides = {side: samples[store.tokens["side"] == side] for side in SIDES}
         first = max(0, writer.samples_done - start_sample)
         for start in range(first, store.samples, SAMPLES_PER_BLOCK):

@@ -8,17 +8,13 @@ from tprprobe.store.reader import Store
 
 
 def origin_json(origin: Mapping[str, Sequence[str]]) -> str:
-    """The JSON file by which a result names its stores, or its models."""
     return json.dumps(origin, indent=1) + "\n"
 
 
 def sort_results(
     store: Store, folders: Iterable[Path]
 ) -> tuple[list[Path], list[Path], list[Path]]:
-    """The folders of results of the store, of others, and of those that do not say of which.
-
-    A result that names no store is of every store of a model that it names.
-    """
+    """The folders of results of the store (or of its model), of others, and of those that do not say of which."""
     of_store, of_other_stores, unknown = [], [], []
     for folder in folders:
         text = "".join(file.read_text("utf-8", "replace") for file in folder.glob("*.json"))

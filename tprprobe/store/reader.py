@@ -144,10 +144,8 @@ class Store(StoreContents):
         values = self.read(site, rows)
         if (bad := first_infinite(values)) is not None:
             samples = self.tokens_of(site)["sample"].to_numpy()
-            raise InputError(
-                f"{self.path}: {site}, sample {samples[rows][bad]} has a number that is not finite (NaN "
-                "or infinite): extract without this sample"
-            )
+            place = f"{self.path}: {site}, sample {samples[rows][bad]}"
+            raise InputError(f"{place} has a number that is not finite: extract without it")
         return values
 
     def iterate(
@@ -215,10 +213,8 @@ class Store(StoreContents):
             raise InputError(f"{name} holds {' × '.join(spec.axes)}, no attention maps")
         n_maps = self.count_maps(name)
         if not 0 <= sample < n_maps:
-            raise InputError(
-                f"no attention maps of sample {sample}: {self.path} keeps those of its first {n_maps} "
-                "samples (extract with a larger --attention-samples)"
-            )
+            first = f"{self.path} keeps those of its first {n_maps} samples"
+            raise InputError(f"no attention maps of sample {sample}: {first} (--attention-samples)")
         shapes, starts = self._places[spec.rows]
         (queries, keys), start = shapes[sample], int(starts[sample])
         pairs = self._read(name, (slice(start, start + int(queries * keys)),))
@@ -237,9 +233,8 @@ class Store(StoreContents):
             keys = (f"{rows}.shape", f"{rows}.offset")
             shapes, starts = (self._read(key, (slice(None),)) for key in keys)
             if not np.array_equal(starts, np.cumsum(shapes.prod(1)) - shapes.prod(1)):
-                raise InputError(
-                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; extract it again"
-                )
+                fault = f"attention maps of {rows} do not follow one another"
+                raise InputError(f"{self.path} is damaged: {fault}; extract it again")
             places[rows] = shapes, starts
         return places
 
@@ -297,7 +292,6 @@ def takes_paths(
 
 
 def as_store(store: Store | Source) -> Store:
-    """The store, opened if its path is given."""
     return store if isinstance(store, Store) else open_store(store)
 
 
@@ -305,7 +299,5 @@ def as_store(store: Store | Source) -> Store:
 def _reopen(path: str, fingerprint: str) -> Store:
     store = open_store(path)
     if store.fingerprint != fingerprint:
-        raise InputError(
-            f"{path} is another store here than where the run was started: give a path that all processes share"
-        )
+        raise InputError(f"{path} is another store here: give a path that all processes share")
     return store

@@ -44,7 +44,6 @@ class Thinned(Store):
 
 
 def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:
-    """The store of these samples only."""
     side = store.tokens.loc[np.isin(store.tokens["sample"].to_numpy(), samples), "side"]
     counts = {name: int((side == name).sum()) for name in SIDES} | {SAMPLE: len(samples)}
     lengths = {**store.facts.lengths, **counts}

@@ -25,7 +25,6 @@ def spell(token: object) -> str:
 
 
 def is_special(token: object) -> bool:
-    """True of tokens that mark starts, ends and masks."""
     return bool(SPECIAL.fullmatch(str(token)))
 
 

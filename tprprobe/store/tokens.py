@@ -27,7 +27,6 @@ def sort_tokens(tokens: pd.DataFrame) -> pd.DataFrame:
 
 
 def samples_of(table: pd.DataFrame, rows: str) -> np.ndarray:
-    """The sample of every row of a site, whose rows are a side's tokens, or samples."""
     if rows == SAMPLE:
         return table["sample"].unique()
     return table.loc[table["side"] == rows, "sample"].to_numpy()
@@ -40,7 +39,6 @@ def join_samples(source: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_texts(source: pd.DataFrame) -> list[str]:
-    """The tokens of each sample, which follow one another, with blanks between."""
     texts = source["token"].astype(str).to_numpy(object).tolist()
     starts = np.flatnonzero(np.diff(source["sample"].to_numpy(), prepend=-1)).tolist()
     return [" ".join(texts[start:end]) for start, end in pairwise([*starts, len(texts)])]
@@ -136,7 +134,6 @@ def pool_spans(
 
 
 def _marks(tokens: pd.DataFrame, mark: str) -> Int[np.ndarray, " sample"]:
-    """The last token of every sample that reads as the mark."""
     symbols = tokens["token"].astype("category").cat
     spelling = symbols.categories.astype(str)
     for affix in AFFIXES:
@@ -145,8 +142,7 @@ def _marks(tokens: pd.DataFrame, mark: str) -> Int[np.ndarray, " sample"]:
     samples = tokens["sample"].to_numpy()
     lacking = np.setdiff1d(samples, samples[is_mark])
     if len(lacking):
-        raise InputError(
-            f"sample {lacking[0]} has no token {mark!r} to pool by: leave it out, or pool by {MEAN}, {FIRST} or {LAST}"
-        )
+        pools = f"{MEAN}, {FIRST} or {LAST}"
+        raise InputError(f"sample {lacking[0]} has no token {mark!r} to pool by: pool by {pools}")
     rows = np.flatnonzero(is_mark)
     return rows[np.append(np.diff(samples[rows]) != 0, True)]

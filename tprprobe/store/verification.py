@@ -1,7 +1,6 @@
 """What of a store is not as it was written: what opening it checks, cheaply, and what reading every file finds.
 
-Opening compares the lengths of all files, and the checksums of all but those of numbers. A token table that comes
-without a checksum is asked for its number of rows.
+Opening compares the lengths of all files, and the checksums of all but those of numbers.
 """
 
 from collections.abc import Iterator
@@ -11,68 +10,11 @@ from pathlib import Path
 from tprprobe.errors import InputError
 from tprprobe.files.checksums import sum_file
 from tprprobe.store import layout
-from tprprobe.store.layout import MANIFEST, SIDES, TOKENS, Part
-from tprprobe.store.manifests import (
-    Manifest,
-    check_files,
-    fault_of,
-    read_complete,
-    sum_manifest,
-    undamaged,
-)
+from tprprobe.store.layout import MANIFEST
+from tprprobe.store.manifests import Manifest, fault_of, read_complete, sum_manifest, undamaged
 
 CHANGED = "is not what was written"
 MAX_FAULTS = 3  # damaged files in a line
-
-
-def check_store(path: Path, manifest: Manifest) -> None:
-    """Checks the lengths of all files and the content of those that say what the numbers are."""
-    check_files(path, manifest)
-    with undamaged(path):
-        if not is_as_written(manifest):
-            raise _damage(path / MANIFEST, CHANGED)
-        for entry in manifest.files.parts():
-            if entry.rows is None and (fault := _change_of(path, entry, manifest)):
-                raise _damage(path / entry.file, fault)
-        if TOKENS not in manifest.checksums:
-            import pyarrow.parquet as pq
-
-            rows, lengths = pq.read_metadata(path / TOKENS).num_rows, manifest.lengths
-            if rows != (expected := sum(lengths.get(side, 0) for side in SIDES)):
-                raise _damage(path / TOKENS, f"has {rows} rows where the manifest says {expected}")
-
-
-def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> None:
-    """Checks that the store of a twin is of this store's model, made a twin of this kind, on the same data.
-
-    Stores that do not name the files of their model are older than the bond and are not checked.
-    """
-    if "files" not in manifest.model.model_fields_set:
-        return
-    twin_model, name = twin.model, str(twin.model.name)
-    is_bound = twin_model.twin_of == manifest.model.sha256 and name.startswith(f"{kind}:")
-    data, twin_data = (m.data.model_copy(update={"n": None}) for m in (manifest, twin))
-    if not is_bound or data != twin_data:
-        description = f"{name} on {twin_data.name}"
-        raise InputError(
-            f"{path / kind} is no control of {path} (it is of {description}, or of other files): extract it again"
-        )
-
-
-def _damage(file: Path, fault: str) -> InputError:
-    return InputError(f"{file} {fault}: the store is damaged, extract it again")
-
-
-def is_as_written(manifest: Manifest) -> bool:
-    """True unless a manifest contradicts its checksum."""
-    digest = manifest.checksums.get(MANIFEST)
-    return digest is None or digest == sum_manifest(manifest.content)
-
-
-def _change_of(path: Path, entry: Part, manifest: Manifest) -> str | None:
-    """What a file's checksum says against it, if one was kept."""
-    digest = manifest.checksums.get(entry.file)
-    return CHANGED if digest not in (None, sum_file(path / entry.file)) else None
 
 
 @dataclass(frozen=True)
@@ -91,11 +33,44 @@ class Damage:
         return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({description})"
 
 
+def find_damage(path: Path, manifest: Manifest, reads_numbers: bool) -> Iterator[Damage]:
+    """The damaged files of a store, its twins' left out; those of numbers are read if they are to be."""
+    sums = manifest.checksums
+    for entry in manifest.files.parts():
+        fault = fault_of(path, entry)
+        if fault is None and entry.file in sums and (reads_numbers or entry.rows is None):
+            fault = None if sum_file(path / entry.file) == sums[entry.file] else CHANGED
+        if fault is not None:
+            yield Damage(entry.file, fault, entry.site, entry.rows)
+    if MANIFEST in sums and sums[MANIFEST] != sum_manifest(manifest.content):
+        yield Damage(MANIFEST, CHANGED)
+
+
+def check_store(path: Path, manifest: Manifest) -> None:
+    """Checks the lengths of all files and the content of those that say what the numbers are."""
+    with undamaged(path):
+        for damage in find_damage(path, manifest, reads_numbers=False):
+            file = path / damage.file
+            raise InputError(f"{file} {damage.fault}: the store is damaged, extract it again")
+
+
+def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> None:
+    """Checks that a twin's store is of this store's model, of this kind, on the same data; old stores do not say."""
+    if "files" not in manifest.model.model_fields_set:
+        return
+    twin_model, name = twin.model, str(twin.model.name)
+    is_bound = twin_model.twin_of == manifest.model.sha256 and name.startswith(f"{kind}:")
+    data, twin_data = (m.data.model_copy(update={"n": None}) for m in (manifest, twin))
+    if not is_bound or data != twin_data:
+        origin = f"{name} on {twin_data.name}, or of other files"
+        raise InputError(
+            f"{path / kind} is no control of {path} (it is of {origin}): extract it again"
+        )
+
+
 @dataclass(frozen=True)
 class Verification:
-    """The damage of a store and its twins; of ``unchecked`` files, which have no checksum, only the
-    lengths could be compared.
-    """
+    """The damage of a store and its twins; of ``unchecked`` files only the lengths could be compared."""
 
     store: Path
     files: int
@@ -124,18 +99,9 @@ def verify(path: Path) -> Verification:
         if kind:
             check_twin(path, read_complete(path), kind, manifest)
         with undamaged(store):
-            damaged = list(find_damage(store, manifest))
-            names = [MANIFEST, *(entry.file for entry in manifest.files.parts())]
-            unchecked += len({*names} - manifest.checksums.keys())
+            damaged = list(find_damage(store, manifest, reads_numbers=True))
+        names = {MANIFEST, *(entry.file for entry in manifest.files.parts())}
+        unchecked += len(names - manifest.checksums.keys())
         files += len(names)
         damage += [replace(d, file=f"{kind}/{d.file}") if kind else d for d in damaged]
     return Verification(path, files, unchecked, damage)
-
-
-def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
-    """The damaged files of a store, its twins' left out; every file is read once."""
-    if not is_as_written(manifest):
-        yield Damage(MANIFEST, CHANGED)
-    for entry in manifest.files.parts():
-        if fault := fault_of(path, entry) or _change_of(path, entry, manifest):
-            yield Damage(entry.file, fault, entry.site, entry.rows)

@@ -44,13 +44,7 @@ class StoreWriter:
         settings: Mapping[str, Any],
         resume: bool = False,
     ) -> "StoreWriter":
-        """A writer of a new store at ``path``; with ``resume``, of the one that was begun there, complete or not.
-
-        ``settings`` (model, data, seed, …) go into the manifest, in JSON types: a run that differs in them does not go on.
-
-        Raises:
-            InputError: the folder holds something else, another store, or (no ``resume``) a store.
-        """
+        """A writer of a new store, or (``resume``) of the one begun there with the same settings. InputError for anything else there."""
         path = Path(path)
         begun = manifests.read_begun(path, resume)
         description = manifests.describe(sites, settings)
@@ -73,7 +67,6 @@ class StoreWriter:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The sums of the counts of committed samples."""
         return self._journal.counts
 
     def append(
@@ -83,15 +76,7 @@ class StoreWriter:
         attention: Mapping[str, Sequence[Map]] = MappingProxyType({}),
         counts: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Adds whole samples: all their rows of all sites, and their rows of the token table.
-
-        Rows go by sample, as the tokens of the site's side do, or are one a sample. ``attention`` holds maps, one a
-        sample, of the first samples of the block; only the first samples of a store have any. ``counts`` of these
-        samples are added to those in the manifest.
-
-        Raises:
-            InputError: the disk is full; what was committed before is kept.
-        """
+        """Adds whole samples. Rows go by sample; ``attention`` holds maps of the first samples. A full disk is an InputError, nothing is lost."""
         table = tokens.sort_tokens(table)
         lengths = dict(self._journal.lengths)
         ledger = Ledger.of(self._journal)
@@ -141,7 +126,6 @@ class StoreWriter:
         return self.path / layout.ARRAYS / name
 
     def _typed(self, name: str, values: np.ndarray, table: pd.DataFrame) -> np.ndarray:
-        """The rows as they lie on disk; ``table`` has their tokens."""
         spec = self._sites[name]
         if values.shape[1:] != spec.shape:
             raise ValueError(f"{name}: rows of shape {values.shape[1:]}, declared {spec.shape}")
@@ -149,10 +133,8 @@ class StoreWriter:
         if (row := first_overflow(values, stored)) is not None:
             number = np.abs(values[row][np.isinf(stored[row])]).max()
             sample = tokens.samples_of(table, spec.rows)[row]
-            raise InputError(
-                f"{name}, sample {sample}: {number:.6g} is beyond the range of {spec.dtype}: keep it as "
-                "float32 or bfloat16 (--store-dtype)"
-            )
+            value = f"{name}, sample {sample}: {number:.6g} is beyond the range of {spec.dtype}"
+            raise InputError(f"{value}: keep it as float32 or bfloat16 (--store-dtype)")
         return stored
 
     def _pairs(
@@ -175,7 +157,6 @@ class StoreWriter:
         return rows
 
     def _count(self, rows: Mapping[str, np.ndarray], table: pd.DataFrame) -> dict[str, int]:
-        """Rows that a block adds along each axis, after all its arrays have agreed on them."""
         has_maps = any(self._arrays[name].is_attention for name in rows)
         required = {n for n, spec in self._sites.items() if has_maps or not spec.is_attention}
         if missing := required - rows.keys():
@@ -202,7 +183,7 @@ class StoreWriter:
             codes = {getattr(each, "errno", None) for each in (error, error.__cause__)}
             if not codes & {errno.ENOSPC, errno.EDQUOT}:
                 raise
+            done = f"its first {self.samples_done} samples are kept"
             raise InputError(
-                f"the disk of {self.path} is full: its first {self.samples_done} samples are kept; "
-                "free some space and go on with --resume"
+                f"the disk of {self.path} is full: {done}; free space, then --resume"
             ) from error

@@ -23,7 +23,12 @@ class Log:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(self.rows)
-        self.board = _open_board(folder, step + 1) if find_spec("tensorboard") else None
+        self.board: Any = None
+        if find_spec("tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter
+
+            # drops what was logged behind the step
+            self.board = SummaryWriter(folder / "tensorboard", purge_step=step + 1)
 
     def add(
         self, metric: str, value: float, at: dict[str, float], data: str = "", split: str = ""
@@ -42,15 +47,7 @@ class Log:
             self.board.close()
 
 
-def _open_board(folder: Path, step: int) -> Any:
-    """The TensorBoard writer, which drops what was logged from ``step`` on."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(folder / "tensorboard", purge_step=step)
-
-
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's learning curve, empty where there is none yet."""
     path = folder / FILE
     if not path.exists():
         return []

@@ -63,7 +63,6 @@ def relative_step(step: int) -> float:
 
 
 def place_of(recipe: Recipe, step: int) -> tuple[int, int]:
-    """The stage of a step and the step's number within it."""
     for number, stage in enumerate(recipe.stages):
         if step < stage.steps:
             return number, step
@@ -74,7 +73,6 @@ def place_of(recipe: Recipe, step: int) -> tuple[int, int]:
 def make_optimizers(
     model: nn.Module, settings: Optimizer
 ) -> list[tuple[torch.optim.Optimizer, float]]:
-    """The optimizers of a recipe, each with its share of the learning rate."""
     if (plugin := plugins.find("optimizers").get(settings.name)) is not None:
         return plugin.load()(model, settings)
     return [(make_adam(model.parameters(), settings), 1.0)]
@@ -92,21 +90,17 @@ def fold(*numbers: int) -> int:
 
 
 class Run:
-    """One training run: the model, its optimizer, and its progress."""
-
     def __init__(self, recipe: Recipe, worker: Worker, load_pool: LoadPool = Pool.load):
         self.recipe, self.worker, self.step, self.seconds = recipe, worker, 0, 0.0
         self.load_pool = load_pool
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
-        self.model = build(_with_ids(recipe.model, self.vocabulary), seed=recipe.seed).to(
-            worker.device
-        )
+        settings = _with_ids(recipe.model, self.vocabulary)
+        self.model = build(settings, seed=recipe.seed).to(worker.device)
         if recipe.words or isinstance(self.model, CaptionModel):
             find_scores(CAPTIONS).prepare(self.model, self.vocabulary, recipe.words)
-        check_vocabulary(
-            self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
-        )
+        where = f"the vocabulary of {recipe.name}'s data"
+        check_vocabulary(self.vocabulary, self.model.config, where)
         self.model.vocabulary = self.vocabulary
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
         self.optimizers = make_optimizers(self.model, recipe.optimizer)
@@ -143,11 +137,6 @@ class Run:
             stderr.print(cut_note(pool.pairs, self.vocabulary))
         return pool
 
-    def mean_loss(self) -> float:
-        total, count = self.worker.total(self.window.clone()).tolist()
-        self.window.zero_()
-        return total / count
-
     @cached_property
     def watched(self) -> list[tuple[Mix, Pairs]]:
         mixes = self.recipe.evaluate
@@ -155,13 +144,9 @@ class Run:
 
     @property
     def at(self) -> dict[str, float]:
-        """The step, seconds, examples and tokens at which a figure was taken."""
-        return {
-            "step": self.step,
-            "seconds": round(self.seconds, 1),
-            "examples": self.step * self.recipe.batch_size,
-            "tokens": self.tokens,
-        }
+        examples, seconds = self.step * self.recipe.batch_size, round(self.seconds, 1)
+        counts = {"examples": examples, "tokens": self.tokens}
+        return {"step": self.step, "seconds": seconds, **counts}
 
     def save(self, path: Path) -> None:
         state = {name: getattr(self, name) for name in PROGRESS} | {
@@ -183,7 +168,6 @@ class Run:
 
 
 def _with_ids(settings: dict[str, Any], vocabulary: Codec) -> dict[str, Any]:
-    """The settings of a model with the vocabulary's size and special ids, where they do not set them."""
     architecture, _ = find_architecture(expand(settings)["architecture"])
     options = {field.name for field in dataclasses.fields(architecture.config_class)}
     ids = {name: getattr(vocabulary, name) for name in ("pad", "sos", "eos") if name in options}
@@ -198,9 +182,7 @@ def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, A
         raise InputError(f"{path} is of another recipe: resume with the same, or change --out")
     for file, digest in state.get("files", {}).items():  # of older states none is known
         if recipe.files.get(file, digest) != digest:
-            raise InputError(
-                f"{path} was begun with another {file}: put that back, or change --out"
-            )
+            raise InputError(f"{path} was begun with another {file}: put that back")
     return state
 
 
@@ -211,9 +193,7 @@ def train(
     device: str = "cpu",
     load_pool: LoadPool = Pool.load,
 ) -> Path:
-    """The folder of the trained checkpoint, ``OUT/model``; beside it lie the log, the state, and checkpoints of steps
-    (``OUT/steps/600`` …). ``load_pool`` gives the examples of a stage. Resuming a finished run does nothing.
-    """
+    """The folder ``OUT/model``; beside it lie the log, the state, and checkpoints of steps. A finished run that is resumed does nothing."""
     out, worker = Path(out), Worker.join(device)
     if (out / MODEL).exists():
         if not resume or not (out / STATE).exists():
@@ -253,7 +233,6 @@ def _keep(run: Run, folder: Path) -> None:
 
 
 def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
-    """A note on how many sources and targets are longer than the vocabulary allows."""
     assert vocabulary.most is not None
     (n_sources, n_targets), (max_source, max_target) = pairs.cut, vocabulary.most
     cuts = f"{n_sources:,} sources cut to {max_source} sub-words, {n_targets:,} targets cut to {max_target} sub-words"
@@ -278,9 +257,10 @@ def _steps(run: Run, folder: Path) -> Iterator[tuple[float, float]]:
             shutil.rmtree(folder / str(run.step), ignore_errors=True)  # of a run that was cut off
             _keep(run, folder / str(run.step))
         if run.step % REPORT_EVERY == 0 or run.step == recipe.steps:
-            loss = run.mean_loss()
+            total, count = run.worker.total(run.window.clone()).tolist()
+            run.window.zero_()
             run.seconds = time.perf_counter() - began
-            yield rate, loss
+            yield rate, total / count
 
 
 @torch.no_grad()
@@ -296,7 +276,6 @@ def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
 
 
 def _after(run: Run, log: Log, out: Path) -> None:
-    """Evaluates and saves after the steps that the recipe names."""
     recipe, is_end = run.recipe, run.step == run.recipe.steps
     if is_end or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()

@@ -13,15 +13,10 @@ def summed_loss(
     pad: int,
     smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """The sum over labels ≠ pad of −log p, or with smoothing ε of KL(q ‖ p).
-
-    q is 1 − ε on the label, ε / (V − 2) elsewhere, 0 on pad. Source: utils.py of jiang's code; from
-    the cross-entropy with q it differs by q's entropy.
-    """
+    """The sum over labels ≠ pad of −log p, or with smoothing ε of KL(q ‖ p). Source: utils.py of jiang's code, q being 1 − ε on the label."""
     if not smoothing:
-        return F.cross_entropy(
-            logits.float().flatten(0, 1), labels.flatten(), ignore_index=pad, reduction="sum"
-        )
+        logits, labels = logits.float().flatten(0, 1), labels.flatten()
+        return F.cross_entropy(logits, labels, ignore_index=pad, reduction="sum")
     labels, logs = labels[labels != pad], logits[labels != pad].float().log_softmax(-1)
     right, wrong = 1.0 - smoothing, smoothing / (logits.shape[-1] - 2)
     entropy = -right * math.log(right) - smoothing * math.log(wrong)

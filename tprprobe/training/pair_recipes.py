@@ -78,16 +78,11 @@ seed = {seed}
 
 
 def choose_units(texts: Sequence[str]) -> Units:
-    """What texts are cut into: symbols between blanks if these are few and frequent, characters of short
-    texts, else sub-words.
-    """
+    """Symbols between blanks if these are few and frequent, characters of short texts, else sub-words."""
     counts = Counter(symbol for text in texts for symbol in text.split())
     n_tokens = sum(counts.values())
-    if (
-        len(counts) <= MAX_SYMBOLS
-        and n_tokens >= MIN_OCCURRENCES * len(counts)
-        and n_tokens > 2 * len(texts)
-    ):
+    is_frequent = n_tokens >= MIN_OCCURRENCES * len(counts) and n_tokens > 2 * len(texts)
+    if len(counts) <= MAX_SYMBOLS and is_frequent:
         return "symbols"
     characters = set().union(*texts)
     length = np.quantile([len(text) for text in texts], 0.99)
@@ -114,13 +109,9 @@ def write_recipe(data: str, path: Path, seed: int = 0) -> str:
         parts = {split: load_data(data, split=split, seed=seed) for split in SPLITS}
     for split, part in parts.items():
         if not len(part):
-            raise InputError(
-                f"{data}: the split {split} has no pairs: give more pairs, 100 or more"
-            )
+            raise InputError(f"{data}: no pairs for {split}: give more, 100 or more")
     if not parts["train"].has_targets:
-        raise InputError(
-            f"{data} has texts without targets: give a table with the columns source and target"
-        )
+        raise InputError(f"{data} has no targets: give a table with columns source and target")
     n_train = len(parts["train"])
     examples = [*islice(parts["train"], MAX_EXAMPLES)]
     texts = [text for example in examples for text in (example.source, example.target)]
@@ -133,9 +124,8 @@ def write_recipe(data: str, path: Path, seed: int = 0) -> str:
     }[units]
     if units == "sub-words":
         size = min(max(len({word for text in texts for word in text.split()}), MIN_SUBWORDS), MAX_SUBWORDS)  # fmt: skip
-        vocabulary = (
-            f"\n[subwords]\nsize = {size}\nmax_source = {longest}\nmax_target = {longest}\n"
-        )
+        lengths = f"max_source = {longest}\nmax_target = {longest}"
+        vocabulary = f"\n[subwords]\nsize = {size}\n{lengths}\n"
     else:
         vocabulary = f'units = "{units}"   # of the vocabulary, which is made of all texts\n'
     steps = int(np.clip(EPOCHS * n_train // BATCH, MIN_STEPS, MAX_STEPS))

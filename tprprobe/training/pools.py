@@ -32,10 +32,8 @@ class Pool:
     def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
         pairs = encode_mix(map(open_mix, mixes), vocabulary)
         starts = torch.tensor([0, *pairs.parts]).cumsum(0)
-        repeated = [
-            torch.arange(size).add(start).repeat(mix.repeat)
-            for size, start, mix in zip(pairs.parts, starts, mixes, strict=False)
-        ]
+        parts = zip(pairs.parts, starts, mixes, strict=False)
+        repeated = [torch.arange(n).add(start).repeat(mix.repeat) for n, start, mix in parts]
         indices = torch.cat(repeated)
         lengths = (pairs.source.lengths + pairs.target.lengths)[indices]
         return cls(pairs.to(device), indices, lengths)
@@ -51,9 +49,7 @@ class Pool:
 
 
 def make_codec(recipe: Recipe) -> Codec:
-    """The vocabulary of a recipe: words or sub-words, from a file or its first mix; symbols or characters of all
-    its texts; else the symbols that its data name; else the characters of the Mathematics Dataset.
-    """
+    """The vocabulary of a recipe, else the symbols that its data name, else the characters of the Mathematics Dataset."""
     settings = recipe.subwords
     if recipe.words is not None:
         datasets = map(_reopen, recipe.stages[0].mix)
@@ -72,7 +68,6 @@ def make_codec(recipe: Recipe) -> Codec:
 
 
 def _collect_units(recipe: Recipe) -> SymbolTable | Vocabulary:
-    """The symbols or the characters of all texts that are trained on or evaluated."""
     mixes = [mix.model_copy(update={"n": None}) for mix in recipe.mixes]
     examples = chain.from_iterable(map(_reopen, mixes))
     texts = (text for example in examples for text in (example.source, example.target))
@@ -90,6 +85,5 @@ def open_mix(mix: Mix) -> Dataset:
 
 
 def _reopen(mix: Mix) -> Dataset:
-    """The data of a mix without the notes that its pool prints."""
     with quiet():
         return open_mix(mix)

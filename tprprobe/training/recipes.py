@@ -71,22 +71,14 @@ class SubwordSettings(Settings):
 
 
 class WordSettings(Settings):
-    """The words of a run's captions: all that occur at least ``threshold`` times in the first
-    stage's.
-
-    ``glove``: a file of word vectors, the first (or, fixed, the only) values of W_e.
-    """
+    """Words that occur ``threshold`` times in the first stage's captions; ``glove``: a file of vectors, the first values of W_e."""
 
     threshold: Annotated[int, Field(gt=0)] = 5
     glove: str | None = None
 
 
 class Optimizer(Settings):
-    """Adam as schlag has it by default: β (0.9, 0.995), gradient norm clipped to 0.1; or a plug-in's optimizer.
-
-    ``muon`` orthogonalizes the updates of linear weights and gives the rest to AdamW; ``adafactor``
-    is jiang's, which has no moments to set; its own schedule is a stage's decay "adafactor".
-    """
+    """Adam as schlag has it by default: β (0.9, 0.995), gradient norm clipped to 0.1; or a plug-in's optimizer."""
 
     name: Annotated[str, AfterValidator(_known_optimizer)] = "adam"
     betas: tuple[Share, Share] = (0.9, 0.995)
@@ -143,7 +135,6 @@ class Recipe(Settings):
 
     @property
     def kept_steps(self) -> set[int]:
-        """The steps after which a checkpoint is kept."""
         every = range(self.keep_every, self.steps + 1, self.keep_every) if self.keep_every else ()
         spaced = np.geomspace(1, self.steps, self.keep_spaced or 0).round().astype(int)
         return {*every, *spaced.tolist()}
@@ -155,7 +146,6 @@ class Recipe(Settings):
 
     @property
     def mixes(self) -> list[Mix]:
-        """All data that are trained on or evaluated."""
         return [*(mix for stage in self.stages for mix in stage.mix), *self.evaluate]
 
     @cached_property
@@ -168,5 +158,4 @@ class Recipe(Settings):
 
 
 def read_recipe(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Recipe:
-    """The recipe in a TOML file, with ``key.sub=value`` overrides (values are TOML)."""
     return parse(Recipe, read_toml(path, overrides), path)

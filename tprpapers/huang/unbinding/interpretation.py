@@ -9,7 +9,7 @@ from jaxtyping import Int
 from tprpapers.huang.unbinding.generations import GeneratedWords
 from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.analyses.naming.names import name_clusters
-from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice
 
 LAST_POSITION = 6  # this position and all later ones are one class
 FIELDS = {

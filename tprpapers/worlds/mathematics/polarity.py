@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.naming.names import REPLICATES, count_names
-from tprprobe.estimators.clusters.predicates import AND
+from tprprobe.estimators.clusters.names import AND
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals, wilson

@@ -1,13 +1,16 @@
-"""Attention maps of questions, and the gold structure of their tokens."""
+"""Attention maps of samples, the tokens that are queries and keys, and which of these gold structure relates."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
+from tprprobe.analyses.attention.head_relations import TASK, pair_words
 from tprprobe.errors import InputError
 from tprprobe.gold import join
+from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 
 SHIFT = 1  # a character of a question is one token behind: <sos> stands first
@@ -45,3 +48,64 @@ def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFr
         return annotated_tokens(store, samples)
     except InputError:
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """The maps of a site and a sample: weights, and the tokens of queries and of keys."""
+
+    site: str
+    sample: int
+    weights: Float[np.ndarray, "head query key"]
+    queries: pd.DataFrame
+    keys: pd.DataFrame
+
+    @property
+    def is_self(self) -> bool:
+        return self.queries.equals(self.keys)
+
+
+def read_maps(store: Store, site: str, sample: int) -> Maps:
+    """The attention maps of one sample, with its tokens.
+
+    Args:
+        store: The store.
+        site: A site of attention maps; layer -1 is the last.
+        sample: The number of the sample.
+
+    Returns:
+        The maps, with the tables of the tokens that are queries and keys.
+
+    Raises:
+        InputError: No such site, no maps of that sample, or no tokens in it.
+
+    Examples:
+        >>> tp.dashboard.read_maps(store, "encoder.-1.self.attention", 0).is_self
+        True
+    """
+    name, weights = store.select(site)[0], store.attention(site, sample)
+    if not weights.size:
+        raise InputError(f"sample {sample} has no tokens to attend to: choose another")
+    queries, keys = (_tokens(store, sample, side) for side in store.specs[name].rows.split("_"))
+    return Maps(name, sample, np.nan_to_num(weights.astype(np.float32)), queries, keys)
+
+
+def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
+    of_side = store.tokens[store.tokens["side"] == side].reset_index(drop=True)
+    tokens = of_side[of_side["sample"] == sample]
+    return tokens.assign(row=tokens.index).reset_index(drop=True)
+
+
+def gold_pairs(store: Store, maps: Maps) -> tuple[list[tuple[int, int]], str]:
+    """Related tokens as positions (query, key), and what relates them; nothing for samples without such a relation."""
+    if not maps.is_self:
+        return [], ""
+    if TASK in maps.queries and WORD in maps.queries:
+        return pair_words(maps.queries), "a word and the word that it depends on"
+    gold = gold_tokens(store, [maps.sample]) if store.has_questions else None
+    if gold is None:
+        return [], ""
+    targets = find_divisions(gold)
+    related = np.flatnonzero(targets >= 0)
+    pairs = zip(related.tolist(), targets[related].tolist(), strict=True)
+    return list(pairs), "a denominator's digit and its ‘/’"

@@ -7,23 +7,24 @@ from itertools import permutations
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 
+from tprprobe.analyses.attention import head_relations
 from tprprobe.analyses.attention.gold_maps import find_divisions, gold_tokens
-from tprprobe.analyses.attention.head_relations import FEWEST, TASK, find_edges, list_self_maps
 from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
-from tprprobe.estimators.attention import join_words
-from tprprobe.evaluation.splits import halve_documents, read_provenance
+from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of, sides_of
-from tprprobe.statistics import bounds, group_sums, replicate_totals
+from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special
 
 ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SOURCE = "source"
 Targets = Bool[np.ndarray, "query key"]
+Units = Int[np.ndarray, " token"]  # the number of a token's word, −1 for special tokens
+Related = Iterator[tuple[str, int, int]]  # a relation, and the units that it relates
 
 
 @dataclass(frozen=True)
@@ -42,29 +43,23 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     roles, words in a dependency and the '/' of a denominator. Words take the place of tokens where they are numbered; special
     tokens and the query itself do not count.
 
-    Args:
-        store: A store with attention maps.
-        seed: Seed of the halves.
-
-    Returns:
-        The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
-        related one), chance (that of a random visible one) and beyond (value − chance), with 95 % intervals over
-        documents. The relation is chosen on one half of the documents and scored on the other half.
-
-    Raises:
-        InputError: The store has no such maps, or fewer than four documents.
-
-    Source: Clark et al. 2019.
+    The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
+    related one), chance (that of a random visible one) and beyond (value − chance), with 95 % intervals over
+    documents. The relation is chosen on one half of the documents and scored on the other half. Source: Clark et al. 2019.
     """
-    sites = [site for site in list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)]
+    sites = [
+        site for site in head_relations.list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)
+    ]
     if not sites:
         raise InputError("the model has no attention over its input")
     tallies: dict[str, list[Tally]] = defaultdict(list)
-    for sample, tokens in _list_samples(store, sites):
+    for sample, tokens in head_relations.list_samples(store, sites):
         units = number_units(tokens)
         if units.max(initial=-1) < 1:
             continue
-        maps = np.concatenate([join_words(store.attention(site, sample), units) for site in sites])
+        maps = np.concatenate(
+            [head_relations.join_words(store.attention(site, sample), units) for site in sites]
+        )
         for relation, targets in find_targets(store, sample, tokens, units).items():
             tallies[relation].append(count_hits(maps, targets, int(tokens["origin"].iloc[0])))
     n_heads = [len(store.attention(site, 0)) for site in sites]
@@ -72,16 +67,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     return _choose_relations(tallies, heads, seed)
 
 
-def _list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
-    n_samples = min(store.count_maps(site) for site in sites)
-    tokens = store.tokens_of(sites[0])
-    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
-    groups = tokens.assign(origin=read_provenance(tokens).documents).groupby("sample")
-    for sample, rows in groups:
-        yield int(str(sample)), rows.reset_index(drop=True)
-
-
-def number_units(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
+def number_units(tokens: pd.DataFrame) -> Units:
     """The number of every token's word, or of the token where words are not numbered; −1 for special tokens."""
     if WORD in tokens and (tokens[WORD] >= 0).any():
         return tokens[WORD].to_numpy()
@@ -90,7 +76,7 @@ def number_units(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
 
 
 def find_targets(
-    store: Store, sample: int, tokens: pd.DataFrame, units: Int[np.ndarray, " token"]
+    store: Store, sample: int, tokens: pd.DataFrame, units: Units
 ) -> dict[str, Targets]:
     """Which units are related to which, by relation."""
     n, kind = units.max() + 1, "word" if WORD in tokens else "token"
@@ -115,9 +101,7 @@ def find_targets(
     return targets
 
 
-def _relate_roles(
-    tokens: pd.DataFrame, units: Shaped[np.ndarray, " token"]
-) -> Iterator[tuple[str, int, int]]:
+def _relate_roles(tokens: pd.DataFrame, units: Units) -> Related:
     """Words with different labels, each of which one word of the sample has."""
     if ROLE not in tokens or WORD not in tokens:
         return
@@ -131,18 +115,14 @@ def _relate_roles(
         yield f"{label} → {related_label}", unit, related
 
 
-def _relate_words(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
-    """Dependents and heads, in both directions."""
-    if TASK in tokens and WORD in tokens:
-        for label, word, head in find_edges(tokens):
+def _relate_words(tokens: pd.DataFrame) -> Related:
+    if head_relations.TASK in tokens and WORD in tokens:
+        for label, word, head in head_relations.find_edges(tokens):
             yield f"{label} → its head", word, head
             yield f"head → its {label}", head, word
 
 
-def _relate_divisors(
-    store: Store, sample: int, tokens: pd.DataFrame, units: Shaped[np.ndarray, " token"]
-) -> Iterator[tuple[str, int, int]]:
-    """Digits of denominators and the '/' that divides by them."""
+def _relate_divisors(store: Store, sample: int, tokens: pd.DataFrame, units: Units) -> Related:
     gold = None if WORD in tokens or not store.has_questions else gold_tokens(store, [sample])
     if gold is not None and len(gold) == len(tokens):
         slashes = find_divisions(gold)
@@ -167,44 +147,30 @@ def _choose_relations(
     """For every head the relation that is best on half of the documents, with its scores on the other half."""
     everyone = np.unique([tally.document for group in tallies.values() for tally in group])
     chosen_on = set(everyone[halve_documents(everyone, seed)].tolist())
-    gains, scores = {}, {}
+    gains: dict[str, np.ndarray] = {}
+    scored: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
     for relation, group in tallies.items():
         hits = np.concatenate([tally.hits for tally in group]).astype(float)
-        chance = np.concatenate([tally.chance for tally in group])[:, None]
+        chance = np.concatenate([tally.chance for tally in group])
         documents = np.repeat([t.document for t in group], [len(t.hits) for t in group])
         is_chosen_on = np.isin(documents, [*chosen_on])
-        if min(is_chosen_on.sum(), (~is_chosen_on).sum()) < FEWEST or (chance == 1).all():
+        if (
+            min(is_chosen_on.sum(), (~is_chosen_on).sum()) < head_relations.FEWEST
+            or (chance == 1).all()
+        ):
             continue
-        gains[relation] = (hits - chance)[is_chosen_on].mean(0)
-        scores[relation] = _score(
-            hits[~is_chosen_on], chance[~is_chosen_on], documents[~is_chosen_on]
-        )
+        gains[relation] = (hits - chance[:, None])[is_chosen_on].mean(0)
+        scored[relation] = hits[~is_chosen_on], chance[~is_chosen_on], documents[~is_chosen_on]
     if not gains:
-        raise InputError(f"no relation between tokens occurs {2 * FEWEST} times in texts with maps")
+        raise InputError(
+            f"no relation between tokens occurs {2 * head_relations.FEWEST} times in texts with maps"
+        )
     best = pd.DataFrame(gains).idxmax(axis=1)  # by head
-    rows = [
-        {"site": site, "layer": layer_of(site), "head": head, "relation": best[i]}
-        | scores[best[i]].iloc[i].to_dict()
-        for i, (site, head) in enumerate(heads)
-    ]
-    return pd.DataFrame(rows).astype({"n": int})
-
-
-def _score(
-    hits: Float[np.ndarray, "query head"],
-    chance: Float[np.ndarray, "query 1"],
-    documents: np.ndarray,
-) -> pd.DataFrame:
-    """Shares of all heads with their intervals over documents, a row a head."""
-    values = np.concatenate([hits, hits - chance, np.ones_like(chance)], 1)
-    sums = group_sums(values, documents)
-    totals = replicate_totals(sums)
-    low, high = bounds(totals[:, :-1] / totals[:, -1:], len(sums))
-    shares = sums[:, :-1].sum(0) / sums[:, -1].sum()
-    names, n = ("value", "beyond"), hits.shape[1]
-    columns = {
-        f"{name}{end}": numbers[i * n : (i + 1) * n]
-        for i, name in enumerate(names)
-        for end, numbers in (("", shares), ("_low", low), ("_high", high))
-    }
-    return pd.DataFrame({"n": len(hits), "chance": float(chance.mean())} | columns)
+    rows = []
+    for i, (site, head) in enumerate(heads):
+        hits, chance, documents = scored[best[i]]
+        row = {"site": site, "layer": layer_of(site), "head": head, "relation": best[i]}
+        row |= {"n": len(hits), "chance": chance.mean()}
+        row |= bootstrap_mean(hits[:, i], documents).columns("value")
+        rows.append(row | bootstrap_mean(hits[:, i] - chance, documents).columns("beyond"))
+    return pd.DataFrame(rows)

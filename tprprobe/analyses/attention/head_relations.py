@@ -1,13 +1,12 @@
 """How often every attention head looks from a word at the word that a labelled relation relates it to."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, Int
 
 from tprprobe.errors import InputError
-from tprprobe.estimators.attention import PointingMap, join_words
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
 from tprprobe.site.patterns import layer_of
@@ -34,14 +33,9 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     sites = list_self_maps(store)
     if not sites:
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
-    n_samples = min(store.count_maps(site) for site in sites)
-    tokens = store.tokens_of(sites[0])
-    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
-    origin = read_provenance(tokens)
-    tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
     tables = [
-        _score(store, sites, int(str(sample)), rows, backward)
-        for sample, rows in tokens.groupby("sample")
+        _score(store, sites, sample, tokens, backward)
+        for sample, tokens in list_samples(store, sites)
     ]
     tables = [table for table in tables if len(table)]
     if not tables:
@@ -58,6 +52,17 @@ def list_self_maps(store: Store) -> list[str]:
     ]
 
 
+def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The samples that have maps of all sites, with their tokens, which have their document and sequence as numbers."""
+    n_samples = min(store.count_maps(site) for site in sites)
+    tokens = store.tokens_of(sites[0])
+    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
+    origin = read_provenance(tokens)
+    tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
+    for sample, rows in tokens.groupby("sample"):
+        yield int(str(sample)), rows.reset_index(drop=True)
+
+
 def _score(
     store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool
 ) -> pd.DataFrame:
@@ -66,7 +71,7 @@ def _score(
         return pd.DataFrame()
     of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
     place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
-    rows: dict[str, Any] = {
+    rows: dict[str, object] = {
         "sample": sample,
         "document": token["origin"],
         "sequence": token["sequence"],
@@ -78,6 +83,17 @@ def _score(
             np.fill_diagonal(weights, -1)
             rows[f"{site}:{head}"] = weights[place].argmax(1) == related
     return pd.DataFrame(rows)
+
+
+def join_words(
+    weights: Float[np.ndarray, "head query key"], words: Int[np.ndarray, " token"]
+) -> Float[np.ndarray, "head word word"]:
+    """Maps of words: the sum over a word's keys, the mean over its queries; tokens of no word are left out."""
+    member = (words[None] == np.arange(words.max(initial=-1) + 1)[:, None]).astype(np.float32)
+    counts = np.maximum(member.sum(1, keepdims=True), 1)
+    return np.einsum(
+        "wq,hqk,vk->hwv", member / counts, np.nan_to_num(weights), member, optimize=True
+    )
 
 
 def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
@@ -141,13 +157,12 @@ def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
+def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]:
     maps = [name for name in map(str, chosen_on) if ":" in name]
     heads = [name for name in maps if not name.startswith(OFFSET)]
     offsets = [name for name in maps if name not in heads]
-    best_head, best_offset = (PointingMap().fit(chosen_on[names]) for names in (heads, offsets))
-    values, rivals = best_head.predict(scored_on[heads]), best_offset.predict(scored_on[offsets])
-    head, offset = heads[best_head.best_], offsets[best_offset.best_]
+    head, offset = (str(chosen_on[names].mean().idxmax()) for names in (heads, offsets))
+    values, rivals = (scored_on[name].to_numpy(float) for name in (head, offset))
     site, _, number = head.rpartition(":")
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
     row |= {"offset": int(offset.removeprefix(OFFSET))}

@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,26 @@ SUMMARY = columns(
 ) | {"center": object}
 MEASURES = ("size", "share", "mean_position", "entropy")
 ESTIMATOR = "k-means"
-SCALARS = ("site", "head", "k", "seed", "raw", "n_seeds", "inertia", "stability")
+
+
+class _Run(Document):
+    site: str
+    head: int | None
+    k: int
+    seed: int
+    raw: bool
+    n_seeds: int
+    inertia: float
+    stability: float
+    mean: list[float]
+    scale: list[float]
+
+
+class _Document(Document):
+    runs: list[_Run]
+
+
+SCALARS = [name for name in _Run.model_fields if name not in ("mean", "scale")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,25 +108,26 @@ class Clusters:
         Returns:
             The numbers of the clusters.
         """
-        from sklearn.metrics import (
-            pairwise_distances_argmin,
-        )  # heavy: not for those who read results
+        # heavy: not for those who read results
+        from sklearn.metrics import pairwise_distances_argmin
 
         scaled = (vectors - self.mean) / self.scale
         return pairwise_distances_argmin(scaled, self.centers).astype(np.int32)
 
+    @property
+    def place(self) -> str:
+        """Site and head in words."""
+        return self.site if self.head is None else f"{self.site}, head {self.head}"
+
     def __repr__(self) -> str:
-        place = self.site if self.head is None else f"{self.site}, head {self.head}"
-        return f"Clusters({self.k} of {len(self.labels):,} vectors at {place}; stability {self.stability:.2f})"
+        return f"Clusters({self.k} of {len(self.labels):,} vectors at {self.place}; stability {self.stability:.2f})"
 
     def _repr_html_(self) -> str:
-        place = self.site if self.head is None else f"{self.site}, head {self.head}"
-        agreement = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
         vectors = "raw" if self.raw else "standardized"
-        note = f"{vectors} vectors; {agreement}"
-        return as_html(f"{self.k} clusters of {place}", self.summary, note)
+        note = f"{vectors} vectors; agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
+        return as_html(f"{self.k} clusters of {self.place}", self.summary, note)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Settings, measures and the summary, in JSON types; no labels and no centers.
 
         Returns:
@@ -147,7 +166,7 @@ def save_clusters(
     results: Sequence[Clusters], folder: str | os.PathLike[str], store: Store
 ) -> Path:
     """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables."""
-    runs = [
+    runs: list[dict[str, object]] = [
         {key: getattr(result, key) for key in SCALARS}
         | {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
         for result in results
@@ -175,25 +194,7 @@ def list_results(results: Sequence[Clusters]) -> pd.DataFrame:
     return join_tables([of_runs, of_clusters]).assign(estimator=ESTIMATOR)
 
 
-class _Run(Document):
-    site: str
-    head: int | None
-    k: int
-    seed: int
-    raw: bool
-    n_seeds: int
-    inertia: float
-    stability: float
-    mean: list[float]
-    scale: list[float]
-
-
-class _Document(Document):
-    runs: list[_Run]
-
-
-def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> bytes:
-    """One Parquet table of all runs; every row begins with its run's number, site and head."""
+def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, object]]) -> bytes:
     numbered = [
         table.assign(run=i, site=run["site"], head=pd.array([run["head"]] * len(table), "Int64"))
         for i, (table, run) in enumerate(zip(tables, runs, strict=True))
@@ -216,7 +217,7 @@ def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
     ]
 
 
-def _restore(run: "_Run", table: pd.DataFrame, labels: pd.DataFrame, folder: Path) -> Clusters:
+def _restore(run: _Run, table: pd.DataFrame, labels: pd.DataFrame, folder: Path) -> Clusters:
     mean, scale = (np.array(numbers, np.float32) for numbers in (run.mean, run.scale))
     try:
         centers = np.stack([np.asarray(numbers, np.float32) for numbers in table["center"]])

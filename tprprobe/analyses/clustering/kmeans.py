@@ -75,10 +75,8 @@ class Source:
         return self.site if self.head is None else f"{self.site}, head {self.head}"
 
     def whitened(self) -> "Source":
-        """The vectors with unit covariance, for those that the model leaves open up to a linear map.
-
-        Queries and keys are such (q → Rq, k → R⁻ᵀk changes no score): clusters of whitened vectors
-        are the same for every R. Directions that do not vary are left out.
+        """The vectors with unit covariance, without directions that do not vary. For queries and keys, which the model leaves open
+        up to a linear map (q → Rq, k → R⁻ᵀk changes no score), clusters are the same for every R.
         """
         moments = reduce(add, each_part(self._scatter, self.parts()))
         values, axes = np.linalg.eigh(moments.scatter / moments.count)
@@ -89,10 +87,6 @@ class Source:
         """The images of these vectors under a linear map."""
         return replace(self, projection=projection, width=projection.shape[1])
 
-    @property
-    def is_streamed(self) -> bool:
-        return self.rows * self.width * np.dtype(np.float32).itemsize > BUDGET
-
     def parts(self) -> list[slice]:
         """The rows in parts, over which workers may be spread."""
         return parts_of(self.rows)
@@ -101,9 +95,6 @@ class Source:
         """The vectors (of a part of the rows) in blocks."""
         for rows, block in self.store.iterate(self.site, self.head, part=span):
             yield self._typed(block, rows.start)
-
-    def _read(self, rows: slice) -> Float32[np.ndarray, "_row width"]:
-        return self._typed(self.store.read(self.site, rows, self.head), rows.start)
 
     def _typed(self, block: np.ndarray, start: int) -> Float32[np.ndarray, "_row width"]:
         vectors = block.reshape(len(block), -1).astype(np.float32, copy=False)
@@ -120,7 +111,12 @@ class Source:
         starts = np.arange(0, self.rows, STRETCH)
         rng, count = np.random.default_rng(seed), min(len(starts), -(-rows // STRETCH))
         first_rows = sorted(rng.choice(starts, count, replace=False).tolist())
-        return np.concatenate([self._read(slice(start, start + STRETCH)) for start in first_rows])
+        return np.concatenate(
+            [
+                self._typed(self.store.read(self.site, slice(row, row + STRETCH), self.head), row)
+                for row in first_rows
+            ]
+        )
 
     def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
         """Mean and standard deviation of each dimension; 1 for one that does not vary."""
@@ -140,7 +136,6 @@ class Source:
 
 
 def _merge(spread: Spread, further: Spread) -> Spread:
-    """Count, mean and variance of the vectors of both."""
     (n, mean, variance), (n_further, mean_further, variance_further) = spread, further
     total, difference = n + n_further, mean_further - mean
     scatter = n * variance + n_further * variance_further
@@ -199,7 +194,7 @@ def run_all(
     zeros = np.zeros(source.width, np.float32)
     scaling = (zeros, zeros + 1) if raw else source.moments()
     fit = partial(fit_seeds, k=k, seed=seed, n_seeds=n_seeds, source=str(source))
-    if source.is_streamed:
+    if source.rows * source.width * np.dtype(np.float32).itemsize > BUDGET:
         sample = source.sample(max(SAMPLE, SAMPLED * k), seed)
         centers = fit(_scaled(sample, scaling))
         assigned = list(each_part(partial(_assign_part, source, scaling, centers), source.parts()))
@@ -237,5 +232,4 @@ def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
 def _assign_part(
     source: Source, scaling: Scaling, centers: Sequence[np.ndarray], span: slice
 ) -> Assigned:
-    """What ``assign`` gives for a part of the rows, read a block at a time."""
     return assign((_scaled(block, scaling) for block in source.blocks(span)), centers)

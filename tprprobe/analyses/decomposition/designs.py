@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import csr_array, hstack
 
 from tprprobe.analyses.decomposition.role_schemes import RoleAssignments, RoleScheme
@@ -27,7 +26,7 @@ from tprprobe.evaluation.splits import Provenance, divide_documents, leave_out
 from tprprobe.statistics import permute_within
 
 INNER_UNITS = 0.1  # of the units, lost to pairs that are withheld to choose a rank
-AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
+AS_IS, SHUFFLED_ROLES = "", "shuffled roles"
 FITTING, UNWITHHELD, ALL = range(3)  # units that a design is fitted to
 
 
@@ -102,7 +101,7 @@ def leave_untested(is_fitted: Flags, tested: Flags, origin: Provenance) -> Flags
 
 
 def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterator[Design]:
-    """The design of a scheme, then with roles shuffled within sequences, and with fillers across all."""
+    """The design of a scheme, then with roles shuffled within sequences."""
     assignments = scheme.assign(units.kind, units.tokens, units.members)
     pairs, occurrences = find_pairs(units.fillers[assignments.token], assignments.roles)
     split = divide_documents(units.groups, np.random.default_rng((seed, 0)))
@@ -110,15 +109,11 @@ def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> I
     counts = _count(assignments, pairs, occurrences)
     design = Design.divide(*counts, units.origin, split, (share, share or 0.1), rng)
     yield design
-    within, across = permute_within(assignments.group, rng), rng.permutation(len(units.tokens))
-    other_filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][assignments.token]))
-    for control, shuffled in (
-        (SHUFFLED_ROLES, [(filler, role[within]) for filler, role in occurrences]),
-        (SHUFFLED_FILLERS, [(np.where(f < 0, f, other_filler), role) for f, role in occurrences]),
-    ):
-        occurring = Pairs.occurring(pairs.fillers, pairs.roles, shuffled)
-        pairs_by_part, counts = _count(assignments, occurring, shuffled)
-        yield replace(design, control=control, parts=pairs_by_part, counts=counts)
+    within = permute_within(assignments.group, rng)
+    shuffled = [(filler, role[within]) for filler, role in occurrences]
+    occurring = Pairs.occurring(pairs.fillers, pairs.roles, shuffled)
+    pairs_by_part, counts = _count(assignments, occurring, shuffled)
+    yield replace(design, control=SHUFFLED_ROLES, parts=pairs_by_part, counts=counts)
 
 
 def _count(

@@ -193,17 +193,16 @@ def gather_data(units: Units, fields: Sequence[str], seed: int) -> SearchData:
     is_read = np.zeros(len(units), bool)
     is_read[rows] = True
     vectors = np.concatenate([block[is_read[where]] for where, block in units.vectors.blocks()])
-    codes, values = {}, {}
+    codes = {}
     for name in fields:
         of_token, names = pd.factorize(find_field(name, units.tokens))
         codes[name] = of_token if len(names) <= MAX_VALUES else np.zeros_like(of_token)
-        values[name] = list(map(str, names))
     groups, members = pd.factorize(units.groups[rows])[0], csr_array(units.members[0][rows])
     fillers, sequences = (
         pd.factorize(column)[0] for column in (units.fillers, units.tokens["sample"])
     )
     states = reduce_width(vectors)
-    return SearchData(states, groups, test, members, fillers, codes, values, sequences)
+    return SearchData(states, groups, test, members, fillers, codes, sequences)
 
 
 def reduce_width(

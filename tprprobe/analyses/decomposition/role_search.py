@@ -1,4 +1,4 @@
-"""The search for the cheapest scheme of roles: fields are added, taken away, and their values merged.
+"""The search for the cheapest scheme of roles: fields are added and taken away.
 
 A scheme is a partition of tokens; its price is the length of the description of the vectors by its pairs.
 """
@@ -14,7 +14,6 @@ from jaxtyping import Bool, Float64, Int
 from scipy.sparse import csr_array, hstack
 
 MAX_PAIRS = 1200  # of a scheme that is tried
-MAX_MERGED = 64  # roles of a scheme whose values are merged
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
 BEAM, MAX_FIELDS = 2, 3
 N_SYNONYMS = 8  # schemes whose other names are tried
@@ -39,7 +38,6 @@ class SearchData:
     members: csr_array
     fillers: Int[np.ndarray, " token"]
     fields: Mapping[str, Int[np.ndarray, " token"]]
-    values: Mapping[str, Sequence[str]]
     sequences: Int[np.ndarray, " token"]
 
     @functools.cached_property
@@ -265,42 +263,3 @@ def _shrink(terms: Terms) -> list[Terms]:
         if without_term and len(fields_of(term)) <= 1:
             fewer.append(without_term)
     return fewer
-
-
-def merge_values(data: SearchData, scheme: SchemeScore) -> str:
-    """The likest roles of a scheme of one term, merged while its description becomes shorter: ``0 = 1; 2 = 3``."""
-    has_roles = len(scheme.terms) == 1 and scheme.terms[0] and not is_bare(scheme.terms[0])
-    if not has_roles or scheme.n_roles > MAX_MERGED:
-        return ""
-    [term], [roles], bits = scheme.terms, data.roles(scheme.terms), scheme.bits
-    merged: list[list[str]] = []
-    for i in np.unique(roles, return_index=True)[1].tolist():
-        merged.append(["*".join(data.values[f][int(data.fields[f][i])] for f in term)])
-    while len(merged) > 1:
-        attempts = []
-        for role, second in _likest(data, roles)[:4]:
-            joined = np.where(roles == second, role, roles)
-            joined -= joined > second
-            attempts.append((score_roles(data, scheme.terms, [joined]).bits, joined, role, second))
-        shortest, joined, role, second = min(attempts, key=lambda attempt: attempt[0])
-        if shortest >= bits:
-            break
-        bits, roles = shortest, joined
-        merged[role] += merged.pop(second)
-    return "; ".join(" = ".join(names) for names in merged if len(names) > 1)
-
-
-def _likest(data: SearchData, roles: Roles) -> list[tuple[int, int]]:
-    """Pairs of roles, those first whose tokens' units lie nearest, filler by filler."""
-    n_roles, n_fillers = int(roles.max()) + 1, int(data.fillers.max()) + 1
-    cell = roles * n_fillers + data.fillers
-    of_token = np.asarray(data.members.T @ data.vectors)
-    count = np.bincount(cell, minlength=n_roles * n_fillers).astype(float)
-    sums = np.stack([np.bincount(cell, column, len(count)) for column in of_token.T], 1)
-    means = (sums / np.maximum(count, 1)[:, None]).reshape(n_roles, n_fillers, -1)
-    count, distances = count.reshape(n_roles, n_fillers), []
-    for i, j in combinations(range(n_roles), 2):
-        weight = count[i] * count[j] / np.maximum(count[i] + count[j], 1)
-        distance = float(weight @ np.sum((means[i] - means[j]) ** 2, 1))
-        distances.append((distance / max(1, np.sum(weight > 0)), i, j))
-    return [(i, j) for _, i, j in sorted(distances)]

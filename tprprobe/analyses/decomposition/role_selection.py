@@ -14,7 +14,6 @@ from tprprobe.analyses.decomposition.role_search import (
     fields_of,
     is_bare,
     measure_bits,
-    merge_values,
     score_roles,
     search,
 )
@@ -43,13 +42,12 @@ def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.
     rows = [("", s.name, s.name == best_name, s.n_roles, s.n_pairs, s.bits) for s in schemes]
     names = ["control", "roles", "is_found", "n_roles", "pairs", "bits"]
     table = pd.DataFrame(rows, columns=names)
-    table = table.assign(longer=table["bits"] - schemes[0].bits, is_near=is_near, merged="")
+    table = table.assign(longer=table["bits"] - schemes[0].bits, is_near=is_near)
     table = table.assign(
         longer_low=longer[0], longer_high=longer[1], r2=r2, r2_low=low, r2_high=high
     )
     stability = measure_stability(schemes, draws, data)
     table = table.assign(stability=stability, n=len(data.fitting), groups=len(sums))
-    table.loc[i_chosen, "merged"] = merge_values(data, schemes[i_chosen])
     return best_name, table
 
 

@@ -47,8 +47,8 @@ class SchemeFits:
 
     Penalties and ranks are chosen where a fit errs least on units held out of it: new sequences, and
     sequences with pairs that are withheld for that. A fit that knows none of the design's withheld pairs has
-    the same ranks, but chooses its penalties within its own units. A control is fitted like its ``reference``, the
-    vectors themselves: its sweeps start from their factors, so that its rank is theirs; its penalties are its own.
+    the same ranks, but chooses its penalties within its own units. Shuffled roles are fitted like their ``reference``, the
+    roles as they are: sweeps start from its factors, so that the rank is the same; penalties are chosen anew.
     """
 
     design: Design
@@ -59,19 +59,13 @@ class SchemeFits:
     reference: "SchemeFits | None" = None
     _fits: dict[tuple[str, int], families.RoleFit] = field(init=False, default_factory=dict)
 
-    @property
-    def _twin(self) -> "SchemeFits | None":
-        """The reference, if it has the same vectors."""
-        is_same = self.reference is not None and self.reference.vectors is self.vectors
-        return self.reference if is_same else None
-
     @functools.cached_property
     def axes(self) -> Float64[np.ndarray, "d_model d"]:
         """The directions that the means of pairs spread along most, and a few random ones of the rest, so
         long that errors along them are expected to be those along all.
         """
-        if self._twin:
-            return self._twin.axes
+        if self.reference:
+            return self.reference.axes
         regression = self.regressions[FITTING]
         centered = regression.residual_cross_products(np.zeros_like(regression.cross))
         n_seen = np.asarray(regression.grams.counts.power(2).sum(0)).reshape(-1) + 1
@@ -85,8 +79,8 @@ class SchemeFits:
     @functools.cached_property
     def sketch(self) -> Float64[np.ndarray, "unit d"]:
         """The vectors of all units along ``axes``, less their mean."""
-        if self._twin:
-            return self._twin.sketch
+        if self.reference:
+            return self.reference.sketch
         mean = self.regressions[FITTING].mean
         return np.concatenate([(block - mean) @ self.axes for _, block in self.vectors.blocks()])
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
-from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.designs import AS_IS, SHUFFLED_ROLES, Design
@@ -23,7 +21,7 @@ from tprprobe.analyses.decomposition.scheme_fits import (
 )
 from tprprobe.analyses.decomposition.score_tables import SHARES
 from tprprobe.analyses.decomposition.sequence_units import Units
-from tprprobe.analyses.decomposition.unit_vectors import UnitVectors, fit_moments
+from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
 from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
 from tprprobe.estimators.bindings.components import BINDINGS
 from tprprobe.estimators.bindings.families import BELOW, FACTORED, FAMILIES, RoleFit
@@ -34,10 +32,9 @@ from tprprobe.statistics import Interval, bounds, read_interval
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import in_one_thread
 
-COVARIANCE_UNITS = 50_000  # that covariances are measured on, at most
-RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
+ITSELF = "itself"
 UNSEEN = "_withheld"  # the metrics of units with a pair that the fit has not seen
-N_STAGES = 6  # of the work on a scheme, beside its families and baseline models
+N_STAGES = 5  # of the work on a scheme, beside its families and baseline models
 
 Key = tuple[str, str]  # a family and a control
 Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
@@ -175,35 +172,6 @@ def predictor(fit: RoleFit, counts: csr_array) -> Predict:
     return lambda units, _: fit.predict(csr_array(counts[units]))
 
 
-def measure_covariance(
-    units: Units, is_fitted: Bool[np.ndarray, " unit"]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of the vectors that are fitted to (of the first COVARIANCE_UNITS)."""
-    width = units.vectors.width
-    second, total, n = np.zeros((width, width)), np.zeros(width), 0
-    for block, vectors in units.vectors.blocks():
-        rows = vectors[is_fitted[block]]
-        second, total, n = second + rows.T @ rows, total + rows.sum(0), n + len(rows)
-        if n >= COVARIANCE_UNITS:
-            break
-    mean = total / max(1, n)
-    return mean, second / max(1, n) - np.outer(mean, mean)
-
-
-def draw_normal(
-    vectors: UnitVectors, mean: np.ndarray, covariance: np.ndarray, seed: int
-) -> UnitVectors:
-    """Normal vectors of a mean and covariance, the same at every pass, in place of the units'."""
-    values, axes = np.linalg.eigh(covariance)
-    scaled = axes * np.sqrt(np.maximum(values, 0))
-
-    def read(units: slice) -> np.ndarray:
-        rng = np.random.default_rng((seed, units.start))
-        return mean + rng.normal(size=(units.stop - units.start, len(mean))) @ scaled.T
-
-    return replace(vectors, read_block=read)
-
-
 @in_one_thread
 def decompose_scheme(
     units: Units,
@@ -221,29 +189,17 @@ def decompose_scheme(
         report(stage, N_STAGES + len(families) + len(baselines))
 
     begin("counts of pairs")
-    fits, *shuffled = plan.begin(units, scheme, n_designs=3)
+    fits, shuffled = plan.begin(units, scheme, n_designs=2)
     design = fits.design
     predictions = predict_families(fits, families, begin)
-    begin("shuffled pairs")
+    begin("shuffled roles")
     compared = [name for name in (BELOW.get(family), family) if name]
-    for control in shuffled:
-        predictions += predict_families(control, compared, start=len(predictions))
-    mean, covariance = measure_covariance(units, design.fitting)
-    if 0 < (rank := fits.fit(family).n_dimensions) < len(covariance):
-        width, facts = len(covariance), {"rank": number("rank", rank, note=str(rank))}
-        axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
-        project: Predict = lambda _, v: mean + (v - mean) @ axes @ axes.T  # noqa: E731
-        predictions.append(Prediction("", PRINCIPAL, project, mean, design.test, facts=facts))
+    predictions += predict_families(shuffled, compared, start=len(predictions))
     if plan.decoder:
+        mean = fits.regressions[FITTING].mean
         predictions.append(Prediction("", ITSELF, lambda _, v: v, mean, design.test))
     begin("scores")
     rows.add(units, units.vectors, predictions, plan.decoder)
-    begin("random vectors")
-    noise = draw_normal(units.vectors, mean, covariance, plan.seed)
-    random = replace(design, control=RANDOM)
-    regressions = fit_moments(noise, [(random.counts, random.fitting)])
-    chance = replace(fits, design=random, vectors=noise, regressions=regressions, reference=fits)
-    rows.add(units, noise, predict_families(chance, compared))
     for name, store in baselines.items():
         begin(f"{name} twin")
         if units.site in store.sites:
@@ -254,7 +210,7 @@ def decompose_scheme(
     begin("shares of variance")
     rows.add_shares(units, design, plan.seed)
     if family == FACTORED:
-        rows.add_shares(units, shuffled[0].design, plan.seed, [BINDINGS])
+        rows.add_shares(units, shuffled.design, plan.seed, [BINDINGS])
         rows.compare_shuffled(list(baselines))
     rows.compare_baselines(list(baselines), families)
     names = {"site": units.site, "layer": layer_of(units.site), "task": scheme.name}

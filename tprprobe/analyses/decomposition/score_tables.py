@@ -24,7 +24,7 @@ SIZES = ("n_fit", "n_fillers", "n_roles", "pairs", "parameters")
 COUNTS = ("n", "n_withheld", "n_fit", "groups", *SIZES[1:])
 COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
 OPERATIONS = ("site", "roles", "operation", "form", "r2", "r2_low", "r2_high", "behind", "behind_low", "behind_high", "is_named", "n_fillers", "n_roles", "pairs")  # fmt: skip
-SEARCHED = {"site": "site", "layer": "layer", "roles": "task", "control": "control", "merged": "merged"}  # fmt: skip
+SEARCHED = {"site": "site", "layer": "layer", "roles": "task", "control": "control"}
 SEARCHED_SIZES = ("n_roles", "pairs", "n", "groups")
 SEARCHED_NUMBERS = ("is_found", *SEARCHED_SIZES, "bits", "longer", "is_near", "stability", "r2")
 
@@ -135,7 +135,7 @@ def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder."""
     if not (Path(folder) / "schemes.csv").is_file():
         return load_view(folder, view_searches)
-    names = columns(text="site found roles control merged", number="bits longer stability r2")
+    names = columns(text="site found roles control", number="bits longer stability r2")
     table = load_table(folder, "schemes.csv", names, "search again")  # of version 0.3 and before
     return [_search(str(site), rows) for site, rows in table.groupby("site", sort=False)]
 

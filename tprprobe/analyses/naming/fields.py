@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +26,7 @@ class Field:
 
     columns: tuple[str, ...]
     text: str = "{}"
-    words: Mapping[Any, str] = field(default_factory=dict)
+    words: Mapping[object, str] = field(default_factory=dict)
     least: int | None = None
     most: int | None = None
 

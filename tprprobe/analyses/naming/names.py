@@ -22,18 +22,13 @@ from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import (
     PRECISION,
-    ClusterNames,
+    Lattice,
+    build_lattice,
+    choose_names,
     count_by_group,
     measure_names,
 )
-from tprprobe.estimators.clusters.predicates import Lattice, build_lattice
-from tprprobe.evaluation.splits import (
-    Provenance,
-    Sequences,
-    halve_documents,
-    leave_out,
-    read_provenance,
-)
+from tprprobe.evaluation import splits
 from tprprobe.gold import join
 from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import adjust, bounds, divide, replicate_totals
@@ -45,42 +40,34 @@ RATE = 0.01  # of false discoveries
 REPLICATES = 1000
 UNNAMED = "unnamed"
 
-
+Labels = Int[np.ndarray, " token"]
+Questions = Shaped[np.ndarray, " token"]
+Texts = splits.Sequences | None
 # Of every question or in total, tokens in: cluster and predicate together, each alone, and all.
 Sums = Float[np.ndarray, "count *question cluster"]
 
 
 def name_clusters(
-    labels: Int[np.ndarray, " token"],
-    lattice: Lattice,
-    questions: Shaped[np.ndarray, " token"],
-    seed: int = 0,
-    sequences: Sequences | None = None,
+    labels: Labels, lattice: Lattice, questions: Questions, seed: int = 0, sequences: Texts = None
 ) -> pd.DataFrame:
     """One row per cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
 
-    `candidate` is the predicate chosen on the first half, `name` is it if it holds on the second
-    (q at most 1 %, precision still at least 0.7, lift above 1), else `unnamed`.
-    Raises: InputError for fewer than four questions.
+    `candidate` is the predicate chosen on the first half, `name` is it if it holds on the second, else `unnamed`.
     """
     return decide(score_candidates(labels, lattice, questions, seed, sequences))
 
 
 def score_candidates(
-    labels: Int[np.ndarray, " token"],
-    lattice: Lattice,
-    questions: Shaped[np.ndarray, " token"],
-    seed: int = 0,
-    sequences: Sequences | None = None,
+    labels: Labels, lattice: Lattice, questions: Questions, seed: int = 0, sequences: Texts = None
 ) -> pd.DataFrame:
     """The candidate of every cluster with all its measures but q, and how many there were; none is chosen on
     ``sequences`` that it is scored on.
     """
-    tested = ~halve_documents(questions, seed)
-    chosen_on = ~tested if sequences is None else leave_out(~tested, tested, sequences)
+    tested = ~splits.halve_documents(questions, seed)
+    chosen_on = ~tested if sequences is None else splits.leave_out(~tested, tested, sequences)
     n_clusters = int(labels.max()) + 1
-    estimator = ClusterNames(lattice).fit(lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
-    predicate_ids, holds = estimator.chosen_, estimator.predict(lattice.kinds[tested])
+    predicate_ids = choose_names(lattice, lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
+    holds = lattice.members[predicate_ids].toarray().astype(bool)[:, lattice.kinds[tested]]
     question = np.unique(questions[tested], return_inverse=True)[1]
     sums = count_by_group(holds, labels[tested], question)
     names = np.array([*lattice.names, ""], object)
@@ -107,9 +94,7 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
-    """One row per clustering, which ``keys`` tell apart: clusters, those with a name (and what else is counted of
-    them ``beside``), the share of tokens in these, stability.
-    """
+    """One row per clustering, which ``keys`` tell apart: clusters, those with a name, the share of tokens in these, stability."""
     has_name = names["name"] != UNNAMED
     counts = {"clusters": 1, "named": has_name.astype(int), **further}
     counts["coverage"] = names["coverage"].where(has_name, 0.0)
@@ -118,7 +103,6 @@ def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) 
 
 
 def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " cluster"]]:
-    """The measures of all questions, and the bounds of them where questions are drawn."""
     stacked = np.concatenate(sums, 1)
     values = measure_names(*np.split(stacked.sum(0, keepdims=True), 4, 1))
     replicates = measure_names(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
@@ -147,9 +131,9 @@ class Gold:
     lattice: Lattice
 
     @cached_property
-    def origin(self) -> Provenance:
+    def origin(self) -> splits.Provenance:
         """The document and the sequence of every token."""
-        return read_provenance(self.tokens)
+        return splits.read_provenance(self.tokens)
 
     @property
     def questions(self) -> Int[np.ndarray, " token"]:
@@ -158,7 +142,6 @@ class Gold:
 
     @property
     def characters(self) -> Shaped[np.ndarray, " token"]:
-        """The symbol of every token, as a number."""
         return pd.factorize(self.tokens["token"])[0]
 
 

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,18 +17,10 @@ from jaxtyping import Int
 
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
+from tprprobe.analyses.naming import vector_sets
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement
-from tprprobe.analyses.naming.vector_sets import (
-    BASELINE,
-    RANDOM,
-    SHUFFLED,
-    TRAINED,
-    NamingTarget,
-    find_targets,
-    list_missing,
-)
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, load_view
 from tprprobe.evaluation.runner import Progress
@@ -49,7 +40,7 @@ PART_TABLES = ("names", "agreement", "decoding", "ones")  # part by part
 TABLES = (*PART_TABLES, "summary")
 SEEDS = 3  # of k-means
 
-Clustering = tuple[NamingTarget, int]  # and into how many
+Clustering = tuple[vector_sets.NamingTarget, int]  # and into how many
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +67,7 @@ class Naming:
     decoding: pd.DataFrame
     ones: pd.DataFrame
     summary: pd.DataFrame
-    facts: dict[str, Any]
+    facts: dict[str, object]
 
     @property
     def heads(self) -> pd.DataFrame:
@@ -90,14 +81,14 @@ class Naming:
 
     def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
         kind = self.summary["vectors"].iloc[0]
-        return table.loc[(table["vectors"] == kind) & (table["model"] == TRAINED)]
+        return table.loc[(table["vectors"] == kind) & (table["model"] == vector_sets.TRAINED)]
 
     def _repr_html_(self) -> str:
         columns = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
         note = "Controls stand in .summary, the names in .clusters."
         return as_html("Names of role clusters, by head", self.heads[columns], note)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Facts, summary and names in JSON types; what is missing is None.
 
         Returns:
@@ -137,7 +128,9 @@ def name_all(
         progress: What shows the parts of the run as they are done.
         projections: How many random projections of LN(z) are a control; default: as many as there are heads.
     """
-    stores = {TRAINED: store, **store.twins} | ({BASELINE: baseline} if baseline else {})
+    stores = {vector_sets.TRAINED: store, **store.twins} | (
+        {vector_sets.BASELINE: baseline} if baseline else {}
+    )
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
     settings = {"format": FORMAT, "sites": store.select(patterns), "k": ks, "raw": raw}
     settings |= {"seed": seed, "projections": projections, "tprprobe": version("tprprobe")}
@@ -145,15 +138,17 @@ def name_all(
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
-            targets = find_targets(store, patterns, baseline, seed, projections)
+            targets = vector_sets.find_targets(store, patterns, baseline, seed, projections)
             golds = {model: read_gold(model_store) for model, model_store in stores.items()}
             plan = NamingPlan(targets, ks, settings["sites"], golds, raw, seed, run)
             for job in progress(plan.parts()):
                 job.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
-            tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
-            facts["missing"] = list_missing(targets, golds)
+            tables["summary"], facts = find_structure().summarize(
+                *decided, golds[vector_sets.TRAINED].tokens
+            )
+            facts["missing"] = vector_sets.list_missing(targets, golds)
             files = {FILE: stack_tables(tables), LABELS: plan.labels()}
             run.finish(files, {"facts": facts})
         return load_names(folder)
@@ -180,13 +175,11 @@ def _read_old(file: Path) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class NamingPlan:
-    """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the parts.
-
-    ``golds`` has the gold structure of every model's store; labels of the ``asked_sites``
-    are also named and decoded after they are shuffled within questions.
+    """Vectors to cluster, numbers of clusters, and the run that has the parts; ``golds`` is the gold structure of every model's
+    store. Labels of the ``asked_sites`` are also named and decoded after they are shuffled within questions.
     """
 
-    targets: Sequence[NamingTarget]
+    targets: Sequence[vector_sets.NamingTarget]
     ks: Sequence[int]
     asked_sites: Sequence[str]
     golds: Mapping[str, Gold]
@@ -226,13 +219,12 @@ class NamingPlan:
         }
         return pd.DataFrame(labels)
 
-    def _is_asked(self, target: NamingTarget) -> bool:
-        is_trained = target.model == TRAINED and target.vectors != RANDOM
+    def _is_asked(self, target: vector_sets.NamingTarget) -> bool:
+        is_trained = target.model == vector_sets.TRAINED and target.vectors != vector_sets.RANDOM
         return is_trained and target.source.site in self.asked_sites
 
     @cached_property
     def _clustered(self) -> dict[Clustering, Part]:
-        """The part of every clustering."""
         return {
             (target, k): self.run.part(
                 f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}",
@@ -243,20 +235,18 @@ class NamingPlan:
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
-        """The labels of all clusterings, once these are found."""
         jobs = self._clustered.items()
         return {clustering: job.read("labels")["label"].to_numpy() for clustering, job in jobs}
 
-    def _cluster(self, target: NamingTarget, k: int) -> Tables:
-        """The labels of one clustering, and what can be said of it alone."""
+    def _cluster(self, target: vector_sets.NamingTarget, k: int) -> Tables:
         clusters, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
         place = {**target.place, "k": k}
         tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
         if self._is_asked(target):
             rng = np.random.default_rng(self.seed)
-            order = permute_within(self.golds[TRAINED].questions, rng)
+            order = permute_within(self.golds[vector_sets.TRAINED].questions, rng)
             shuffled = self._read(
-                clusters.labels[order], runs[:, order], place | {"vectors": SHUFFLED}
+                clusters.labels[order], runs[:, order], place | {"vectors": vector_sets.SHUFFLED}
             )
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
         return {**tables, "labels": pd.DataFrame({"label": clusters.labels})}
@@ -276,7 +266,6 @@ class NamingPlan:
         return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
     def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
-        """The agreement of all clusterings of a model with one field, given other fields."""
         gold = self.golds[model]
         clusterings = [clustering for clustering in self._clustered if clustering[0].model == model]
         labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
@@ -292,6 +281,5 @@ class NamingPlan:
 
 
 def _placed(table: pd.DataFrame, places: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """The table, with the columns in front that identify the vectors."""
     columns = pd.DataFrame(places).astype({"head": "Int64"}, errors="ignore")
     return pd.concat([columns, table], axis=1)

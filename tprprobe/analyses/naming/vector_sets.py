@@ -84,7 +84,6 @@ def _beside(site: str, kind: str) -> str:
 
 
 def _find(store: Store, sites: list[str], model: str) -> list[NamingTarget]:
-    """Every head of those of the sites that the store has."""
     return [
         NamingTarget(model, site.rpartition(".")[2], head, _gauged(Source.find(store, site, head)))
         for site in sites

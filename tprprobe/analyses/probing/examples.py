@@ -51,21 +51,17 @@ class Examples:
 
     @property
     def labels(self) -> Marks:
-        """The real labels."""
         return self.marks["real"]
 
     @property
     def samples(self) -> Order:
-        """The samples that have examples."""
         return np.unique(self.sample)
 
     @property
     def document(self) -> Places:
-        """The document of every example."""
         return self.corpus.document[self.sample]
 
     def take(self, ids: np.ndarray) -> "Examples":
-        """Some of the examples."""
         names = ("sample", "rows", "words", "states", "forms", "before", "unseen")
         marks = {name: labels[ids] for name, labels in self.marks.items()}
         return replace(self, marks=marks, **{name: getattr(self, name)[ids] for name in names})
@@ -87,9 +83,8 @@ class Examples:
     def with_controls(
         self, reference: Bool[np.ndarray, "_reference label"], seed: int
     ) -> "Examples":
-        """These examples with the labels of all controls, drawn as often as in the reference.
-
-        One of ``control`` is drawn for a span's last word, one of ``prefix`` for it and the word before the span.
+        """These examples with the labels of all controls, drawn as often as in the reference: of ``control`` for a span's last word, of
+        ``prefix`` for it and the word before the span.
         """
         pairs = np.concatenate([self.forms, self.before], axis=1)
         controls = {
@@ -230,7 +225,6 @@ class Splits:
 
     @property
     def name(self) -> tuple[str, str]:
-        """The names of the task and of the side."""
         return self.task.name, self.examples.corpus.side
 
     def of_first_samples(self, n: int, n_tested: int) -> "Splits | None":
@@ -289,9 +283,8 @@ class Splits:
 def split_examples(
     task: Task, corpus: Corpus, test: Corpus | None, settings: ProbeSettings
 ) -> Splits:
-    """The examples of a task for training, validation and testing.
-
-    With a ``test`` corpus all its examples are the test, and documents and sequences that it has are not trained on.
+    """The examples of a task for training, validation and testing. With a ``test`` corpus all its examples are the test, and documents
+    and sequences that it has are not trained on.
     """
     mode, window = settings.mode(corpus.side), settings.window(corpus.side)
     examples = read_examples(corpus, task, mode, window)

@@ -78,7 +78,6 @@ class Corpus:
 
     @property
     def document(self) -> Order:
-        """The document of every sample."""
         return self.origin.documents
 
     @property

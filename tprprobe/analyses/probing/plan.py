@@ -2,22 +2,14 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.probing import features
 from tprprobe.analyses.probing.examples import Splits, split_examples
-from tprprobe.analyses.probing.features import (
-    FeatureSource,
-    check_test,
-    control_vectors,
-    find_sites,
-    joined_vectors,
-    site_vectors,
-)
 from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
@@ -42,7 +34,7 @@ class ProbingRun:
     settings: ProbeSettings
     splits: list[Splits]
     rounds: list[list[Stack]]
-    identity: dict[str, Any]
+    identity: dict[str, object]
 
 
 def plan_run(
@@ -58,9 +50,9 @@ def plan_run(
     if is_sequence:
         table = _with_symbols(table, names)
     tasks = find_tasks(names, table.columns)
-    sites = find_sites(store, settings.sites)
+    sites = features.find_sites(store, settings.sites)
     if test is not None:
-        check_test(store, test, sites, settings)
+        features.check_test(store, test, sites, settings)
     splits: list[Splits] = []
     rounds: list[list[Stack]] = []
     refusals: dict[Task, str] = {}
@@ -90,7 +82,12 @@ def plan_run(
     if refusals and (names != ALL or not splits):
         raise InputError(next(iter(refusals.values())))
     if names == ALL:
-        _say_what_is_skipped([task for task in tasks if task in probed], refusals)
+        unlabelled = {*list_tasks()} - {task.name for task in tasks}
+        reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
+        reasons += [f"{task.name}: {reason}" for task, reason in refusals.items()]
+        skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
+        names_of_tasks = ", ".join(task.name for task in tasks if task in probed)
+        stderr.print(f"probing {names_of_tasks}{skipped}", soft_wrap=True)
     tables = [table, *([] if test is None else [test.tokens])]
     identity = {
         "store": _identify(store),
@@ -110,13 +107,11 @@ def lay_out(
     settings: ProbeSettings,
     test: Store | None,
 ) -> Iterator[list[Stack]]:
-    """The trials on one side of a store, a round a vector: of ``sampled`` targets; those of a twin learn from the
-    samples that it has read.
-    """
-    real = list(site_vectors(store, sites, settings.heads))
+    """The trials on one side, a round a vector: of ``sampled`` targets; those of a twin learn from the samples that it has read."""
+    real = list(features.site_vectors(store, sites, settings.heads))
     is_joined = settings.with_codelength and not settings.heads
-    joined = list(joined_vectors(store, sites)) if is_joined else []
-    for source in [*real, *control_vectors(store, real, test, settings), *joined]:
+    joined = list(features.joined_vectors(store, sites)) if is_joined else []
+    for source in [*real, *features.control_vectors(store, real, test, settings), *joined]:
         stacks: list[Stack] = []
         for targets, sample in zip(all_targets, sampled, strict=True):
             splits = sample
@@ -135,7 +130,6 @@ def lay_out(
 def _of_twin(
     store: Store, test: Store | None, kind: str, splits: Splits, settings: ProbeSettings
 ) -> Splits | None:
-    """The examples of the samples that a twin has read."""
     n = store.twins[kind].samples
     n_tested = n if test is None else test.twins[kind].samples
     examples = splits.of_first_samples(n, n_tested)
@@ -147,8 +141,9 @@ def _of_twin(
     return examples and examples.learning_from(settings.max_train_targets, settings.seed)
 
 
-def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings) -> Iterator[Trial]:
-    """The trials of a vector: for every seed, of the real labels and of others."""
+def _list_trials(
+    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
+) -> Iterator[Trial]:
     controls = [source.control]
     if source.control == REAL:
         controls += [name for name in ("control", "shuffled") if settings.has(name)]
@@ -160,7 +155,7 @@ def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings)
 
 
 def _list_portions(
-    source: FeatureSource, splits: Splits, settings: ProbeSettings
+    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
 ) -> Iterator[Stack]:
     """The trials of a codelength: a portion of the training samples each, of estimators with probabilities."""
     estimator, seed = with_seed(settings.estimator, settings.seed), settings.seed
@@ -168,15 +163,6 @@ def _list_portions(
         estimator = estimator.with_probabilities()
     for portion, sample in splits.portions(seed):
         yield [Trial(source, sample, estimator, seed, REAL, portion)]
-
-
-def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:
-    """Prints which tasks `all` are, and why others that ship are not among them."""
-    unlabelled = {*list_tasks()} - {task.name for task in (*tasks, *refused)}
-    reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
-    reasons += [f"{task.name}: {reason}" for task, reason in refused.items()]
-    skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
-    stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
 
 
 def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
@@ -191,14 +177,12 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
     return table
 
 
-def _identify(store: Store) -> dict[str, Any]:
-    """The path of a store, its model and its data: what a run of probes belongs to."""
+def _identify(store: Store) -> dict[str, object]:
     manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
     return {"path": str(store.path.resolve()), **manifest}
 
 
 def _read_test(test: Store, side: str, tasks: Sequence[Task]) -> Corpus:
-    """One side of a store that is tested on."""
     for task in tasks:
         if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
             raise InputError(
@@ -209,7 +193,6 @@ def _read_test(test: Store, side: str, tasks: Sequence[Task]) -> Corpus:
 
 
 def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
-    """A digest of the words, and of the labels of some tasks, in a token table."""
     columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
     columns = [name for name in columns if name in table]
     hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)

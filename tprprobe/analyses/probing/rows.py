@@ -12,20 +12,8 @@ from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import SCORE
 from tprprobe.statistics import interval_text, read_interval
 
-PROBE = [
-    "task",
-    "side",
-    "site",
-    "layer",
-    "head",
-    "seed",
-    "control",
-    "probe",
-    "n_train",
-    "labels",
-    "lost",
-    "validations",
-]
+PROBE = ["task", "side", "site", "layer", "head", "seed", "control", "probe"]
+PROBE += ["n_train", "labels", "lost", "validations"]
 SCORES = [
     f"{metric}{end}" for metric in ("f1", "macro_f1", "accuracy") for end in ("", "_low", "_high")
 ]
@@ -86,7 +74,7 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
-    vectors = real["site"].map(_vector)
+    vectors = real["site"].str.replace(r"\.\d+(?=\.|$)", "", regex=True)  # without the layer
     order = {vector: place for place, vector in enumerate(vectors.unique())}
     ordered = real.assign(vector=vectors, order=vectors.map(order))
     metric = find_metric(real)
@@ -129,11 +117,6 @@ def _tied(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
         alike = alike[alike["head"] == row["head"]]
     layers = alike["layer"].dropna()
     return " ".join(str(layer) for layer in sorted(layers) if layer != row["layer"])
-
-
-def _vector(site: str) -> str:
-    """A site without its layer: ``encoder.0.self.role`` is ``encoder.self.role``."""
-    return ".".join(word for word in str(site).split(".") if not word.isdigit())
 
 
 def worth_refining(rows: pd.DataFrame) -> list[str]:

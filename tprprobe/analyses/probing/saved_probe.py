@@ -41,7 +41,6 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import join, visible
 
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
-COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
 SAVED = "probes"  # the folder of a run's probes
 ERRORS, AROUND = 200, 6  # errors that are listed; words around one
 
@@ -174,22 +173,25 @@ class SavedProbe:
         best = shares.max(-1)
         labels = np.array(self.labels, object)
         spans = [[f"[{a},{b})" for a, b in spans] for spans in examples.words.tolist()]
-        columns = (
-            examples.sample,
-            [first_span for first_span, *_ in spans],
-            ["".join(second_span) for _, *second_span in spans],
-            [" ".join(labels[marks]) for marks in examples.labels],
-            labels[best.indices.numpy()],
-            best.values.numpy(),
-        )
-        return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+        columns = {
+            "sample": examples.sample,
+            "span1": [first_span for first_span, *_ in spans],
+            "span2": ["".join(second_span) for _, *second_span in spans],
+            "label": [" ".join(labels[marks]) for marks in examples.labels],
+            "predicted": labels[best.indices.numpy()],
+            "probability": best.values.numpy(),
+        }
+        return pd.DataFrame(columns)
 
 
 def save_probe(folder: Path, result: TrialResult) -> None:
     """Writes a fitted probe to a folder of its name, in place of what is there."""
     trial, estimator, splits = result.trial, result.estimator, result.trial.splits
     source, examples, task = trial.source, splits.examples, splits.task
+    counts: Any = result.counts
     shape = estimator.shape(examples.states.shape[1], len(examples.window))
+    sums = counts.sums[0][counts.sums[0][:, N] > 0]
+    is_right = accuracy(sums.sum(0, keepdims=True))
     config = ProbeFile(
         task=task,
         site=source.site,
@@ -202,7 +204,7 @@ def save_probe(folder: Path, result: TrialResult) -> None:
         shape=shape,
         seed=trial.seed,
         model=examples.corpus.store.manifest.get("model"),
-        metrics=_measure(result),
+        metrics=interval_of(sums, micro_f1).columns("f1") | {"accuracy": float(is_right[0])},
     )
     scaling = {"mean": getattr(estimator, "mean_", 0.0), "scale": getattr(estimator, "scale_", 1.0)}
     tensors = {name: torch.as_tensor(x).expand(source.width) for name, x in scaling.items()}
@@ -217,14 +219,6 @@ def save_probe(folder: Path, result: TrialResult) -> None:
     if path.exists():
         shutil.rmtree(path)  # of a run that was cut off
     write_folder(path, files)
-
-
-def _measure(result: TrialResult) -> dict[str, float]:
-    """The scores of a probe on held-out documents, for its card."""
-    counts: Any = result.counts
-    sums = counts.sums[0][counts.sums[0][:, N] > 0]
-    is_right = accuracy(sums.sum(0, keepdims=True))
-    return interval_of(sums, micro_f1).columns("f1") | {"accuracy": float(is_right[0])}
 
 
 def _card(config: ProbeFile) -> str:
@@ -287,9 +281,7 @@ class TrainedProbe:
 
 
 def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProbe]:
-    """The trained probes of a task of these runs, by the site that they read, the best first; of runs that test on the store
-    itself.
-    """
+    """The trained probes of a task, of runs that test on the store itself, by the site that they read, the best first."""
     probes = {}
     for run in folders.values():
         settings = read_json(run / SETTINGS)
@@ -302,9 +294,7 @@ def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProb
 
 
 def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
-    """The predictions of a probe on documents that it was not trained on: sample, span1, span2, label, predicted,
-    probability.
-    """
+    """The rows of :meth:`SavedProbe.predict` of documents that the probe was not trained on."""
     probe = load_probe(trained.folder)
     corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
     predictions = probe.predict(store)  # of the run's first turn: it did not see its test documents

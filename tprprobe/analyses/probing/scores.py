@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
-from tprprobe.analyses.probing.counts import BlockScores, Counts, count_baselines
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import ProbeSettings
-from tprprobe.analyses.probing.trials import CURVE, NAMES, TrialResult
+from tprprobe.analyses.probing.trials import (
+    CURVE,
+    NAMES,
+    BlockScores,
+    Counts,
+    TrialResult,
+    count_baselines,
+)
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
 from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits
@@ -20,6 +25,7 @@ from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
 
 ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
+Key = tuple[object, ...]  # values of columns
 SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
@@ -32,18 +38,16 @@ PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 class Score:
     """The counts of a row, of all targets and of subsets; ``names`` are the columns that name it, ``sizes`` counts beside it."""
 
-    names: Mapping[str, Any]
+    names: Mapping[str, object]
     counts: Counts | BlockScores
     subsets: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_real(self) -> bool:
-        """True of no control."""
         return self.names["control"] == REAL
 
-    def key(self, names: Sequence[str]) -> tuple[Any, ...]:
-        """Its values in some of the columns."""
+    def key(self, names: Sequence[str]) -> Key:
         return tuple(self.names[name] for name in names)
 
     @property
@@ -54,23 +58,20 @@ class Score:
         return f"{self.names['site']}{head}{control}".strip()
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two scores that are compared by F1 on the documents of both."""
+class Pair(NamedTuple):
+    """Two scores that are compared by F1 on the documents of both, and p corrected over all pairs (Holm)."""
 
     score: Score
     reference: Score
     comparison: Comparison
+    p: float = 1.0
 
 
 def gather(
     results: Sequence[TrialResult], splits: Sequence[Splits], settings: ProbeSettings
 ) -> dict[str, pd.DataFrame]:
-    """The tables of a run, with the baselines of its tasks.
-
-    results     the long table of its numbers; ``differences``: the pairs that were compared
-    documents   the counts by document that both are made of
-    curves      the losses in training; ``portion``: the share of the samples that a probe saw
+    """The tables of a run with the baselines of its tasks, by name: ``results`` (the long table), ``differences`` (the pairs that were
+    compared), ``documents`` (the counts behind both), ``curves`` (of training; ``portion``: the share of the samples that a probe saw).
     """
     scores = [
         _score(result.trial.names, result.trial.splits, result.counts, len(result.curve))
@@ -83,11 +84,11 @@ def gather(
         for name, counts in rules.items():
             values = (*targets.name, "", None, None, None, name, "")
             scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, counts))
-    pairs, p_values = compare_scores(scores)
+    pairs = compare_scores(scores)
     numbers = [measure(score) for score in scores]
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
-            of_score[settings.metric] |= _beyond_controls(score, pairs, p_values)
+            of_score[settings.metric] |= _beyond_controls(score, pairs)
     _add_selectivity(scores, numbers)
     information = dict(measure_information(results))
     for score, of_score in zip(scores, numbers, strict=True):
@@ -100,14 +101,14 @@ def gather(
             for score, of_score in zip(scores, numbers, strict=True)
             for row in of_score.values()
         ),
-        "differences": tabulate_pairs(pairs, p_values),
+        "differences": tabulate_pairs(pairs),
         "documents": _by_document(scores, names),
         "curves": _curves(results),
     }
 
 
 def _score(
-    names: Mapping[str, Any],
+    names: Mapping[str, object],
     splits: Splits,
     counts: Counts | BlockScores,
     n_validations: int | None = None,
@@ -124,30 +125,25 @@ def measure(score: Score) -> dict[str, dict[str, Any]]:
     return {row["metric"]: dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
 
 
-def compare_scores(scores: Sequence[Score]) -> tuple[list[Pair], Float[np.ndarray, " pair"]]:
-    """The pairs that are compared, seeds added up, and their p-values, corrected over all of them (Holm)."""
-    pairs = list(_pairs(_add_seeds(scores)))
-    return pairs, adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
-
-
-def _add_seeds(scores: Sequence[Score]) -> list[Score]:
-    """The scores of all seeds of a vector as one."""
-    by_key: dict[tuple[Any, ...], list[Score]] = {}
+def compare_scores(scores: Sequence[Score]) -> list[Pair]:
+    """The pairs that are compared, the seeds of a vector added up."""
+    by_key: dict[Key, list[Score]] = {}
     for score in scores:
         by_key.setdefault(score.key(OVER_SEEDS), []).append(score)
-    return [
+    joined = [
         replace(seeds[0], counts=seeds[0].counts.join([score.counts for score in seeds]))
         for seeds in by_key.values()
     ]
-
-
-def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:
-    real = [score for score in scores if score.is_real]
-    controls = [score for score in scores if not score.is_real]
-    for i, score in enumerate(real):
-        for second in (*real[i + 1 :], *controls):
-            if _are_compared(score, second):
-                yield Pair(score, second, score.counts.compare(second.counts))
+    real = [score for score in joined if score.is_real]
+    controls = [score for score in joined if not score.is_real]
+    pairs = [
+        Pair(score, second, score.counts.compare(second.counts))
+        for i, score in enumerate(real)
+        for second in (*real[i + 1 :], *controls)
+        if _are_compared(score, second)
+    ]
+    p_values = adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
+    return [pair._replace(p=p) for pair, p in zip(pairs, p_values, strict=True)]
 
 
 def _are_compared(score: Score, reference: Score) -> bool:
@@ -168,38 +164,36 @@ def _sublayer(score: Score) -> str:
     return str(score.names["site"]).rpartition(".")[0]
 
 
-def _beyond_controls(
-    score: Score, pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]
-) -> dict[str, Any]:
+def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> dict[str, object]:
     """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
 
     ``identity`` is no control of a decoder: no state has read the word to come.
     """
     is_decoder = score.names["side"] == "target"
     rivals = [
-        (pair, p)
-        for pair, p in zip(pairs, p_values, strict=True)
+        pair
+        for pair in pairs
         if pair.score.key(OVER_SEEDS) == score.key(OVER_SEEDS) and not pair.reference.is_real
         if not (is_decoder and pair.reference.names["control"] == IDENTITY)
     ]
     if not rivals:
         return {}
-    best = max((pair for pair, _ in rivals), key=lambda pair: pair.comparison.reference)
+    best = max(rivals, key=lambda pair: pair.comparison.reference)
     return best.comparison.difference.columns("beyond") | {
         "rival": best.reference.names["control"],
         "rival_value": best.comparison.reference,
-        "p": max(p if pair.comparison.difference.value > 0 else 1.0 for pair, p in rivals),
+        "p": max(pair.p if pair.comparison.difference.value > 0 else 1.0 for pair in rivals),
     }
 
 
-def tabulate_pairs(pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]) -> pd.DataFrame:
+def tabulate_pairs(pairs: Sequence[Pair]) -> pd.DataFrame:
     """F1 of one minus F1 of another on the same documents, and its p-values."""
     rows = [
         (
             pair.score.names["task"], pair.score.label, pair.reference.label, pair.reference.names["control"],
-            interval.value, interval.low, interval.high, comparison.p, comparison.n_groups, comparison.reference, p,
+            interval.value, interval.low, interval.high, comparison.p, comparison.n_groups, comparison.reference, pair.p,
         )
-        for pair, p in zip(pairs, p_values, strict=True)
+        for pair in pairs
         for comparison, interval in [(pair.comparison, pair.comparison.difference)]
     ]  # fmt: skip
     numbers = ("difference", "low", "high", "p", "documents", "second_f1", "p_holm")
@@ -226,14 +220,14 @@ def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[s
 
 def measure_information(
     results: Sequence[TrialResult],
-) -> Iterator[tuple[tuple[Any, ...], dict[str, float]]]:
+) -> Iterator[tuple[Key, dict[str, float]]]:
     """Codelength, compression and usable information (bits a target) of every vector.
 
     ``information`` is H_V(label) − H_V(label | vector) on the test targets, ``added`` what the vector adds to the
     other one of its sub-layer, H_V(label | other) − H_V(label | both), both relative to this family of probes.
     Source: Xu et al. 2020; Hewitt et al. 2021.
     """
-    by_vector: dict[tuple[Any, ...], list[TrialResult]] = {}
+    by_vector: dict[Key, list[TrialResult]] = {}
     for result in sorted(results, key=lambda result: result.trial.portion or 0.0):
         if result.trial.portion is not None:
             key = tuple(result.trial.names[name] for name in VECTOR)
@@ -256,13 +250,12 @@ def measure_information(
 
 
 def _bits(result: TrialResult) -> float:
-    """The bits that a test target costs."""
     splits = result.trial.splits
     labels = splits.tested.labels[splits.folds[0].test]
     return result.nats / np.log(2) / max(1, labels.any(1).sum())
 
 
-def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:
+def _added(key: Key, bits: Mapping[Key, float]) -> float:
     stem, _, kind = str(key[2]).rpartition(".")
     partner, joined = (
         (*key[:2], f"{stem}.{name}", *key[3:]) for name in (PARTNER.get(kind), "role+filler")
@@ -274,23 +267,19 @@ def _by_document(
     scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
 ) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
-    counted_scores = [
-        (score, score.counts.sums[0]) for score in scores if isinstance(score.counts, Counts)
-    ]
-    is_tested = [sums[:, N] > 0 for _, sums in counted_scores]
-    table = _repeat(
-        [score.names for score, _ in counted_scores], [int(tested.sum()) for tested in is_tested]
-    )
-    rows = list(zip(counted_scores, is_tested, strict=True))
-    documents = [np.array(names[score.key(SIDE)], object)[tested] for (score, _), tested in rows]
-    counts = [sums[tested] for (_, sums), tested in rows]
+    counted = [score for score in scores if isinstance(score.counts, Counts)]
+    sums = [score.counts.sums[0] for score in scores if isinstance(score.counts, Counts)]
+    is_tested = [counts[:, N] > 0 for counts in sums]
+    table = _repeat([score.names for score in counted], [int(tested.sum()) for tested in is_tested])
+    texts = [np.array(names[score.key(SIDE)], object) for score in counted]
+    documents = [text[tested] for text, tested in zip(texts, is_tested, strict=True)]
     table["document"] = np.concatenate([*documents, np.empty(0, object)])
+    counts = [of_score[tested] for of_score, tested in zip(sums, is_tested, strict=True)]
     table[list(TERMS)] = np.concatenate([*counts, np.empty((0, len(TERMS)))])
     return table
 
 
 def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:
-    """The training curves: step, training loss and held-out loss at every validation of every probe."""
     names = [result.trial.names for result in results]
     n_validations = [len(result.curve) for result in results]
     table = _repeat(names, n_validations)
@@ -301,7 +290,7 @@ def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:
     return table.astype({"step": int})
 
 
-def _repeat(names: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> pd.DataFrame:
+def _repeat(names: Sequence[Mapping[str, object]], counts: Sequence[int]) -> pd.DataFrame:
     """The columns that name rows, every row as often as it counts."""
     table = pd.DataFrame(names, columns=list(NAMES)).drop(columns="estimator")
     table = table.astype(dict.fromkeys(("layer", "head", "seed"), "Int64"))

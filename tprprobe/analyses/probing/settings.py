@@ -130,7 +130,9 @@ class ProbeSettings:
         fields = {field.name for field in dataclasses.fields(cls)}
         parameters = {name: settings.pop(name) for name in [*settings] if name not in fields}
         if estimator is None or isinstance(estimator, str):
-            name = estimator or _choose_estimator(settings.get("seeds", 1), parameters)
+            schedule, loss = parameters.get("schedule", "short"), parameters.get("loss")
+            is_trained = settings.get("seeds", 1) > 1 or schedule != "short" or loss == "sigmoid"
+            name = estimator or (SPAN_CONV if is_trained else LINEAR)
             if name == LINEAR:
                 parameters = dict(parameters.items() - OF_LINEAR.items())
             return cls(find_estimator(name, parameters), **settings)
@@ -154,7 +156,7 @@ class ProbeSettings:
         """True if a control is asked for."""
         return self.controls is None or control in self.controls
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The settings in JSON types."""
         from tprprobe.evaluation.runner import describe_estimator
 
@@ -164,9 +166,3 @@ class ProbeSettings:
             "information": self.with_codelength,
             "most": self.max_train_targets,
         }
-
-
-def _choose_estimator(seeds: int, parameters: dict[str, Any]) -> str:
-    """span-conv where seeds, a schedule or the loss sigmoid are chosen, which linear probes lack."""
-    schedule, loss = parameters.get("schedule", "short"), parameters.get("loss")
-    return SPAN_CONV if seeds > 1 or schedule != "short" or loss == "sigmoid" else LINEAR

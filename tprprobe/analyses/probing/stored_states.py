@@ -29,7 +29,9 @@ class RowReader:
 
     def read(self, corpus: Corpus, rows: Rows) -> Float[Tensor, "row width"]:
         """The vectors of some rows (rising)."""
-        if corpus not in self.loaded and self._fits(corpus):
+        occupied = sum(values.nbytes for values in self.loaded.values())
+        size = self._length(corpus) * self.source.width * FLOAT
+        if corpus not in self.loaded and occupied + size <= self.room:
             self.loaded[corpus] = self._load(corpus, np.arange(self._length(corpus)))
         if corpus in self.loaded:
             return self.loaded[corpus][torch.from_numpy(rows).to(self.device)]
@@ -38,10 +40,6 @@ class RowReader:
     def _length(self, corpus: Corpus) -> int:
         lengths = self.source.store(corpus.store).facts.lengths
         return min(len(corpus.first_row), lengths.get(corpus.side, len(corpus.first_row)))
-
-    def _fits(self, corpus: Corpus) -> bool:
-        occupied = sum(values.nbytes for values in self.loaded.values())
-        return occupied + self._length(corpus) * self.source.width * FLOAT <= self.room
 
     def _load(self, corpus: Corpus, rows: Rows) -> Float[Tensor, "row width"]:
         return torch.from_numpy(self.source.read(corpus, rows)).to(self.device)
@@ -61,30 +59,24 @@ class StoredStates:
 
     @property
     def width(self) -> int:
-        """The size of a state."""
         return self.reader.source.width
 
     @property
     def n_spans(self) -> int:
-        """The spans of a target."""
         return self.examples.states.shape[1]
 
     @property
     def kernel(self) -> int:
-        """The states in a window."""
         return len(self.examples.window)
 
     @property
     def device(self) -> torch.device:
-        """Where the states are computed with."""
         return self.reader.device
 
     def take(self, rows: Rows) -> "StoredStates":
-        """The states of some of the examples."""
         return replace(self, examples=self.examples.take(rows))
 
     def standardize(self, mean: Tensor | float, scale: Tensor | float) -> "StoredStates":
-        """The same states as (vector − mean) / scale."""
         return replace(self, mean=mean, scale=scale)
 
     def batches(self, size: int, epoch: int | None = None) -> Iterator[Batch]:

@@ -54,9 +54,8 @@ def list_tasks() -> dict[str, Task]:
 def find_tasks(
     names: str | os.PathLike[str] | Iterable[str | Path], columns: Iterable[str]
 ) -> list[Task]:
-    """The tasks of those names; ``all`` are those that ship and have a column in the token table.
-
-    A column of labels of single words, such as ``role`` of minimal pairs, is a task without a task.toml.
+    """The tasks of those names; ``all`` are those that ship and have a column in the token table. A column of labels of single
+    words, such as ``role`` of minimal pairs, is a task without a task.toml.
     """
     names_of_columns = {*columns}
     if names == ALL:

@@ -1,40 +1,155 @@
-"""Trials: an estimator on the vectors of one source, the labels that it learns, and what it got by document."""
+"""Trials: an estimator on the vectors of one source, the labels that it learns, and what it got: counts by document, or scores."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.counts import BlockScores, Counts, count_predictions, score_blocks
 from tprprobe.analyses.probing.examples import LABELS, Splits
 from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
-from tprprobe.evaluation.controls import REAL
-from tprprobe.evaluation.metrics import NATS, Predictions
-from tprprobe.evaluation.runner import (
-    chunk,
-    cross_fit,
-    fit_together,
-    has_predictions,
-    name_estimator,
-    take,
-)
+from tprprobe.evaluation import intervals, metrics, runner
+from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
+from tprprobe.evaluation.results import number
 
 CURVE = ("step", "train_loss", "held_out_loss")
 NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator")
 STATES = 6  # times its parameters that a probe takes in training
 
 
+BySubset = Float[np.ndarray, "subset document term"]
+
+
+class Counts(NamedTuple):
+    """The TERMS of every document, of all targets and of subsets, and the outcomes of every label by block of documents."""
+
+    sums: BySubset
+    outcomes: metrics.Outcomes
+
+    def flatten(self) -> Float[np.ndarray, " count"]:
+        """All counts in one row, which adds up over folds and is written."""
+        return np.concatenate([array.ravel() for array in self])
+
+    @classmethod
+    def unflatten(cls, flat: Float[np.ndarray, " count"], splits: Splits) -> "Counts":
+        n_documents, n_labels = len(splits.tested.corpus.names), len(splits.examples.inventory)
+        n_outcomes = 3 * n_labels * (int(intervals.draw_blocks(n_documents).max()) + 1)
+        sums = flat[:-n_outcomes].reshape(-1, n_documents, len(metrics.TERMS))
+        return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
+
+    @classmethod
+    def join(cls, seeds: Sequence["Counts"]) -> "Counts":
+        return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
+
+    def compare(self, reference: Any) -> intervals.Comparison:
+        """F1 minus the reference's, on the documents of both."""
+        shared = (self.sums[0, :, metrics.N] > 0) & (reference.sums[0, :, metrics.N] > 0)
+        return intervals.compare(self.sums[0][shared], reference.sums[0][shared], metrics.micro_f1)
+
+    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
+        """F1, macro F1 and accuracy with 95 % intervals over documents, and F1 of subsets, as rows of the long table."""
+        sums = self.sums[0][self.sums[0, :, metrics.N] > 0]
+        totals = sums.sum(0, keepdims=True)
+        tested = {"n": int(totals[0, metrics.N]), "n_groups": len(sums)}
+        yield number("f1", intervals.interval_of(sums, metrics.micro_f1), **tested)
+        macro = intervals.interval_by_blocks(self.outcomes, metrics.macro_f1, len(sums))
+        yield number("macro_f1", macro, **tested)
+        yield number("accuracy", intervals.interval_of(sums, metrics.accuracy), **tested)
+        yield number("precision", metrics.precision(totals)[0], **tested)
+        yield number("recall", metrics.recall(totals)[0], **tested)
+        for subset, counts in zip(subsets, self.sums[1:], strict=True):
+            yield number(f"f1_{subset}", metrics.micro_f1(counts.sum(0, keepdims=True))[0])
+
+
+def count_predictions(
+    splits: Splits, predictions: metrics.Predictions, rows: Rows, labels: str = REAL
+) -> Counts:
+    """The counts of predictions for some tested examples; only real labels can be new."""
+    examples, task = splits.tested, splits.task
+    is_scored = np.array([task.is_scored(label) for label in examples.inventory])
+    unseen = examples.unseen[rows] * (labels == REAL)
+    gold, documents = examples.marks[labels][rows], examples.document[rows]
+    terms = metrics.count_terms(predictions, gold, unseen, is_scored)
+    subsets = [subset[rows] for subset in examples.subsets().values()]
+    blocks = intervals.draw_blocks(len(examples.corpus.names))
+    return Counts(
+        metrics.sum_groups(terms, documents, len(blocks), subsets),
+        metrics.count_labels(
+            predictions, gold, is_scored, blocks[documents], int(blocks.max()) + 1
+        ),
+    )
+
+
+def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]:
+    """The counts of rules that need no vector; those ``by_place`` know no words: ``majority`` is the most frequent label of a place."""
+    flat: dict[str, list[np.ndarray]] = {}
+    n_labels = len(splits.examples.inventory)
+    train, test = (
+        examples.words[:, 0, :1] if by_place else examples.forms
+        for examples in (splits.examples, splits.tested)
+    )
+    for fold in splits.folds:
+        labels = splits.examples.labels[fold.train]
+        rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
+        for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
+            counts = count_predictions(
+                splits, metrics.predict_one_label(codes, n_labels), fold.test
+            )
+            flat.setdefault(name, []).append(counts.flatten())
+    return {name: Counts.unflatten(np.sum(counts, axis=0), splits) for name, counts in flat.items()}
+
+
+class BlockScores(NamedTuple):
+    """The score of all tested targets, then those without a block of documents; the numbers of targets and of documents."""
+
+    scores: Float[np.ndarray, " subset"]
+    n: int
+    n_groups: int
+
+    def flatten(self) -> Float[np.ndarray, " count"]:
+        """All numbers in one row, which is written."""
+        return np.array([*self.scores, self.n, self.n_groups], float)
+
+    @classmethod
+    def unflatten(cls, flat: Float[np.ndarray, " count"], _splits: Splits) -> "BlockScores":
+        return cls(flat[:-2], int(flat[-2]), int(flat[-1]))
+
+    @classmethod
+    def join(cls, seeds: Sequence["BlockScores"]) -> "BlockScores":
+        return seeds[0]._replace(
+            scores=np.mean([scores_of_seed.scores for scores_of_seed in seeds], axis=0)
+        )
+
+    def compare(self, reference: Any) -> intervals.Comparison:
+        """The score minus the reference's, on the same blocks."""
+        return intervals.compare_blocks(self.scores, reference.scores, self.n_groups)
+
+    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
+        """The score with its interval, as a row of the long table."""
+        interval = intervals.jackknife_interval(
+            float(self.scores[0]), self.scores[1:].tolist(), self.n_groups
+        )
+        yield number(runner.SCORE, interval, n=self.n, n_groups=self.n_groups)
+
+
+def score_blocks(
+    estimator: Any, X: Any, gold: metrics.Marks, documents: Rows, n_documents: int
+) -> BlockScores:
+    """What a fitted estimator scores on tested targets."""
+    rows = np.flatnonzero(gold.any(1))
+    blocks = intervals.draw_blocks(n_documents)[documents]
+    subsets = [rows, *(rows[blocks[rows] != block] for block in np.unique(blocks[rows]))]
+    scores = [runner.score_rows(estimator, X, gold, subset) for subset in subsets]
+    return BlockScores(np.array(scores), len(rows), len(np.unique(documents[rows])))
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An estimator to be fitted: the vectors that it reads, the examples, its seed, and the labels that it learns.
-
-    ``portion`` is the share of the training samples that it sees, where it is for a codelength.
-    """
+    """An estimator to be fitted; ``portion`` is the share of the training samples that it sees, where it is for a codelength."""
 
     source: FeatureSource
     splits: Splits
@@ -45,29 +160,24 @@ class Trial:
 
     @property
     def labels(self) -> str:
-        """The name of the labels that it learns, ``real`` or a control."""
         return self.control if self.control in LABELS else REAL
 
     def read_counts(self, flat: Float[np.ndarray, " count"]) -> Counts | BlockScores:
         """What it got, from the row that was written."""
-        kind = Counts if has_predictions(self.estimator) else BlockScores
+        kind = Counts if runner.has_predictions(self.estimator) else BlockScores
         return kind.unflatten(flat, self.splits)
 
     @property
-    def names(self) -> dict[str, Any]:
-        """The columns that name its row."""
+    def names(self) -> dict[str, object]:
         source = self.source
         vector = (*self.splits.name, source.site, source.layer, source.head, self.seed)
-        estimator = name_estimator(self.estimator)
+        estimator = runner.name_estimator(self.estimator)
         return dict(zip(NAMES, (*vector, self.control, estimator), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class TrialResult:
-    """A trial that was fitted and tested: its counts, and the CURVE of its validations.
-
-    ``estimator`` is the fitted one; None, where it is read again.
-    """
+    """A trial that was tested: its counts, the CURVE of its validations, and the fitted estimator (None where it is read again)."""
 
     trial: Trial
     counts: Counts | BlockScores
@@ -78,7 +188,7 @@ class TrialResult:
     def nats(self) -> float:
         """−ln p of all test targets."""
         assert isinstance(self.counts, Counts)
-        return float(self.counts.sums[0, :, NATS].sum())
+        return float(self.counts.sums[0, :, metrics.NATS].sum())
 
 
 def run_trials(
@@ -90,15 +200,15 @@ def run_trials(
     X = tested = read_inputs(states, settings)
     if splits.tested is not splits.examples:
         tested = read_inputs(StoredStates(reader, splits.tested), settings)
-    if not has_predictions(trials[0].estimator):
+    if not runner.has_predictions(trials[0].estimator):
         yield from (_score(trial, X, tested) for trial in trials)
         return
     n_together = _count_together(trials[0], states, settings.budget // 2)
-    for rows in chunk(trials, n_together):
+    for rows in runner.chunk(trials, n_together):
         batch = trials[rows]
         labels = np.stack([splits.examples.marks[trial.labels] for trial in batch])
         gold = [splits.tested.marks[trial.labels] for trial in batch]
-        fit = cross_fit(
+        fit = runner.cross_fit(
             [trial.estimator for trial in batch], X, labels, splits.folds, (tested, gold),
             partial(_count, batch),
         )  # fmt: skip
@@ -114,11 +224,11 @@ def _score(trial: Trial, X: Any, tested: Any) -> TrialResult:
     splits, estimator = trial.splits, clone(trial.estimator)
     fold, examples = splits.folds[0], splits.tested
     labels = splits.examples.marks[trial.labels][None]
-    fit_together(
-        [estimator], take(X, fold.train), labels[:, fold.train], (None, labels[:, :0]), None
+    runner.fit_together(
+        [estimator], runner.take(X, fold.train), labels[:, fold.train], (None, labels[:, :0]), None
     )
     gold, documents = examples.marks[trial.labels][fold.test], examples.document[fold.test]
-    tested = take(tested, fold.test)
+    tested = runner.take(tested, fold.test)
     scores = score_blocks(estimator, tested, gold, documents, len(examples.corpus.names))
     return TrialResult(trial, scores, np.empty((0, len(CURVE))), estimator)
 
@@ -133,7 +243,6 @@ def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
 
 
 def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
-    """How many estimators are fitted at once: those of many parameters within a budget of memory."""
     count = getattr(trial.estimator, "count_parameters", None)
     if count is None:
         return 2**31
@@ -142,7 +251,7 @@ def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
 
 
 def _count(
-    trials: Sequence[Trial], number: int, predictions: Predictions, rows: Rows
+    trials: Sequence[Trial], number: int, predictions: metrics.Predictions, rows: Rows
 ) -> Float[np.ndarray, " count"]:
     trial = trials[number]
     return count_predictions(trial.splits, predictions, rows, trial.labels).flatten()

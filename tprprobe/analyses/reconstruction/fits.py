@@ -7,21 +7,13 @@ from functools import cache, partial, reduce
 from itertools import accumulate
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
-from tprprobe.analyses.reconstruction.layers import (
-    FOLDS,
-    Layer,
-    Split,
-    find_layers,
-    gather,
-    merge,
-    split_questions,
-)
+from tprprobe.analyses.reconstruction import layers
 from tprprobe.errors import InputError
 from tprprobe.estimators.affine import Affine, Moments, choose_strength, fit_affine, fit_principal
 from tprprobe.evaluation.results import Results, load_view, melt
@@ -63,16 +55,14 @@ class Predictor(NamedTuple):
     maps: Sequence[Affine]
 
 
-def fit_predictors(layer: Layer, training: Training) -> Iterator[Predictor]:
+def fit_predictors(layer: layers.Layer, training: Training) -> Iterator[Predictor]:
     """All predictors of a training set, the mean first, without penalty and, where it has folds, with one."""
     moments, target = training.moments, layer.target
     yield Predictor("mean", None, "none", fit_affine(moments, slice(0, 0), target))
     principal = fit_principal(moments, target, layer.heads[0].stop)
     yield Predictor("pca", None, "none", [principal])
-    for penalty, folds in {
-        "none": (),
-        **({"cv": training.folds} if training.folds else {}),
-    }.items():
+    penalties = {"none": ()} | ({"cv": training.folds} if training.folds else {})
+    for penalty, folds in penalties.items():
 
         def fit(columns: slice, folds: Sequence[Moments] = folds) -> Affine:
             strength = choose_strength(folds, columns, target) if folds else 0.0
@@ -134,10 +124,10 @@ def reconstruct(
         _measure(model_layer, target, untrained, seed)
         for untrained, model_store in ((False, store), (True, store.control))
         if model_store is not None
-        for model_layer in find_layers(model_store, layer, target, seed)
+        for model_layer in layers.find_layers(model_store, layer, target, seed)
     ]
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
-    table.insert(0, "model", _name(store))
+    table.insert(0, "model", store.facts.model.name or store.path.name)
     return table
 
 
@@ -168,38 +158,38 @@ def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return rows
 
 
-def _name(store: Store) -> str:
-    """The name of the store's model; the folder's name if the store does not say."""
-    return store.facts.model.name or store.path.name
-
-
-def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
+def _measure(layer: layers.Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
     """The rows of one layer: a first pass over its vectors for the fits, a second for intervals."""
-    split = split_questions(layer.store.tokens_of(layer.value_site), seed)
+    split = layers.split_questions(layer.store.tokens_of(layer.value_site), seed)
     scored = list(_fit_all(layer, split))
-    errors = _errors_by_question(layer, scored, split.questions)
+    ends = np.cumsum([len(scored_set.predictors) for scored_set in scored])
+    errors = np.zeros((split.questions.max() + 1, ends[-1]))  # 0 for sets without intervals
+    part_errors = partial(_part_errors, layer, scored, split.questions)
+    for question_ids, errors_of_part in each_part(part_errors, layer.parts()):
+        errors[question_ids] += errors_of_part
     place = {"layer": layer.number, "target": target, "untrained": untrained}
     tables = []
-    for scored_set, question_errors in zip(scored, errors, strict=True):
+    for scored_set, question_errors in zip(scored, np.split(errors, ends[:-1], 1), strict=True):
         table = pd.DataFrame(
             [place | _describe(scored_set, predictor, layer) for predictor in scored_set.predictors]
         )
         dimensions = layer.width * np.bincount(
             split.questions[scored_set.rows], minlength=len(question_errors)
         )
-        ends = dict(zip(BOUNDS, _bounds(scored_set, question_errors, dimensions), strict=True))
+        intervals = dict(zip(BOUNDS, _bounds(scored_set, question_errors, dimensions), strict=True))
         tables.append(
-            table.assign(gain=table["r2"] - table["r2"].to_numpy()[scored_set.rivals], **ends)
+            table.assign(gain=table["r2"] - table["r2"].to_numpy()[scored_set.rivals], **intervals)
         )
     pairs = zip(tables[::2], tables[1::2], strict=True)  # held out and in sample, row by row
     return pd.concat([pd.concat(two).sort_index(kind="stable") for two in pairs])
 
 
-def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
-    """The predictors of every training set, held out and in sample."""
+def _fit_all(layer: layers.Layer, split: layers.Split) -> Iterator[Scored]:
     partitions = {"fold": split.folds, **split.sweeps}
-    by_part = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
-    folds = [by_part["fold", i] for i in range(FOLDS)]
+    by_part = reduce(
+        layers.merge, each_part(partial(layers.gather, layer, partitions), layer.parts())
+    )
+    folds = [by_part["fold", i] for i in range(layers.FOLDS)]
     n, trained = split.n_training, split.trained
     trainings = [Training("question", n, reduce(add, folds), trained, folds)]
     for unit, labels in split.sweeps.items():
@@ -208,12 +198,13 @@ def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
             trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= index)))
     for training in trainings:
         predictors = list(fit_predictors(layer, training))
-        yield Scored(training, predictors, "held_out", split.held_out, by_part["fold", FOLDS])
+        yield Scored(
+            training, predictors, "held_out", split.held_out, by_part["fold", layers.FOLDS]
+        )
         yield Scored(training, predictors, "in_sample", training.rows, training.moments)
 
 
-def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, Any]:
-    """The columns of a predictor: name, head, training set, mean squared error and R²."""
+def _describe(scored: Scored, predictor: Predictor, layer: layers.Layer) -> dict[str, object]:
     training, moments = scored.training, scored.moments
     total = float(np.mean([affine.total(moments) for affine in predictor.maps]))
     [mean] = scored.predictors[0].maps
@@ -248,21 +239,8 @@ def _bounds(
     return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])
 
 
-def _errors_by_question(
-    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"]
-) -> list[Float64[np.ndarray, "question predictor"]]:
-    """|z − ẑ|² summed over the rows of every question; 0 for training sets without intervals."""
-    ends = np.cumsum([len(scored_set.predictors) for scored_set in scored])
-    totals = np.zeros((questions.max() + 1, ends[-1]))
-    for question_ids, errors in each_part(
-        partial(_part_errors, layer, scored, questions), layer.parts()
-    ):
-        totals[question_ids] += errors
-    return np.split(totals, ends[:-1], axis=1)
-
-
 def _part_errors(
-    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], span: slice
+    layer: layers.Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], span: slice
 ) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
     """The questions that a part of the rows has, and what it adds to their errors."""
     question_ids, numbers = np.unique(questions[span], return_inverse=True)

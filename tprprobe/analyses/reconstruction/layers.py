@@ -75,7 +75,6 @@ class Layer:
 
     @property
     def width(self) -> int:
-        """The dimensions of z."""
         return self.target.stop - self.target.start
 
     @cached_property
@@ -155,7 +154,6 @@ class Split:
 
     @property
     def n_training(self) -> int:
-        """Training questions."""
         return len(np.unique(self.questions[self.trained]))
 
     @property

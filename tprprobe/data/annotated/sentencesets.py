@@ -36,7 +36,6 @@ class Annotated:
         return self.sentence.document
 
     def labels(self, generated: str | None) -> Labels:
-        """The labels of the sentence, for the sides that read the sentence itself."""
         source = self.sentence if self.source == self.target else None
         return source, self.sentence if generated is None else None
 
@@ -52,7 +51,6 @@ class AnnotatedFile(Dataset[Annotated]):
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Name, split and seed, and the sha256 of the file and of those that labels were added from."""
         origin = super().origin
         return origin | {"files": origin["files"] | digest_files(self.label_files)}
 
@@ -71,18 +69,15 @@ class AnnotatedFile(Dataset[Annotated]):
 
     @property
     def report(self) -> dict[str, Any]:
-        """How many sentences, documents, words and targets the file has, and what reading changed."""
         counts = Counter(dict(self.odd))
-        return annotations.count_reading(Reading([*self.sentences], counts)) | {
-            "read_otherwise": dict(counts)
-        }
+        reading = annotations.count_reading(Reading([*self.sentences], counts))
+        return reading | {"read_otherwise": dict(counts)}
 
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
 
     def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-        """Sentences, tokens and documents, and for every task its labels: of all sentences."""
         del n
         lengths = [len(sentence.words) for sentence in self.sentences]
         documents = len({sentence.document for sentence in self.sentences})
@@ -111,7 +106,6 @@ def is_annotated_file(spec: str) -> bool:
 
 
 def open_annotated(request: Request) -> AnnotatedFile:
-    """The sentences of an annotated file, or the first n."""
     if request.split not in (None, ALL):
         raise InputError(f"{request.spec} is one file without splits: leave --split out")
     sentences, odd = reading = annotations.read_file(request.spec)
@@ -122,12 +116,10 @@ def open_annotated(request: Request) -> AnnotatedFile:
 
 
 def set_source(data: Dataset, source: Source) -> AnnotatedFile:
-    """The annotated file with another source for the encoder."""
     return replace(_annotated(data, "--source"), context=source)
 
 
 def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
-    """The annotated file with the labels of other files, by task."""
     annotated = _annotated(data, "--labels")
     sentences = list(annotated.sentences)
     for task, path in labels.items():

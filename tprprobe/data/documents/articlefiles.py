@@ -53,7 +53,6 @@ class Article:
         return self.summary
 
     def labels(self, _generated: str | None) -> Labels:
-        """No labels: the words of an article are not known."""
         return None, None
 
 
@@ -61,7 +60,6 @@ Columns = tuple[str, str]  # of a text and of its target, twice the same if it i
 
 
 def make_article(columns: Columns, texts: Iterable[str]) -> Article:
-    """The article of a row of a table, whose columns say whether a target is right or wrong."""
     return Article(*texts, has_one_answer=columns in ONE_ANSWER)
 
 
@@ -76,13 +74,11 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
 
 
 def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:
-    """Which columns of a table are read, and which are not."""
     unread = [name for name in names if name not in columns]
     return {"columns": list(dict.fromkeys(columns)), "columns_not_read": unread}
 
 
 def report_columns(source: str, count: int, report: Mapping[str, Any]) -> str:
-    """The line that reports the reading of a table of so many rows."""
     text, *target = report["columns"]
     unread, quoted = report["columns_not_read"], report.get("quoted", 0)
     clauses = [
@@ -123,7 +119,6 @@ class Articles(Dataset[Article]):
         reader: Callable[[range], Any],
         report: Mapping[str, Any] = MappingProxyType({}),
     ) -> "Articles":
-        """So many articles, not divided."""
         return cls(request.spec, ALL, request.seed, range(count), reader, report)
 
     @property
@@ -133,7 +128,6 @@ class Articles(Dataset[Article]):
 
     @property
     def report(self) -> dict[str, Any]:
-        """The columns that are read and those that are not, and the examples left out."""
         return dict(self.about)
 
     def read(self, rows: range) -> Iterator[Article]:
@@ -216,9 +210,8 @@ def open_parquet(path: Path, request: Request) -> Articles:
                         texts = batch.take(pa.array(indices, pa.int64())).to_pylist()
                     for i, row in zip(indices, texts, strict=True):
                         where = f"{path}, row {start + i + 1}"
-                        yield make_article(
-                            columns, (as_text(row[name], name, where) for name in columns)
-                        )
+                        values = (as_text(row[name], name, where) for name in columns)
+                        yield make_article(columns, values)
                     start += len(batch)
 
     return Articles.of(request, metadata.num_rows, read, report)

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,8 @@ from tprprobe.data.documents.articlefiles import (
 )
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LONGEST, read_lines, scan_lines
-from tprprobe.gold.iob import TAG
 
 UNITS = ("lines", "paragraphs")
-MAX_HEAD = 20  # lines of a text that show whether they are columns
 QUOTED = re.compile(r'"(?:[^"]|"")*"')  # a field as a .csv file quotes it
 SEPARATORS = ",;\t|"  # of a .csv file: the first that stands between the names of its columns
 SEPARATOR_LINE = re.compile(r"sep=(.)")  # by which Excel names it, before the names of columns
@@ -44,7 +42,6 @@ QUOTING = {
 
 
 def open_list(texts: Sequence[Any], request: Request) -> Articles:
-    """The texts of a list; its name tells one list from another."""
     if not texts:
         raise InputError("the list has no texts: give at least one")
     if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
@@ -61,7 +58,6 @@ def open_text(path: Path, request: Request) -> Articles:
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
-    _check_prose(path)
     filled: list[bool] = []
     lines = scan_lines(path, check=lambda line, _: filled.append(bool(line.strip())))
     has_text = np.array(filled[: len(lines)])
@@ -85,15 +81,6 @@ def open_text(path: Path, request: Request) -> Articles:
     return Articles.of(request, len(starts), read)
 
 
-def _check_prose(path: Path) -> None:
-    """Refuses a column file of words and tags that is named like a text."""
-    head = [line.split() for _, line in islice(read_lines(path), MAX_HEAD) if line.strip()]
-    if head and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in head):
-        raise InputError(
-            f"{path} has words and tags in columns: name it {path.name.split('.')[0]}.iob2, and it is read as that"
-        )
-
-
 def open_table(path: Path, request: Request) -> Articles:
     """The texts of a `.csv` or `.tsv` file: the column asked for, the only one, or those of a known pair."""
     rows = _read_table(path)
@@ -104,10 +91,8 @@ def open_table(path: Path, request: Request) -> Articles:
     articles = []
     for number, row in rows:
         if len(row) != len(names):
-            raise InputError(
-                f"{path}, line {number}: {len(row)} fields, but {len(names)} columns ({', '.join(names)}): "
-                f"{QUOTING[_suffix(path)]}"
-            )
+            fields = f"{len(row)} fields, but {len(names)} columns ({', '.join(names)})"
+            raise InputError(f"{path}, line {number}: {fields}: {QUOTING[_suffix(path)]}")
         articles.append(make_article(columns, (row[place] for place in places)))
     report = describe_columns(names, columns)
     if _suffix(path) == ".tsv":
@@ -124,9 +109,7 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"{path} has no names of columns: give a table with a line of names first")
     if _suffix(path) == ".tsv":
         yield 1, [name.strip() for name in head.split("\t")]
-        yield from (
-            (number, line.split("\t")) for number, line in lines if line or "\t" not in head
-        )
+        yield from ((i, line.split("\t")) for i, line in lines if line or "\t" not in head)
         return
     if separator_line := SEPARATOR_LINE.fullmatch(head):
         separator, (_, head) = separator_line[1], next(lines, (2, ""))
@@ -159,13 +142,11 @@ ALIASES = {"dev": ("validation", "val", "valid")}
 
 
 def is_corpus(spec: str) -> bool:
-    """True if a data set is a file of articles (or `FILE:COLUMN`), or a folder of such files."""
     path, _ = _divided(spec)
     return _suffix(path) in FORMATS or (path.is_dir() and bool(_files(path)))
 
 
 def open_corpus(request: Request) -> Dataset:
-    """The articles of a file or of a folder's split, or the first n."""
     path, column = _divided(request.spec)
     request = replace(request, column=column)
     file = path
@@ -179,7 +160,6 @@ def open_corpus(request: Request) -> Dataset:
 
 
 def _divided(spec: str) -> tuple[Path, str | None]:
-    """The file and the column (of a text file: the unit) of `FILE:COLUMN`."""
     file, colon, column = spec.rpartition(":")
     if colon and not Path(spec).exists() and _suffix(Path(file)) in COLUMNED:
         return Path(file), column
@@ -199,7 +179,6 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def find_split(owner: object, split: str, names: Collection[str]) -> str:
-    """The name that a split has among those that are there."""
     for name in (split, *ALIASES.get(split, ())):
         if name in names:
             return name
@@ -207,10 +186,7 @@ def find_split(owner: object, split: str, names: Collection[str]) -> str:
 
 
 def choose(dataset: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
-    """The first n examples of a whole, or of its split if it is to be ``divided``; no more are read than needed.
-
-    Those without a document or a summary are left out and counted.
-    """
+    """The first n examples with a text and a target, of the whole or (``divided``) of a split; no more are read than needed."""
     if divided and request.split not in {None, ALL, *SHARES}:
         raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])
     split = request.split if divided and request.split in SHARES else None

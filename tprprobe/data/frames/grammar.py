@@ -83,8 +83,6 @@ class Filled:
 
 @dataclass(frozen=True)
 class Text:
-    """A filled pattern."""
-
     text: str
     ask: str
     answer: str
@@ -125,9 +123,8 @@ def read_frame(name: str) -> tuple[str, Frame]:
     frame = frame.model_copy(update={"words": lists})
     for pattern in frame.patterns:
         templates = (pattern.text, pattern.ask, pattern.answer, pattern.other)
-        for slot, form in (
-            match.groups() for template in templates for match in SLOT.finditer(template)
-        ):
+        slots = (match.groups() for template in templates for match in SLOT.finditer(template))
+        for slot, form in slots:
             if slot not in frame.slots:
                 raise unknown(f"slot of frame {name}", slot, frame.slots)
             forms = frame.words[frame.slots[slot]].forms.split()
@@ -160,10 +157,8 @@ def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
         text = _place(frame, pattern, pattern.answer, filled, words)
         word_a, word_b = text.exchanged  # which change places with their forms
         exchanged = [{word_a: word_b, word_b: word_a}.get(word, word) for word in text.filled]
-        swapped = [
-            replace(word, word=other_word.word, form=other_word.form, task=other_word.task)
-            for word, other_word in zip(text.filled, exchanged, strict=True)
-        ]
+        pairs = zip(text.filled, exchanged, strict=True)
+        swapped = [replace(w, word=v.word, form=v.form, task=v.task) for w, v in pairs]
         other_text = _place(frame, pattern, pattern.other, swapped, words)
         if text.text not in texts and other_text.text not in texts:
             texts |= {text.text, other_text.text}
@@ -180,7 +175,6 @@ def _choose(frame: Frame, match: re.Match, words: SlotWords) -> Filled:
 def _place(
     frame: Frame, pattern: Pattern, answer: str, filled_slots: list[Filled], words: SlotWords
 ) -> Text:
-    """The pattern with chosen words in its text's slots, and where they stand."""
     text, words_in_text, end = "", [], 0
     for match, filled in zip(SLOT.finditer(pattern.text), filled_slots, strict=True):
         text += pattern.text[end : match.start()]
@@ -195,7 +189,6 @@ def _place(
 
 
 def label_text(frame: Frame, name: str, document: str, text: Text, with_question: bool) -> Labelled:
-    """The words of a text with the labels of its slots and of the forms of its words."""
     full_text = text.whole if with_question else text.text
     places = [match.span() for match in WORD.finditer(full_text)]
     targets: dict[str, list[Target]] = {task: [] for task in find_tasks(frame)}

@@ -30,8 +30,6 @@ TYPED = "text"  # the frame of a text that somebody typed
 
 @dataclass(frozen=True)
 class PairText:
-    """One text of an item of a frame (``module``), with its answer."""
-
     sentence: Labelled
     target: str
     module: str
@@ -51,9 +49,7 @@ class PairText:
 
 @dataclass(frozen=True, repr=False)
 class MinimalPairs(Dataset[PairText]):
-    """Rows 2i and 2i + 1 are the texts of item i, which end with their question if ``asked``; with ``one_token`` the two
-    words that change places are one token each for a model (:meth:`suited_to`).
-    """
+    """Rows 2i and 2i + 1 are the texts of item i, with their question if ``asked``; ``one_token``: see :meth:`suited_to`."""
 
     frames: dict[str, Frame]
     items: tuple[Item, ...]
@@ -102,7 +98,6 @@ def tokens_of(span: tuple[int, int], offsets: Sequence[tuple[int, int]]) -> list
 
 
 def is_pairs(spec: str) -> bool:
-    """True if a data set is of minimal pairs: `pairs:` and a frame, `a+b`, `all` or a TOML file."""
     return spec.startswith(PREFIX)
 
 
@@ -122,7 +117,6 @@ def draw_pairs(request: Request) -> MinimalPairs:
 
 
 def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
-    """The items of the frames in turn, as long as they last."""
     rounds = zip_longest(*(draw_items(name, frame, seed) for name, frame in frames.items()))
     return (item for items in rounds for item in items if item is not None)
 

@@ -73,7 +73,6 @@ class Vocabulary(Listed):
 
 
 def check_length(kind: str, text: str, where: str = "") -> None:
-    """Checks that a question or an answer is not longer than a model of characters takes."""
     if len(text) > LIMITS[kind]:
         raise InputError(
             f"{where}{kind} of {len(text)} characters, at most {LIMITS[kind]} are accepted: {text!r}"
@@ -81,7 +80,6 @@ def check_length(kind: str, text: str, where: str = "") -> None:
 
 
 def characters() -> Vocabulary:
-    """The 73 symbols of the Mathematics Dataset: unk, pad, sos, eos, then its 69 characters."""
     return Vocabulary(SPECIALS + tuple(CHARACTERS))
 
 

@@ -59,7 +59,6 @@ class Codec(ABC):
         return frozenset((self.sos, self.pad))
 
     def limited(self, max_tokens: int) -> "Codec":
-        """The vocabulary with shorter sources."""
         raise InputError(f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts")
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:

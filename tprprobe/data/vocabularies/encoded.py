@@ -1,6 +1,6 @@
 """Encoded texts one after another, with the symbols around them, and the places of symbols in a text."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -9,7 +9,6 @@ from jaxtyping import Int64, Integer
 
 Span = tuple[int, int]
 NOWHERE: Span = (0, 0)  # the place of start and end symbols
-BYTES, PARTIAL = 4, "\N{REPLACEMENT CHARACTER}"  # of a character at most; some of them alone
 
 
 class Flat(NamedTuple):
@@ -25,7 +24,6 @@ class Flat(NamedTuple):
         return cls(np.fromiter(chain.from_iterable(lists), dtype, lengths.sum()), lengths, cut)
 
     def ragged(self) -> Any:
-        """The texts as :class:`tprprobe.data.batching.Ragged`."""
         import torch  # which reading data does not need
 
         from tprprobe.data.batching import Ragged
@@ -40,7 +38,6 @@ def enclose(
     prefix: Sequence[int],
     suffix: Sequence[int],
 ) -> Flat:
-    """The texts, each between the same first and last symbols."""
     lengths = np.diff(offsets) + len(prefix) + len(suffix)
     ends = lengths.cumsum()
     enclosed = np.empty(ends[-1], values.dtype)
@@ -53,34 +50,7 @@ def enclose(
 
 
 def cut(flat: Flat, limit: int) -> Flat:
-    """The first ids of each text, up to the limit."""
     starts = np.repeat(flat.lengths.cumsum() - flat.lengths, flat.lengths)
     places = np.arange(len(flat.values)) - starts
     lengths = np.minimum(flat.lengths, limit)
     return Flat(flat.values[places < limit], lengths, int((flat.lengths > limit).sum()))
-
-
-def place_pieces(
-    text: str, tokens: Iterable[str], join: Callable[[list[str]], str] = "".join
-) -> list[Span]:
-    """The places of pieces in a text, one behind the other, in either case; NOWHERE for blanks and what it lacks.
-
-    Pieces that are a character only together (bytes) stand where the character does.
-    """
-    lower = text.lower() if len(text.lower()) == len(text) else text
-    places: list[Span] = []
-    end, is_behind, pending = 0, True, []
-    for token in tokens:
-        pending.append(token)
-        spelt = join(pending)
-        start = lower.find(spelt.strip().lower(), end) if spelt.strip() else -1
-        if start >= 0 and not (is_behind and text[end:start].strip()):
-            end, is_behind = start + len(spelt.strip()), True
-            places += [(start, end)] * len(pending)
-        elif len(pending) < BYTES and (not spelt or PARTIAL in spelt):
-            continue
-        else:
-            is_behind = is_behind and not spelt.strip()  # the text may go on behind what it lacks
-            places += [NOWHERE] * len(pending)
-        pending = []
-    return places + [NOWHERE] * len(pending)

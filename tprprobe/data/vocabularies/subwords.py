@@ -12,10 +12,10 @@ from jaxtyping import Int64, Integer
 from pydantic import Field
 
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.spiece import check_charsmaps, read_spiece
+from tprprobe.data.vocabularies.spiece import check_normalizer, read_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error
-from tprprobe.files.jsonfiles import parse_json, read_json
+from tprprobe.files.file_errors import as_input_error, held_back
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Document, parse
 
 if TYPE_CHECKING:
@@ -76,24 +76,10 @@ class Subwords(Codec):
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Without the space; a character that takes several sub-words (bytes) is where each of them stands."""
         spans = self.tokenizer.encode(text, add_special_tokens=False).offsets
-        return [(start + _spaces(text[start:end]), end) for start, end in spans]
+        return [(end - len(text[a:end].lstrip() or text[a:end]), end) for a, end in spans]
 
     def spell(self, ids: list[int]) -> str:
         return self.tokenizer.decode(ids, skip_special_tokens=False)
-
-    def _ended(self) -> dict[str, Any]:
-        """The tokenizer's JSON, by which other programs end a text with the end symbol, as we do."""
-        symbol = SPECIALS[self.eos]
-        sequence_a, sequence_b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
-        end = {"SpecialToken": {"id": symbol, "type_id": 0}}
-        template = {
-            "type": "TemplateProcessing",
-            "single": [sequence_a, end],
-            "pair": [sequence_a, end, sequence_b, end],
-            "special_tokens": {symbol: {"id": symbol, "ids": [self.eos], "tokens": [symbol]}},
-        }
-        settings = json.loads(self.tokenizer.to_str())
-        return settings | {"post_processor": settings["post_processor"] or template}
 
     def files(self) -> dict[str, str]:
         settings = {
@@ -104,24 +90,20 @@ class Subwords(Codec):
             "model_max_length": self.max_source,
             "max_target_length": self.max_target,
         }
-        return {
-            FILE: json.dumps(self._ended(), ensure_ascii=False, separators=(",", ":")) + "\n",
-            SETTINGS: json.dumps(settings, indent=1) + "\n",
-        }
+        from tokenizers import Tokenizer
+        from tokenizers.processors import TemplateProcessing
 
-
-def _spaces(text: str) -> int:
-    """The number of spaces that a text begins with, if it is more than spaces."""
-    return len(text) - len(text.lstrip()) if text.strip() else 0
+        tokenizer, end = Tokenizer.from_str(self.tokenizer.to_str()), SPECIALS[self.eos]
+        if tokenizer.post_processor is None:  # by which other programs end a text, as we do
+            template = TemplateProcessing(f"$A {end}", f"$A {end} $B {end}", [(end, self.eos)])
+            tokenizer.post_processor = template  # type: ignore[assignment]
+        return {FILE: tokenizer.to_str() + "\n", SETTINGS: json.dumps(settings, indent=1) + "\n"}
 
 
 def train_subwords(
     texts: Iterable[str], size: int, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
 ) -> Subwords:
-    """A vocabulary of at most ``size`` sub-words (byte-pair merges), trained on these texts.
-
-    No sub-word has letters and punctuation, or a space inside: every word is whole sub-words.
-    """
+    """At most ``size`` sub-words (byte-pair merges), none with letters and punctuation, or with a space inside."""
     min_size = len(SPECIALS) + len(BYTES) + 1
     if size < min_size:
         raise InputError(f"a vocabulary of {size} sub-words; {min_size - 1} are special or bytes")
@@ -166,10 +148,11 @@ def load_subwords(path: str | Path) -> Subwords:
 def read_subwords(
     content: bytes, name: str, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
 ) -> Subwords:
-    """The tokenizer in the content of a tokenizer.json or of a SentencePiece model of T5's."""
     try:
-        with as_input_error("it is no tokenizer", "restore the file"):
-            return Subwords(_read(content, name), max_source, max_target)
+        with as_input_error("it is no tokenizer", "restore the file"), held_back():
+            tokenizer = _read(content, name)
+            check_normalizer(tokenizer)
+            return Subwords(tokenizer, max_source, max_target)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 
@@ -178,9 +161,7 @@ def _read(content: bytes, name: str) -> "tokenizers.Tokenizer":
     if name.endswith(".json"):
         from tokenizers import Tokenizer
 
-        text = content.decode("utf-8")
-        check_charsmaps(parse_json(text, name))
-        tokenizer = Tokenizer.from_str(text)
+        tokenizer = Tokenizer.from_str(content.decode("utf-8"))
         tokenizer.no_padding()  # of sizes that end the process
         tokenizer.no_truncation()
         return tokenizer

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64, Integer
 
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.encoded import NOWHERE, Flat, Span, place_pieces
+from tprprobe.data.vocabularies.encoded import Flat, Span
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 
@@ -22,9 +22,7 @@ ENDLESS = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Tokens(Codec):
-    """A tokenizer of transformers; ``writes`` says where a target stands: ``behind`` its text, in the text's
-    ``masks``, or in a ``decoder``, which starts with ``sos`` and, where that is forced, ``forced``.
-    """
+    """A tokenizer of transformers; targets stand ``behind`` their text, in its ``masks``, or in a ``decoder``, begun by ``sos`` and ``forced``."""
 
     tokenizer: Any
     pad: int
@@ -36,6 +34,10 @@ class Tokens(Codec):
     writes: Literal["behind", "masks", "decoder"] = BEHIND
     forced: int | None = None
     has_spare_rows = True
+
+    def __post_init__(self):
+        if not self.tokenizer.is_fast:
+            raise InputError("a slow tokenizer does not say where tokens stand: give a fast one")
 
     @property
     def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -68,7 +70,6 @@ class Tokens(Codec):
 
     @property
     def unk(self) -> int | None:
-        """The id that stands for what the tokenizer does not know."""
         return self.tokenizer.unk_token_id
 
     @cached_property
@@ -87,7 +88,7 @@ class Tokens(Codec):
         frame = sum(map(len, self.source_frame))
         if max_tokens <= frame:
             raise InputError(
-                f"max_tokens = {max_tokens}: the tokenizer writes {frame} symbols around a text; give more"
+                f"max_tokens = {max_tokens}: {frame} symbols stand around a text; give more"
             )
         return replace(self, limit=min(max_tokens, self.limit or max_tokens))
 
@@ -114,21 +115,14 @@ class Tokens(Codec):
         return Flat.of(self._checked(short), cut=sum(is_long))
 
     def _led(self, labels: list[int]) -> list[int]:
-        """A decoder's text: start symbol, forced symbol, labels up to the end symbol.
-
-        A tokenizer that ends labels with the decoder's start symbol means the one that leads them (mBART).
-        """
+        """A decoder's text: start, forced symbol, labels, end. Where the tokenizer ends labels with the start symbol, that leads them (mBART)."""
         if self.forced is not None and labels[:1] != [self.forced]:
             labels = [self.forced, *labels[labels[0] in self.silent :]]
         labels = labels[: -1 if labels[-1:] == [self.sos] != [self.eos] else None]
         return [self.sos, *labels, *([] if labels[-1:] == [self.eos] else [self.eos])]
 
     def encode_answers(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[Flat, Flat]:
-        """Where no decoder writes targets, those ids of the whole text that are not the source's, so that a blank
-        between both, or a symbol across, is the target's. A blank is put between, unless there is one.
-
-        Source: EleutherAI's lm-evaluation-harness, `_encode_pair`.
-        """
+        """Where no decoder writes: the ids of the whole text behind the source's. Source: lm-evaluation-harness, `_encode_pair`."""
         if self.writes == DECODER:
             return super().encode_answers(sources, targets)
         if self.writes == MASKS:
@@ -143,7 +137,6 @@ class Tokens(Codec):
         return Flat.of(self._checked(texts), cut=n_cut), Flat.of(self._checked(answers))
 
     def _opened(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of whole texts without the symbols behind them."""
         encoded = self._read(texts, return_special_tokens_mask=True)
         ends = [len(mask) - _leading(mask[::-1]) for mask in encoded["special_tokens_mask"]]
         return [ids[:end] for ids, end in zip(encoded["input_ids"], ends, strict=True)]
@@ -154,9 +147,10 @@ class Tokens(Codec):
         excess = max(0, len(before) - room)
         opening = len(self.source_frame[0]) if excess else 0
         if excess and opening + excess >= len(before):
-            raise InputError(
-                f"an answer of {len(answer)} symbols, and the model reads {self.room} with the text: leave it out"
+            excess = (
+                f"an answer of {len(answer)} symbols, and the model reads {self.room} with the text"
             )
+            raise InputError(f"{excess}: leave it out")
         return before[:opening] + before[opening + excess :]
 
     def _filled(self, text: str, answer: str) -> list[int]:
@@ -172,36 +166,19 @@ class Tokens(Codec):
         return filled[before:end] if is_same_around and has_one_gap else self.encode(answer)
 
     def place_sources(self, texts: Sequence[str]) -> list[list[Span]]:
-        if self.tokenizer.is_fast:
-            places, _ = self._read_cut(texts, "offset_mapping", return_offsets_mapping=True)
-            return places
-        ids, _ = self._read_cut(texts, "input_ids")
-        masks, _ = self._read_cut(texts, "special_tokens_mask", return_special_tokens_mask=True)
-        return list(map(self._placed, texts, ids, masks))
+        return self._read_cut(texts, "offset_mapping", return_offsets_mapping=True)[0]
 
     def offsets(self, text: str) -> list[Span]:
         return self.all_offsets([text])[0]
 
     def all_offsets(self, texts: Sequence[str]) -> list[list[Span]]:
-        """The offsets of several texts, from one call of the tokenizer."""
-        if self.tokenizer.is_fast:
-            options: dict[str, Any] = {"add_special_tokens": False, "return_offsets_mapping": True}
-            return self._read(texts, **options)["offset_mapping"]
-        encoded = self._read(texts, add_special_tokens=False)["input_ids"]
-        return [self._placed(t, ids, [0] * len(ids)) for t, ids in zip(texts, encoded, strict=True)]
-
-    def _placed(self, text: str, ids: Sequence[int], special: Sequence[int]) -> list[Span]:
-        """The places of ids of a tokenizer that knows none."""
-        ordinary = [i for i, mark in zip(ids, special, strict=True) if not mark]
-        tokens = self.tokenizer.convert_ids_to_tokens(ordinary)
-        places = iter(place_pieces(text, tokens, self.tokenizer.convert_tokens_to_string))
-        return [NOWHERE if mark else next(places) for mark in special]
+        options: dict[str, Any] = {"add_special_tokens": False, "return_offsets_mapping": True}
+        return self._read(texts, **options)["offset_mapping"]
 
     def spell(self, ids: list[int]) -> str:
         return self.tokenizer.decode(ids)
 
     def files(self) -> dict[str, str]:
-        """No files: the tokenizer stays in the model's folder."""
         return {}
 
     def _read(self, texts: Sequence[str], side: str = "text", **options: Any) -> Any:
@@ -234,12 +211,10 @@ class Tokens(Codec):
 
 
 def _leading(marks: Sequence[int]) -> int:
-    """How many marks are set before the first that is not."""
     return sum(1 for _ in takewhile(bool, marks))
 
 
 def _join(text: str, answer: str) -> str:
-    """A text and its answer, with a blank between if there is none."""
     has_blank = not answer or text[-1:].isspace() or answer[0].isspace()
     return text + answer if has_blank else f"{text} {answer}"
 

@@ -148,37 +148,48 @@ class Products(NamedTuple):
 
 class Kernel:
     """Products r_aᵀ (P K P)_ab r_b of blocks with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
-    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a, and X stays sparse.
+    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. Only products with X_a and Q_a of one block are made.
     """
 
     def __init__(self, component: Component, projection: Projection):
         columns, root = component.columns, np.sqrt(component.weights)
-        x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
+        is_sparse, rows = isinstance(columns, csr_array), projection.rows
+        x = columns @ diags_array(root) if is_sparse else columns * root
         self.component, self.projection, self.x = component, projection, x
         self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
         self.size = float((columns * columns).sum())
-        of_basis = self._apply(projection.rows)
-        self.g = projection.rows @ (projection.rows.T @ of_basis) / 2 - of_basis
-        self.inside = [_drop_empty(x[units]) for units in projection.blocks]
-
-    def _apply(self, states: States) -> States:
-        return self.x @ (self.x.T @ states) - self.own * states
+        self.along_basis = np.asarray(rows.T @ x) if is_sparse else None  # fixed ones are orthogonal to Q  # fmt: skip
+        self.of_basis = -rows.T @ (self.own * rows)
+        if self.along_basis is not None:
+            self.of_basis += self.along_basis @ self.along_basis.T
 
     def multiply(self, residuals: Residuals) -> Products:
         """The products of residuals."""
-        r, fits, left_out_fits = residuals.states, residuals.fits, residuals.left_out_fits
-        everywhere = self._apply(r)
-        shared, sums, of_columns, of_g = self.projection.rows.T @ everywhere, [], [], []
-        for units, x, fit, left_out_fit in zip(self.projection.blocks, self.inside, fits, left_out_fits, strict=True):  # fmt: skip
-            left_out, g = residuals.left_out[units], self.g[units]
-            inside = x @ (x.T @ left_out) - self.own[units] * left_out
-            correction = g.T @ r[units]
-            product = (r[units] * (everywhere[units] - inside)).sum(0)
-            product -= (fit * (shared + g.T @ left_out) + correction * left_out_fit).sum(0)
+        blocks = self.projection.blocks
+        inner = [self.x[units].T @ residuals.states[units] for units in blocks]
+        own_fits = [self._fit_own(units, residuals.states) for units in blocks]
+        total = np.sum(inner, 0)
+        shared, sums, corrections = self._along(total) - np.sum(own_fits, 0), [], []
+        for units, inside, own_fit, fit, left_out_fit in zip(blocks, inner, own_fits, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
+            r, left_out = residuals.states[units], residuals.left_out[units]
+            left_out_inside = self.x[units].T @ left_out
+            correction = self.of_basis @ fit / 2 - self._along(inside) + own_fit
+            left_out_correction = self.of_basis @ left_out_fit / 2 - self._along(left_out_inside)
+            left_out_correction += self._fit_own(units, residuals.left_out)
+            product = (inside * (total - left_out_inside)).sum(0)
+            product -= (self.own[units] * r * (r - left_out)).sum(0)
+            product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)
             sums.append(product)
-            of_columns.append(self.x[units].T @ r[units])
-            of_g.append(correction)
-        return Products(np.array(sums), of_columns, fits, of_g)
+            corrections.append(correction)
+        return Products(np.array(sums), inner, residuals.fits, corrections)
+
+    def _along(self, inner: States) -> Any:
+        """Qᵀ X times a matrix"""
+        return 0.0 if self.along_basis is None else self.along_basis @ inner
+
+    def _fit_own(self, units: slice, states: States) -> States:
+        """Q_aᵀ D s"""
+        return self.projection.rows[units].T @ (self.own[units] * states[units])
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,13 +336,6 @@ class _NamedProducts(NamedTuple):
         spread = ((deviations**2).sum() - sum(noise)) / expected
         spread = np.clip(spread, 0, MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2)
         return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
-
-
-def _drop_empty(columns: Columns) -> Columns:
-    """The columns that are not empty."""
-    if isinstance(columns, csr_array):
-        return csr_array(columns[:, np.unique(columns.indices)])
-    return columns
 
 
 def _variance(influence: np.ndarray, gram: np.ndarray) -> float:

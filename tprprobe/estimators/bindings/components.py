@@ -124,8 +124,9 @@ class BindingComponents:
         _check(len(counts[0]), y, groups)
         self.n_groups_ = int(groups.max()) + 1
         model = Steps.prepare(counts, groups, self.n_blocks, self.random_state)
+        states = narrow(y, self.random_state)
         self.shares_ = pd.DataFrame(
-            [{"step": step, **model.measure(step, y).columns("share")} for step in self.steps]
+            [{"step": step, **model.measure(step, states).columns("share")} for step in self.steps]
         ).rename(columns={"share_low": "low", "share_high": "high"})
         return self
 
@@ -233,11 +234,11 @@ class Steps:
         )
 
     def measure(self, step: str, states: np.ndarray) -> Interval:
-        """The share of a step in the states of the units."""
+        """The share of a step in the states of the units, which :func:`narrow` has centred."""
         if step not in self.moments:
             self.moments[step] = self._prepare(step)
         moments = self.moments[step]
-        return moments.measure(narrow(states, self.seed)[self.order]) if moments else Interval(0.0, 0.0, 0.0)  # fmt: skip
+        return moments.measure(states[self.order]) if moments else Interval(0.0, 0.0, 0.0)  # fmt: skip
 
     def _prepare(self, step: str) -> Moments | None:
         """The moments of a step, None if it has no columns."""

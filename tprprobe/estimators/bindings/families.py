@@ -159,14 +159,6 @@ class RoleFit:
             return ""
         return ", ".join("×".join(map(str, fit.ranks)) for fit in self.parts)
 
-    @property
-    def n_dimensions(self) -> int:
-        """The dimensions that its predictions can have: of its bindings, where these are limited."""
-        width, part_fit = len(self.bias), self.parts[0]
-        return min(
-            width, int(np.prod(part_fit.ranks)) if part_fit.bases else self.n_parameters // width
-        )
-
     def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
         """X V + b of counts of the pairs of all parts; only V of pairs that these have is made."""
         ids = np.unique(counts.indices)

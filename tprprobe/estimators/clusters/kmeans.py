@@ -4,16 +4,12 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, Int32
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.errors import InputError
 
@@ -39,7 +35,7 @@ def fit_means(
     seed: int = 0,
     starts: int = 1,
     source: str = "the sample",
-) -> Any:
+) -> KMeans:
     """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``."""
     too_few = InputError(f"{source} has fewer than {k} distinct vectors: give a smaller k")
     if len(vectors) < k:
@@ -96,46 +92,3 @@ def choose_run(
     stability = float(np.mean(agreement)) if agreement else np.nan
     centers = centers_by_run[best][order]
     return BestRun(numbers[labels[best]], centers, float(inertia[best]), stability)
-
-
-class RoleClusters(ClusterMixin, BaseEstimator):
-    """Clusters of vectors by k-means, the best of several seeds, on standardized dimensions.
-
-    Args:
-        n_clusters: The number of clusters.
-        n_seeds: The number of runs.
-        raw: Cluster vectors as they are, without standardizing dimensions.
-        random_state: The first seed.
-
-    Attributes:
-        labels_: The cluster of every row; 0 is the largest.
-        cluster_centers_: The centers, of standardized vectors.
-        inertia_: The sum of squared distances to them.
-        stability_: The mean adjusted Rand index between the runs.
-    """
-
-    def __init__(
-        self, n_clusters: int = 8, n_seeds: int = 10, raw: bool = False, random_state: int = 0
-    ):
-        self.n_clusters = n_clusters
-        self.n_seeds = n_seeds
-        self.raw = raw
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> "RoleClusters":
-        """Clusters the rows of X; y is not read."""
-        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=self.n_clusters)
-        self.scaler_ = StandardScaler(with_mean=not self.raw, with_std=not self.raw).fit(X)
-        vectors: Any = self.scaler_.transform(X)
-        seed = 0 if self.random_state is None else self.random_state
-        centers = fit_seeds(vectors, self.n_clusters, seed, self.n_seeds, "X")
-        best = choose_run(*assign([vectors], centers), centers)
-        self.labels_, self.cluster_centers_ = best.labels, best.centers
-        self.inertia_, self.stability_ = best.inertia, best.stability
-        return self
-
-    def predict(self, X: Any) -> Int32[np.ndarray, " row"]:
-        """The nearest cluster of the rows of X."""
-        check_is_fitted(self)
-        vectors = self.scaler_.transform(validate_data(self, X, dtype=np.float32, reset=False))
-        return pairwise_distances_argmin(vectors, self.cluster_centers_).astype(np.int32)

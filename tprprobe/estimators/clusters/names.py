@@ -1,4 +1,4 @@
-"""Names of clusters: the shortest predicate that explains each.
+"""Names of clusters: the shortest predicate (conjunction of what the fields of a table say of a token) that explains each.
 
 For a predicate ℓ and a cluster k:
 
@@ -6,57 +6,128 @@ For a predicate ℓ and a cluster k:
     coverage   P(k)        lift    P(ℓ|k) / P(ℓ)      npmi  ln lift / −ln P(ℓ, k)
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
-from sklearn.base import BaseEstimator
+from scipy.sparse import csr_array
 
-from tprprobe.estimators.clusters.predicates import Lattice
 from tprprobe.statistics import divide
 
 PRECISION = 0.7  # a name must reach
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 
 
-class ClusterNames(BaseEstimator):
-    """The predicate that names every cluster: the first whose F0.5 ties with the best one's of enough precision.
+AND = " ∧ "
+LONGEST, SUPPORT = 3, 0.002
+Tokens = Int[np.ndarray, " token"]  # the kind, cluster or group of every token
 
-    Args:
-        lattice: The predicates.
 
-    Attributes:
-        chosen_: The number of every cluster's predicate; −1 for none.
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Predicates, no two of which hold for the same tokens; `sizes` are how many atoms they have.
+
+    Tokens that no field tells apart are of one kind; `members` says for which kinds a predicate
+    holds, `kinds` which kind every token is.
     """
 
-    def __init__(self, lattice: Lattice):
-        self.lattice = lattice
+    names: list[str]
+    sizes: Int[np.ndarray, " predicate"]
+    members: csr_array
+    kinds: Tokens
 
-    def fit(self, X: Any, y: Any, n_clusters: int | None = None) -> "ClusterNames":
-        """Chooses the names on tokens of the kinds X in the clusters y."""
-        kinds, labels = np.asarray(X), np.asarray(y)
-        n_clusters = int(labels.max()) + 1 if n_clusters is None else n_clusters
-        n_kinds = int(self.lattice.kinds.max()) + 1
-        cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
-        counts = cells.reshape(n_kinds, n_clusters).astype(np.float32)
-        joint = (self.lattice.members @ counts).astype(float)
-        clustered = counts.sum(0, dtype=float, keepdims=True)
-        described = joint.sum(1, keepdims=True)
-        measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
-        f05 = np.where(measures["precision"] >= PRECISION, measures["f05"], -1.0)
-        best = f05.max(0, initial=-1.0)
-        self.chosen_ = np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
-        return self
+    def extension(self, name: str) -> Bool[np.ndarray, " token"]:
+        """The tokens for which the predicate of this name holds."""
+        return self.members[[self.names.index(name)]].toarray()[0][self.kinds] > 0
 
-    def predict(self, X: Any) -> Bool[np.ndarray, "cluster token"]:
-        """Whether every cluster's predicate holds for tokens of the kinds X."""
-        return self.lattice.members[self.chosen_].toarray().astype(bool)[:, np.asarray(X)]
+
+def build_lattice(
+    described: pd.DataFrame, longest: int = LONGEST, support: float = SUPPORT
+) -> Lattice:
+    """All conjunctions of up to `longest` fields' values that hold for that share of the tokens.
+
+    Of those that hold for the same tokens the shortest stays. What its tokens have in common in the
+    first field stands in front of a name and counts for nothing: `digit ∧ ones`.
+    """
+    codes = np.stack([described[name].cat.codes for name in described], 1)
+    of_token = described.groupby(list(described), observed=True, dropna=False).ngroup().to_numpy()
+    kinds = codes[np.unique(of_token, return_index=True)[1]]
+    counts = np.bincount(of_token).astype(np.float32)
+    values = [  # an atom: the number of its field, its word, and the kinds that it holds for
+        (field, str(word), kinds[:, field] == code)
+        for field, name in enumerate(described)
+        for code, word in enumerate(described[name].cat.categories)
+    ]
+    fields, words, holds = zip(*values, strict=True)
+    enough = support * len(described)
+    conjunctions = _conjoin(np.array(fields), np.array(holds), counts, longest, enough)
+    extensions = np.array(list(conjunctions.values())).reshape(-1, len(kinds))
+    heads = [""] if described.empty else list(described.iloc[:, 0].cat.categories)
+    names = [
+        AND.join(
+            [*_head(kinds[holds, 0], heads, fields[atoms[0]]), *(words[atom] for atom in atoms)]
+        )
+        for atoms, holds in zip(conjunctions, extensions, strict=True)
+    ]
+    sizes = np.array([len(conjunction) for conjunction in conjunctions], int)
+    return Lattice(names, sizes, csr_array(extensions, dtype=np.float32), of_token)
+
+
+def _conjoin(
+    fields: Int[np.ndarray, " atom"],
+    holds: Bool[np.ndarray, "atom kind"],
+    counts: Float[np.ndarray, " kind"],
+    longest: int,
+    enough: float,
+) -> dict[tuple[int, ...], Bool[np.ndarray, " kind"]]:
+    """Conjunctions of atoms of rising fields, shorter ones first, each with its own extension."""
+    known_extensions: set[bytes] = set()
+    conjunctions: dict[tuple[int, ...], np.ndarray] = {}
+    level: dict[tuple[int, ...], np.ndarray] = {(): np.ones(len(counts), bool)}
+    for _ in range(longest):
+        extensions = np.array(list(level.values())).reshape(-1, len(counts))
+        supports = (extensions * counts) @ holds.T.astype(np.float32)
+        last_fields = np.array([fields[atoms[-1]] if atoms else -1 for atoms in level])
+        longer: dict[tuple[int, ...], np.ndarray] = {}
+        parents = list(level)
+        for parent, atom in np.argwhere((supports >= enough) & (fields > last_fields[:, None])):
+            extension = extensions[parent] & holds[atom]
+            key = np.packbits(extension).tobytes()
+            if key not in known_extensions:
+                known_extensions.add(key)
+                longer[*parents[parent], int(atom)] = extension
+        conjunctions |= longer
+        level = longer
+    return conjunctions
+
+
+def _head(codes: Int[np.ndarray, " kind"], heads: list[str], first_field: int) -> list[str]:
+    """The first field's value if all kinds share it and no atom says it already."""
+    shared = codes[0] >= 0 and (codes == codes[0]).all()
+    return [heads[codes[0]]] if shared and first_field > 0 else []
+
+
+def choose_names(
+    lattice: Lattice, kinds: Tokens, labels: Tokens, n_clusters: int
+) -> Int[np.ndarray, " cluster"]:
+    """The predicate that names every cluster, chosen on tokens of these kinds: the first whose F0.5 ties with the best one's
+    of enough precision; −1 for none.
+    """
+    n_kinds = int(lattice.kinds.max()) + 1
+    cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
+    counts = cells.reshape(n_kinds, n_clusters).astype(np.float32)
+    joint = (lattice.members @ counts).astype(float)
+    clustered = counts.sum(0, dtype=float, keepdims=True)
+    described = joint.sum(1, keepdims=True)
+    measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
+    f05 = np.where(measures["precision"] >= PRECISION, measures["f05"], -1.0)
+    best = f05.max(0, initial=-1.0)
+    return np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
 
 
 def count_by_group(
-    holds: Bool[np.ndarray, "cluster token"],
-    labels: Int[np.ndarray, " token"],
-    groups: Int[np.ndarray, " token"],
+    holds: Bool[np.ndarray, "cluster token"], labels: Tokens, groups: Tokens
 ) -> Float[np.ndarray, "count group cluster"]:
     """The tokens of every group in cluster and predicate together, in each alone, and all, of every cluster and its own predicate."""
     n, n_groups = len(holds), int(groups.max()) + 1

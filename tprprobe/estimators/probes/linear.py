@@ -105,7 +105,6 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         return likeliest, np.eye(marks.shape[1], dtype=bool)[likeliest], nats
 
     def shape(self, n_spans: int, kernel: int) -> Shape:
-        """The sizes of its weights."""
         n_inputs, n_labels = self.weight_.shape
         return Shape(n_inputs // n_spans // kernel, n_spans, n_labels, kernel, 0)
 
@@ -160,7 +159,6 @@ class _Problem:
         self.regressions = Regressions(self.inputs, shares)
 
     def standardize(self, X: Inputs) -> Inputs:
-        """(X − mean) / scale."""
         return (X - self.mean) / self.scale
 
     def choose(self, validation: HeldOut) -> tuple[Float[Tensor, " probe"], Weights, list[Curve]]:
@@ -180,7 +178,7 @@ class _Problem:
                 strength = torch.full_like(lowest[active], penalty)
                 weights = self.regressions.solve(strength, active, weights)
             train, held_out = (
-                cross_entropy(_logits(x, weights), y[active]).mean(1)
+                cross_entropy(x @ weights[:, :-1] + weights[:, -1:], y[active]).mean(1)
                 for x, y in fitted_and_held_out
             )
             points = zip(active.tolist(), train.tolist(), held_out.tolist(), strict=True)
@@ -202,7 +200,6 @@ class _Problem:
         return self._for_raw_inputs(self.regressions.solve(penalties, start=start))
 
     def _for_raw_inputs(self, weights: Weights) -> Weights:
-        """Weights for standardized inputs as weights for the inputs as they are."""
         slope = weights[:, :-1] / self.scale[:, None]
         shift = weights[:, -1:] - (self.mean[:, None] * slope).sum(1, keepdim=True)
         return torch.cat([slope, shift], 1)
@@ -224,10 +221,6 @@ def _as_tensor(X: Float[np.ndarray, "target input"]) -> Inputs:
 
 def _deviation(x: Inputs) -> Float[Tensor, " input"]:
     return (x - x.mean(0)).square().mean(0).sqrt()
-
-
-def _logits(x: Inputs, weights: Weights) -> Float[Tensor, "probe target label"]:
-    return x @ weights[:, :-1] + weights[:, -1:]
 
 
 class Regressions:

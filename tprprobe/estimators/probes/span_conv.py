@@ -17,14 +17,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
 from tprprobe.errors import unknown
+from tprprobe.estimators.probes import span_network
 from tprprobe.estimators.probes.linear import Curve, Labels, Marks
-from tprprobe.estimators.probes.span_network import (
-    draw_dropout,
-    draw_weights,
-    edge_logits,
-    losses,
-    one_hot,
-)
 from tprprobe.estimators.probes.spans import Batch, Shape, SpanStates
 
 Loss = Literal["sigmoid", "softmax"]
@@ -102,12 +96,10 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
 
     @property
     def training(self) -> Schedule:
-        """The schedule itself."""
         return SCHEDULES[self.schedule] if isinstance(self.schedule, str) else self.schedule
 
     @property
     def limit(self) -> int:
-        """The number of validations that ends training."""
         return self.training.limit
 
     def with_probabilities(self) -> "SpanConvProbe":
@@ -130,7 +122,7 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
         """The logit of every label."""
         states = X.standardize(self.mean_, self.scale_)
         logits = [
-            edge_logits(self.shape_, self.weights_, batch.windows, batch.spans)[0]
+            span_network.edge_logits(self.shape_, self.weights_, batch.windows, batch.spans)[0]
             for batch in states.batches(self.training.batch)
         ]
         return torch.cat(logits)
@@ -139,8 +131,10 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
         """The likeliest label of each target, the labels that are predicted, and the loss in nats."""
         logits = self.logits(X).cpu()
         likeliest = logits.argmax(-1)
-        predicted = logits >= 0 if self.loss == "sigmoid" else one_hot(likeliest, logits)
-        nats = losses(logits, torch.from_numpy(marks).float(), self.loss)
+        predicted = (
+            logits >= 0 if self.loss == "sigmoid" else span_network.one_hot(likeliest, logits)
+        )
+        nats = span_network.losses(logits, torch.from_numpy(marks).float(), self.loss)
         return likeliest.numpy(), predicted.numpy(), nats.numpy()
 
     @staticmethod
@@ -149,11 +143,9 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
         return Shape(X.width, X.n_spans, n_labels, X.kernel).parameters
 
     def shape(self, n_spans: int, kernel: int) -> Shape:
-        """The sizes of its weights."""
         return self.shape_
 
     def tensors(self) -> dict[str, Tensor]:
-        """The weights by name; the first axis is of one probe."""
         return self.weights_
 
     @classmethod
@@ -215,7 +207,7 @@ class Descent:
         self.schedule, self.loss, self.labels = schedule, probes[0].loss, labels
         self.shape = shape = Shape(X.width, X.n_spans, labels.shape[2], X.kernel)
         self.seeds, self.device, n = [probe.random_state for probe in probes], X.device, len(probes)
-        initial = {seed: draw_weights(shape, seed) for seed in {*self.seeds}}
+        initial = {seed: span_network.draw_weights(shape, seed) for seed in {*self.seeds}}
         self.weights = torch.stack([initial[seed] for seed in self.seeds]).to(self.device)
         self.best = self.weights.clone()
         self.moments = torch.zeros(3, *self.weights.shape, device=self.device)
@@ -243,11 +235,9 @@ class Descent:
                 return
 
     def _marks(self, labels: Labels, batch: Batch) -> Float[Tensor, "active chosen label"]:
-        """The labels that the active probes should give a batch."""
         return torch.from_numpy(labels[np.ix_(self.active, batch.targets)]).to(self.device).float()
 
     def _slices(self, batch: Batch) -> Iterator[slice]:
-        """Slices of the active probes that are computed together."""
         block = BLOCK if self.device.type == "cpu" else BLOCK_OF_GPU
         size = max(1, block // len(batch.targets))
         for start in range(0, len(self.active), size):
@@ -257,13 +247,13 @@ class Descent:
         self, weights: Stacked, batch: Batch, dropout: Tensor | None = None
     ) -> Float[Tensor, "probe target label"]:
         by_name = self.shape.split(weights)
-        return edge_logits(self.shape, by_name, batch.windows, batch.spans, dropout)
+        return span_network.edge_logits(self.shape, by_name, batch.windows, batch.spans, dropout)
 
     def _step(self, batch: Batch) -> None:
-        """One step for every active probe."""
         seeds, n = [self.seeds[i] for i in self.active], len(batch.targets)
         masks = {
-            s: draw_dropout(s, self.steps, n, self.shape.hidden).to(self.device) for s in {*seeds}
+            s: span_network.draw_dropout(s, self.steps, n, self.shape.hidden).to(self.device)
+            for s in {*seeds}
         }
         marks = self._marks(self.labels, batch)
         rates = torch.from_numpy(self.rate[self.active]).to(self.weights)
@@ -272,7 +262,7 @@ class Descent:
             weights = self.weights[rows].detach().requires_grad_()
             dropout = torch.stack([masks[seed] for seed in seeds[rows]])
             logits = self._logits(weights, batch, dropout)
-            loss = losses(logits, marks[rows], self.loss).mean(1)
+            loss = span_network.losses(logits, marks[rows], self.loss).mean(1)
             (grads,) = torch.autograd.grad(loss.sum(), weights)
             self.train_loss[self.active[rows]] += loss.detach()
             step_amsgrad(
@@ -282,7 +272,6 @@ class Descent:
 
     @torch.no_grad()
     def _validate(self) -> None:
-        """Validates every active probe."""
         n, totals = len(self.held_out), 0.0
         for batch in self.held_out.batches(self.schedule.batch):
             marks = self._marks(self.held_out_labels, batch)
@@ -306,9 +295,11 @@ class Descent:
         """Sums over targets: labels that are right, that are predicted, of the gold, and the loss."""
         gold = marks > 0
         is_sigmoid = self.loss == "sigmoid"
-        predicted = logits >= 0 if is_sigmoid else one_hot(logits.argmax(-1), logits)
+        predicted = logits >= 0 if is_sigmoid else span_network.one_hot(logits.argmax(-1), logits)
         counts = [(predicted & gold).sum((1, 2)), predicted.sum((1, 2)), gold.sum((1, 2))]
-        return torch.stack([*counts, losses(logits, marks, self.loss).double().sum(1)], -1)
+        return torch.stack(
+            [*counts, span_network.losses(logits, marks, self.loss).double().sum(1)], -1
+        )
 
     def _judge(self, scores: Float[np.ndarray, " active"]) -> None:
         """Stores the weights that are the best so far, halves learning rates and ends probes."""

@@ -103,7 +103,6 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """The number of parameters of a probe."""
         return sum(math.prod(size) for size in self.sizes().values())
 
     def split(self, flat: Float[Tensor, "probe parameter"]) -> dict[str, Tensor]:

@@ -61,9 +61,8 @@ def generate(
     if beam < 1 or max_length < 1:
         raise InputError(f"beam {beam}, max_length {max_length}: both are at least 1")
     if not 0 <= min_length < max_length or no_repeat < 0:
-        raise InputError(
-            f"min_length {min_length}, no_repeat {no_repeat}: from 0, and less than max_length"
-        )
+        limits = f"min_length {min_length}, no_repeat {no_repeat}"
+        raise InputError(f"{limits}: from 0, and less than max_length")
     if seed is not None and (beam > 1 or temperature <= 0):
         raise InputError(f"beam {beam}, temperature {temperature}: draw with beam 1, above 0")
     was_training = model.training
@@ -90,10 +89,8 @@ def _drawn(seed: int, temperature: float) -> Callable[[Tensor], Tensor]:
 
 def _write(rows: BeamState, choose: Callable[[Tensor], Tensor]) -> Tensor:
     ids, n = rows.model.config, len(rows.ids)
-    row_index, is_done = (
-        torch.arange(n, device=rows.ids.device),
-        torch.zeros_like(rows.ids[:, 0]).bool(),
-    )
+    row_index = torch.arange(n, device=rows.ids.device)
+    is_done = torch.zeros_like(row_index).bool()
     out = torch.full((n, rows.rules.max_length), ids.pad, device=rows.ids.device)
     for length in range(rows.rules.max_length):
         symbols = choose(rows.allowed(rows.following())).masked_fill(is_done, ids.pad)
@@ -130,17 +127,11 @@ class FinishedBeams:
 def beam_search(
     rows: BeamState, beam: int, length_penalty: float, early_stopping: bool | Literal["never"]
 ) -> Int[Tensor, "sample out"]:
-    """The best hypothesis of every sample, behind its start symbol, with pads behind it. Ended hypotheses leave the
-    beam, which always holds live ones.
-
-    Source: transformers' ``generate`` (``_beam_search`` of version 5), of which this gives the tokens.
-    """
+    """The best hypothesis of every sample. Source: transformers' ``_beam_search`` (version 5), of which this gives the tokens."""
     config, limit, device = rows.model.config, rows.rules.max_length, rows.ids.device
     batch = len(rows.ids) // beam
-    sample_index, is_done = (
-        torch.arange(batch, device=device),
-        torch.zeros(batch, 1, device=device).bool(),
-    )
+    sample_index = torch.arange(batch, device=device)
+    is_done = torch.zeros(batch, 1, device=device).bool()
     score = torch.tensor([0.0] + [NOTHING] * (beam - 1), device=device).repeat(batch, 1)
     ended = FinishedBeams(
         torch.full((batch, beam, limit), config.pad, device=device),
@@ -153,31 +144,25 @@ def beam_search(
         total = (logs.unflatten(0, (-1, beam)) + score[..., None]).flatten(1)
         total, best = total.topk(2 * beam)  # candidates: beam of them at least do not end
         symbols = best % logs.shape[1]
-        parents = (
-            best // logs.shape[1] + torch.arange(len(sample_index), device=device)[:, None] * beam
-        )
+        first_rows = torch.arange(len(sample_index), device=device)[:, None] * beam
+        parents = best // logs.shape[1] + first_rows
         full = rows.room[sample_index, None] <= length
         ends = rows.ends(symbols) | (length == limit) | full
         ids = torch.cat([rows.ids[parents][..., 1:], symbols[..., None]], -1)
         among_the_best = torch.arange(2 * beam, device=device) < beam
-        ended.admit(
-            sample_index, ids, total / length**length_penalty, ends & among_the_best & ~is_done
-        )
+        is_ended = ends & among_the_best & ~is_done
+        ended.admit(sample_index, ids, total / length**length_penalty, is_ended)
         score, live = (total + ends * NOTHING).topk(beam)
         rows.pick(parents.gather(1, live).flatten())
         rows.write(symbols.gather(1, live).flatten(), ~is_done.expand(-1, beam).flatten())
         longest = limit if early_stopping == "never" and length_penalty > 0 else length
-        worse = score[:, :1] / longest**length_penalty <= ended.score[sample_index].amin(
-            1, keepdim=True
-        )
+        worst = ended.score[sample_index].amin(1, keepdim=True)
+        worse = score[:, :1] / longest**length_penalty <= worst
         enough = ended.is_finished[sample_index].all(1, keepdim=True)
         is_done = is_done | (enough & (worse | (early_stopping is True))) | full
         if is_done.all():
             break
         if (live_samples := rows.drop(is_done[:, 0], bool(full.any()))) is not None:
-            sample_index, is_done, score = (
-                sample_index[live_samples],
-                is_done[live_samples],
-                score[live_samples],
-            )
+            sample_index, is_done = sample_index[live_samples], is_done[live_samples]
+            score = score[live_samples]
     return ended.ids[:, 0, : rows.ids.shape[1] - 1]

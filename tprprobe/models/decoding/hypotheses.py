@@ -25,11 +25,7 @@ class Rules:
 
 
 class BeamState:
-    """BeamState of ids, start symbol first: ``beam`` hypotheses a sample, those of a sample together.
-
-    While a site is read, each row has its own copy of the memory and no row is dropped, so that
-    what is read has a row for every row.
-    """
+    """Rows of ids, ``beam`` hypotheses a sample; while a site is read none is dropped, so that what is read has a row for each."""
 
     def __init__(
         self, model: SequenceModel, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules
@@ -54,9 +50,8 @@ class BeamState:
         short = room.amin().expand_as(room) if self.is_read else room.minimum(limits)
         note_once(f"{self.model.name}: what it writes behind long texts ends where its window does")
         longest = int(short.max())
-        return short, replace(
-            rules, max_length=longest, min_length=min(rules.min_length, longest - 1)
-        )
+        shortest = min(rules.min_length, longest - 1)
+        return short, replace(rules, max_length=longest, min_length=shortest)
 
     def following(self) -> Float[Tensor, "row vocab"]:
         if self.exact:
@@ -81,7 +76,6 @@ class BeamState:
         return scores
 
     def ends(self, symbols: Int[Tensor, "..."]) -> Bool[Tensor, "..."]:
-        """True for end symbols; a model of transformers may have several."""
         return torch.isin(symbols, self._ends)
 
     def write(self, symbols: Int[Tensor, " row"], live: Bool[Tensor, " row"]) -> None:

@@ -21,10 +21,7 @@ class SequenceModel(nn.Module, ABC):
 
     @abstractmethod
     def decode(self, target: Any, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
-        """Logits [batch, seq, vocab] of the symbol after every symbol of ``target``, ids [batch, seq], and the cache.
-
-        ``target`` continues the ``cache`` that an earlier call returned; default: it begins with a start symbol.
-        """
+        """Logits [batch, seq, vocab] of the symbol after every symbol of ``target``, which continues the ``cache``; and the new cache."""
 
     def room(self, source: Shaped[Tensor, "batch ..."]) -> Int[Tensor, " batch"] | None:
         """How many symbols the model's window leaves behind every padded source, 1 or more; None without a window."""

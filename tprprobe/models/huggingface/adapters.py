@@ -36,7 +36,6 @@ def adapt(model: Any, tokenizer: Any = None) -> Pretrained:
 
 
 def unwrap(model: Any) -> Any:
-    """The model of transformers inside what a library around it holds."""
     from transformers import PreTrainedModel
 
     if isinstance(model, PreTrainedModel):
@@ -44,12 +43,11 @@ def unwrap(model: Any) -> Any:
     kind = type(model)
     if getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", False):
         raise InputError(
-            f"{kind.__name__} puts learned vectors before every text, which no site has: name sites with tp.attach"
+            f"{kind.__name__} puts vectors before texts, without a site: use tp.attach"
         )
     for base in kind.__mro__:
         inner = WRAPPED.get(base.__module__.partition(".")[0])
         if inner is not None and (module := inner(model)) is not None:
             return unwrap(module)
-    raise InputError(
-        f"{kind.__module__}.{kind.__name__} holds no model of transformers: name sites with tp.attach"
-    )
+    name = f"{kind.__module__}.{kind.__name__}"
+    raise InputError(f"{name} holds no model of transformers: name sites with tp.attach")

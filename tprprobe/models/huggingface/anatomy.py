@@ -15,7 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from tprprobe.models.huggingface.calls import Attended, Call, Record, record
+from tprprobe.models.huggingface.calls import Call, Record, record
 from tprprobe.models.huggingface.products import Operation, Tap, find_taps, view
 from tprprobe.models.placement import input_device
 from tprprobe.site.site import Site
@@ -65,7 +65,6 @@ class Stack:
 
     @property
     def states(self) -> Tensor | None:
-        """What the last layer returned."""
         returned = self.layers[-1].leave.returned
         return None if returned is None else returned.permute(self.order)
 
@@ -108,17 +107,16 @@ def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
     if not two_stacks:
         stacks = {}
     if only is not None:
-        is_causal = _says_causal(run_record.attended)
-        if is_causal is None:
+        flags = [getattr(call.module, "is_causal", None) for call in run_record.attended]
+        is_causal = any(flags)
+        if not any(flag is not None for flag in flags):
             changed = ids.clone()
             changed[:, -1] = (changed[:, -1] + 1) % size
             second_calls = record(module, lambda: run(changed, target)).calls
-            last_call = [call for call in second_calls if call.path == only.layers[-1].leave.path][
-                -1
-            ]
-            is_causal = looks_back(
-                only.states, Stack([Layer(last_call, last_call)], only.order).states
-            )
+            path = only.layers[-1].leave.path
+            last_call = [call for call in second_calls if call.path == path][-1]
+            after = Stack([Layer(last_call, last_call)], only.order).states
+            is_causal = looks_back(only.states, after)
         stacks = {"layers" if is_causal else "encoder": only}
     anatomy = Anatomy(stacks)
     for name, stack in stacks.items():
@@ -126,12 +124,6 @@ def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
         for number, layer in enumerate(stack.layers):
             _add_layer(anatomy, f"{name}.{number}", stack, layer, run_record)
     return anatomy
-
-
-def _says_causal(attended: Sequence[Attended]) -> bool | None:
-    """What the attentions themselves say; None where they say nothing."""
-    flags = [call.module.is_causal for call in attended if hasattr(call.module, "is_causal")]
-    return any(flags) if flags else None
 
 
 def looks_back(before: Tensor | None, after: Tensor | None) -> bool:
@@ -201,12 +193,11 @@ def _families(calls: Sequence[Call]) -> Iterator[list[Call]]:
 
 
 def _is_states(call: Call, order: tuple[int, ...]) -> bool:
-    shape = call.shape
-    return len(shape) == 3 and shape[order[0]] == BATCH and shape[order[1]] in (SOURCE, TARGET)
+    is_batch = len(call.shape) == 3 and call.shape[order[0]] == BATCH
+    return is_batch and call.shape[order[1]] in (SOURCE, TARGET)
 
 
 def _follows(after: Call, before: Call) -> bool:
-    """True if a call was given what another returned."""
     received, states = after.received, before.returned
     return received is not None and states is not None and torch.equal(received, states)
 
@@ -226,9 +217,8 @@ def _between(members: Sequence[Call], calls: Sequence[Call]) -> Iterator[Layer]:
     if all(map(_follows, members[1:], members)):
         yield from (Layer(call, call) for call in members)
         return
-    starts = [
-        min((c for c in calls if c.start > m.end), key=lambda c: c.start) for m in members[:-1]
-    ]
+    by_start = sorted(calls, key=lambda call: call.start)
+    starts = [next(c for c in by_start if c.start > m.end) for m in members[:-1]]
     first_path = NUMBER.sub("0", starts[0].path, count=1)
     starts.insert(0, next(call for call in calls if call.path == first_path))
     yield from map(Layer, starts, members)
@@ -277,9 +267,7 @@ def _attentions(layer: Layer, inside: Sequence[Call], run_record: Record) -> Ite
             heads = {name: (shape[1], shape[3]) for name, shape in shapes.items()}
             heads["filler"] = (query[1], value[3])
             yield Attention(callers[0], "self" if key[2] == query[2] else "cross", heads)
-    operations = [
-        (time, operation) for time, operation in run_record.operations if layer.spans(time)
-    ]
+    operations = [(time, o) for time, o in run_record.operations if layer.spans(time)]
     around: list[Call] = []
     for call in sorted([*inside, layer.leave], key=lambda call: call.end - call.start):
         inner = [operation for time, operation in operations if call.start < time < call.end]
@@ -289,7 +277,6 @@ def _attentions(layer: Layer, inside: Sequence[Call], run_record: Record) -> Ite
 
 
 def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, Tap]) -> Attention:
-    """The attention that a module computes itself."""
     shapes, lengths = {}, {}
     products = [operation for operation in operations if operation.letters]
     for site, tap in taps.items():
@@ -298,20 +285,12 @@ def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, 
             if tensor is not None:
                 shapes[site], lengths[site] = tuple(tensor.shape[2:]), tensor.shape[1]
     kind = "self" if lengths.get("query") == lengths.get("key") else "cross"
-    return Attention(
-        call,
-        kind,
-        shapes,
-        tuple(tap for site, tap in taps.items() if site in {*shapes, "attention"}),
-    )
+    found_taps = tuple(tap for site, tap in taps.items() if site in {*shapes, "attention"})
+    return Attention(call, kind, shapes, found_taps)
 
 
 def _find_mlp(layer: Call, inside: Sequence[Call], attentions: Sequence[Attention]) -> str | None:
-    """The path of what makes a layer's feed-forward vectors; None where it has none.
-
-    It is the module that has experts, else the last linear map beside the attention, else that of a
-    module with the name of a feed-forward layer.
-    """
+    """The path of the module with experts, else of the last linear map beside the attention, else of one named as a feed-forward layer."""
     flat = (BATCH * layer.shape[1], layer.shape[2])  # OPT's rows are those of the whole batch
     inner = [call for call in inside if call.shape in (layer.shape, flat)]
     experts = [call for call in inner if hasattr(call.module, "experts")]
@@ -329,13 +308,9 @@ def _beside(
     inner: Sequence[Call], inside: Sequence[Call], attentions: Sequence[Attention]
 ) -> Iterator[list[Call]]:
     """The calls outside of the largest modules around a layer's attentions, of the next smaller ones, …"""
-    around = [
-        sorted(
-            (c for c in inside if c.holds(attention.call) or c == attention.call),
-            key=lambda c: c.start,
-        )
-        for attention in attentions
-    ]
+    by_start = sorted(inside, key=lambda call: call.start)
+    calls = [attention.call for attention in attentions]
+    around = [[c for c in by_start if c.holds(call) or c == call] for call in calls]
     for level in range(max(map(len, around), default=0)):
         outer = [attention[min(level, len(attention) - 1)] for attention in around]
         start = min(attention.start for attention in outer)

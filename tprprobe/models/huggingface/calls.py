@@ -40,7 +40,6 @@ class Call:
 
     @property
     def is_linear(self) -> bool:
-        """True for a linear map: torch's, or GPT-2's, which transformers calls a convolution."""
         return isinstance(self.module, nn.Linear) or type(self.module).__name__ == "Conv1D"
 
 
@@ -81,7 +80,6 @@ class Record(NamedTuple):
 
 @torch.no_grad()
 def record(module: nn.Module, run: Callable[[], Any]) -> Record:
-    """The record of a run of a model."""
     clock, calls, attended, operations = itertools.count(), [], [], []
     inside: list[nn.Module] = []  # an attention in common
     begun: dict[str, list[tuple[int, Tensor | None]]] = defaultdict(list)
@@ -120,7 +118,7 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
                 lambda _m, args, kwargs, path=path: enter(path, args, kwargs), with_kwargs=True
             )
             after = submodule.register_forward_hook(
-                lambda m, _i, out, path=path: leave(path, m, out)
+                lambda m, _, out, path=path: leave(path, m, out)
             )
             stack.callback(before.remove)
             stack.callback(after.remove)

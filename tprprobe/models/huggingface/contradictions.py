@@ -33,7 +33,6 @@ class Slice(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """True for whole numbers and truth values."""
         return self.dtype[0] in "IUB" and self.dtype not in ("BF16", "BFLOAT16")
 
     def read(self) -> Tensor:
@@ -46,11 +45,7 @@ class Slice(NamedTuple):
 
 
 def read_slices(folder: Path) -> list[Slice]:
-    """The tensors of the files that are loaded: the single one, or those of an index.
-
-    Raises:
-        InputError: the files, or the index and they, contradict one another.
-    """
+    """The tensors of the files that are loaded: the single one, or those of an index. InputError where these contradict one another."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError(f"{path} is no file, but a pipe or a device: remove it")
@@ -59,22 +54,20 @@ def read_slices(folder: Path) -> list[Slice]:
         places = _read_index(index) if index.is_file() else {}
         files = {*places.values()} or ({name} if single.is_file() else set())
         if single.is_file() and name not in files:
-            raise InputError(
-                f"{folder} has {name} and {index.name}, which names other files: remove what is left over"
-            )
+            both = f"{folder} has {name} and {index.name}, which"
+            raise InputError(f"{both} names other files: remove what is left over")
         slices = [entry for file in sorted(files) for entry in _slices_of(folder / file)]
         by_name: dict[str, Slice] = {}
         for entry in slices:
             earlier = by_name.setdefault(entry.name, entry)
             if earlier is not entry:
+                places_of_both = f"{earlier.file.name} and {entry.file.name}"
                 raise InputError(
-                    f"{folder} has {entry.name} twice, in {earlier.file.name} and {entry.file.name}: get it again"
+                    f"{folder} has {entry.name} twice, in {places_of_both}: get it again"
                 )
             if places.get(entry.name, entry.file.name) != entry.file.name:
-                raise InputError(
-                    f"{index} says that {entry.name} is in {places[entry.name]}, it is in {entry.file.name}: "
-                    "get it again"
-                )
+                claimed = f"is in {places[entry.name]}, it is in {entry.file.name}"
+                raise InputError(f"{index} says that {entry.name} {claimed}: get it again")
         if slices:
             return slices
     return []
@@ -107,7 +100,6 @@ def _slices_of(file: Path) -> Iterator[Slice]:
 
 
 def check_scales(path: str, slices: list[Slice], config: Any) -> None:
-    """Checks that weights of 8 bits come with what they are multiplied by."""
     eights = [entry.name for entry in slices if entry.dtype.startswith(("F8", "FLOAT8"))]
     scaled = getattr(config, "quantization_config", None) or any("scale" in s.name for s in slices)
     if eights and not scaled:
@@ -117,7 +109,6 @@ def check_scales(path: str, slices: list[Slice], config: Any) -> None:
 
 
 def check_ties(path: str, slices: list[Slice], module: Any) -> None:
-    """Checks that weights that the configuration ties are the same where a folder has both."""
     prefix, by_name = f"{module.base_model_prefix}.", {entry.name: entry for entry in slices}
     for names in module.get_expanded_tied_weights_keys().items():
         entries = [by_name.get(name) or by_name.get(name.removeprefix(prefix)) for name in names]
@@ -150,7 +141,6 @@ def check_weights(path: str, module: Any) -> None:
 
 
 def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
-    """Checks that no line lacks of a vocabulary whose lines are the ids."""
     folder, n_symbols = Path(tokenizer.name_or_path), len(tokenizer)
     lines, is_read = folder / "vocab.txt", not (folder / "tokenizer.json").is_file()
     if is_read and lines.is_file() and n_symbols < rows and rows % PADDED:
@@ -159,11 +149,10 @@ def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
         )
 
 
-def check_symbols(file: Path, content: bytes) -> None:
-    """Checks that every symbol of a tokenizer has one id of its own, and that merges make the symbols of a BPE
-    tokenizer, the same every time; a cut list makes few.
-    """
-    tokenizer = parse_json(content, file) if content else None
+def check_symbols(file: Path) -> None:
+    """Checks that every symbol of a tokenizer has one id, and that its merges make its symbols, the same every time."""
+    content = file.read_bytes() if file.is_file() else b""
+    tokenizer = parse_json(content, f"the tokenizer {file} is damaged: it") if content else None
     if not isinstance(tokenizer, dict) or not isinstance(model := tokenizer.get("model"), dict):
         return
     vocab = model.get("vocab") or {}
@@ -180,12 +169,8 @@ def check_symbols(file: Path, content: bytes) -> None:
     pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
     merged = {head + tail.removeprefix(prefix) for head, tail in pairs}
     added = {symbol["content"] for symbol in tokenizer.get("added_tokens", ())}
-    symbols = [
-        symbol for symbol in model["vocab"] if symbol not in added and not symbol.startswith("<0x")
-    ]
-    symbols = [
-        symbol for symbol in symbols if len(symbol.removeprefix(prefix).removesuffix(suffix)) > 1
-    ]
+    symbols = [s for s in model["vocab"] if s not in added and not s.startswith("<0x")]
+    symbols = [s for s in symbols if len(s.removeprefix(prefix).removesuffix(suffix)) > 1]
     lacking = [symbol for symbol in symbols if symbol not in merged]
     if len(lacking) > UNREACHED * len(symbols):
         raise InputError(

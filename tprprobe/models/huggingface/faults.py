@@ -4,44 +4,28 @@ Files of strangers make libraries raise errors of any kind, panic in Rust (which
 write pages to the terminal. Here alone is decided what that becomes; sizes are checked before they are built.
 """
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
-from importlib.util import find_spec
-from io import StringIO
+from contextlib import contextmanager
 from math import inf, prod
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
-from tprprobe.data.vocabularies.spiece import check_charsmaps, check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import (
-    PANIC,
-    is_of_library,
-    lacks_memory,
-    physical_memory,
-    reason,
-    too_little_memory,
-)
-from tprprobe.files.jsonfiles import parse_json
+from tprprobe.files.file_errors import as_input_error, held_back, physical_memory
 from tprprobe.models.huggingface.contradictions import (
     Slice,
     check_scales,
-    check_symbols,
     check_ties,
     check_vocabulary_lines,
     check_weights,
     read_slices,
 )
 
-VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
 POSITIVE = ("_eps", "_epsilon", "rope_theta")  # endings of settings
 BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER = "tokenizer.json"
-SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 RANDOM_HEADS = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 MAX_LISTED = 3  # tensors that an error names
 MIN_KNOWN = 0.9  # of a model's symbols, which a tokenizer made for it knows
@@ -51,38 +35,8 @@ SLACK = 2  # how many times fewer weights a file may hold than the least that it
 @contextmanager
 def refusing(prefix: str) -> Iterator[None]:
     """A block in which what libraries raise is an InputError after ``prefix``; :data:`VERBOSE` shows their output."""
-    try:
-        with held_back():
-            yield
-    except InputError:
-        raise
-    except BaseException as error:
-        if lacks_memory(error):
-            raise too_little_memory(error) from error
-        kind, text = type(error).__name__, reason(error)
-        if not is_of_library(error):
-            raise
-        cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
-        raise InputError(f"{prefix}: {cause}") from error
-
-
-@contextmanager
-def held_back() -> Iterator[None]:
-    """A block in which what libraries write to the terminal, in Python or below it, is held back."""
-    try:
-        stderr_copy = None if os.environ.get(VERBOSE) else os.dup(2)
-    except OSError:  # there is no terminal's error stream
-        stderr_copy = None
-    if stderr_copy is None:
+    with as_input_error(prefix), held_back():
         yield
-        return
-    with TemporaryFile() as file, redirect_stderr(StringIO()):
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(stderr_copy, 2)
-            os.close(stderr_copy)
 
 
 def check_sizes(path: str, config: Any, fits: bool = True) -> None:
@@ -95,14 +49,11 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
         elif (name, value) == ("max_position_embeddings", -1):  # XLNet's are without a limit
             sizes[name] = 1
         elif type(value) is not int or value < 1:
-            raise InputError(
-                f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
-            )
+            setting = f"{path}: config.json has {name} {value!r}"
+            raise InputError(f"{setting}, a whole number above 0 is needed")
     for name, value in _numbers(text.to_dict()):
         if name.endswith(POSITIVE) and not 0 < value < inf:
-            raise InputError(
-                f"{path}: config.json has {name} {value!r}, a number above 0 is needed"
-            )
+            raise InputError(f"{path}: config.json has {name} {value!r}, a number above 0")
     buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
     if type(buckets) is type(far) is int and far and far <= buckets // 2:
         raise InputError(
@@ -120,18 +71,14 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
     if (fits and 2 * (min_weights + width * positions) > memory) or (
         file_weights and min_weights > SLACK * file_weights
     ):
-        where = (
-            f"its files hold {file_weights:,}"
-            if file_weights
-            else f"the memory here is {memory:,} bytes"
-        )
+        held = f"its files hold {file_weights:,}"
+        where = held if file_weights else f"the memory here is {memory:,} bytes"
         raise InputError(
             f"{path}: config.json asks for at least {min_weights + width * positions:,} weights, {where}"
         )
 
 
 def _numbers(settings: dict[Any, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers of a configuration and of the settings inside it, by name."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from _numbers(value)
@@ -146,20 +93,17 @@ def _check_types(path: str, slices: list[Slice], module: Any) -> None:
         if entry.is_whole and any(
             name.endswith(entry.name) or entry.name.endswith(f".{name}") for name in fractions
         ):
-            raise InputError(
-                f"{path} has whole numbers ({entry.dtype}) for weights: {entry.name}: get it again"
-            )
+            place = f"({entry.dtype}) for weights: {entry.name}"
+            raise InputError(f"{path} has whole numbers {place}: get it again")
 
 
 def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
-    """A note where a tokenizer knows far fewer symbols than the model."""
     n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
     check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
         return {}
-    return {
-        "symbols": f"the tokenizer knows {n_symbols:,} of the model's {rows:,}: is it this model's?"
-    }
+    known = f"the tokenizer knows {n_symbols:,} of the model's {rows:,}"
+    return {"symbols": f"{known}: is it this model's?"}
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
@@ -168,17 +112,12 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     random_keys = [key for key in missing if RANDOM_HEADS & {*key.split(".")}]
     lacking = [key for key in missing if key not in random_keys]
     if lacking:
-        raise InputError(
-            f"{path} lacks {list_names(lacking)}, which config.json asks for: get it again"
-        )
+        names = list_names(lacking)
+        raise InputError(f"{path} lacks {names}, which config.json asks for: get it again")
     if report["mismatched_keys"]:
-        shapes = [
-            f"{key} {tuple(has)} for {tuple(expected)}"
-            for key, has, expected in sorted(report["mismatched_keys"])
-        ]
-        raise InputError(
-            f"{path} has weights of other shapes than config.json: {list_names(shapes)}"
-        )
+        mismatched = sorted(report["mismatched_keys"])
+        shapes = [f"{key} {tuple(has)} for {tuple(expected)}" for key, has, expected in mismatched]
+        raise InputError(f"{path} has weights of other shapes: {list_names(shapes)}")
     slices = read_slices(Path(path))
     _check_types(path, slices, module)
     check_ties(path, slices, module)
@@ -191,24 +130,7 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     return notes
 
 
-def check_tables(path: str) -> None:
-    """Checks the tables of characters of a folder's tokenizers, in which wrong numbers end the process."""
-    readable = SPIECES if find_spec("sentencepiece") else ()
-    for file in (Path(path) / name for name in (TOKENIZER, *readable)):
-        content = file.read_bytes() if file.is_file() else b""
-        try:
-            if file.name in SPIECES and content:
-                check_spiece(content)
-            elif b"precompiled_charsmap" in content:
-                check_charsmaps(parse_json(content, file))
-            if file.name == TOKENIZER:
-                check_symbols(file, content)
-        except InputError as error:
-            raise InputError(f"the tokenizer {file} is damaged: {error}") from None
-
-
 def check_tokenizer(path: str, tokenizer: Any) -> None:
-    """Checks that a tokenizer has files and symbols."""
     names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), TOKENIZER})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(
@@ -216,8 +138,8 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
-    if not tokenizer.is_fast:
-        raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
+    if tokenizer.is_fast:
+        check_normalizer(tokenizer.backend_tokenizer)
 
 
 def list_names(names: list[str]) -> str:

@@ -80,7 +80,6 @@ def _check_places(file: Path, reader: Any) -> None:
 
 
 def _check_tokens(file: Path, reader: Any) -> None:
-    """Checks that every token has one type and one score, and that the norms' epsilon is not left out."""
     if TOKENS in reader.fields:
         count = len(reader.fields[TOKENS].data)
         for name in PER_TOKEN:
@@ -93,12 +92,8 @@ def _check_tokens(file: Path, reader: Any) -> None:
 
 
 def _left_over(reader: Any) -> dict[str, str]:
-    """A note on the tensors of layers beyond the number that the file's fields name."""
-    counts = [
-        int(field.contents())
-        for name, field in reader.fields.items()
-        if name.endswith(".block_count")
-    ]
+    named = [field for name, field in reader.fields.items() if name.endswith(".block_count")]
+    counts = [int(field.contents()) for field in named]
     names = [tensor.name.split(".") for tensor in reader.tensors if tensor.name.startswith("blk.")]
     over = [".".join(name) for name in names if counts and int(name[1]) >= counts[0]]
     return {"unused weights": list_names(over)} if over else {}

@@ -97,13 +97,11 @@ class Pretrained(Attached, Language):
 
     @property
     def default_sites(self) -> list[str]:
-        """The sites that an extraction takes where none are asked for: states and the vectors of texts."""
         ends = (".embedding", ".hidden")
         return [name for name in find_sites(self) if name.endswith(ends) or name == ENCODING]
 
     @property
     def device(self) -> torch.device:
-        """Where ids go: the device that it computes on."""
         return input_device(self.module)
 
     @property
@@ -164,7 +162,6 @@ class Pretrained(Attached, Language):
         self._pass(self.module.base_model, arguments, is_whole=of_texts or not any(is_read))
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
-        """The memory of sources: one pass over them."""
         self._require_head()
         self._begin()
         arguments, mask = self._arguments(source), self._real(source)
@@ -178,14 +175,12 @@ class Pretrained(Attached, Language):
         cache = self._new_cache()
         logits = self._logits(arguments, cache, last_positions.unique())
         columns = torch.searchsorted(last_positions.unique(), last_positions)
-        return replace(
-            memory, logits=logits[torch.arange(len(columns)), columns][:, None], cache=cache
-        )
+        logits = logits[torch.arange(len(columns)), columns][:, None]
+        return replace(memory, logits=logits, cache=cache)
 
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Memory | None = None
     ) -> tuple[Tensor, Memory]:
-        """Logits of the symbol after each of the target's, the first of which is the start symbol."""
         self._require_head()
         if self.head == MASKED:
             return self._of_masks(target, memory, cache)
@@ -234,11 +229,9 @@ class Pretrained(Attached, Language):
             decoder_cache = EncoderDecoderCache(self._new_cache(), self._new_cache())
         elif decoder_cache is None and self.first:
             raise InputError(f"{self.name} cannot write: its decoder takes no keys and values")
-        arguments = {
-            "encoder_outputs": BaseModelOutput(last_hidden_state=memory.states),
-            MASK: memory.mask.long(),
-            DECODER_IDS: target.clamp(min=0),
-        }
+        states = BaseModelOutput(last_hidden_state=memory.states)
+        arguments = {"encoder_outputs": states, MASK: memory.mask.long()}
+        arguments[DECODER_IDS] = target.clamp(min=0)
         after = replace(memory, cache=decoder_cache, length=self.first + target.shape[1])
         return self._logits(arguments, decoder_cache, None), after
 
@@ -249,7 +242,7 @@ class Pretrained(Attached, Language):
         if not is_mask.any(1).all():
             symbol = self.vocabulary.tokenizer.mask_token
             raise InputError(
-                f"{self.name} fills masks, and a text has none: write {symbol} for the missing word"
+                f"{self.name} fills masks, and a text has none: write {symbol} for a missing word"
             )
         logits = self._pass(self.module, arguments)
         order = torch.argsort((~is_mask).int(), dim=1, stable=True)[:, : int(is_mask.sum(1).max())]
@@ -261,13 +254,11 @@ class Pretrained(Attached, Language):
         begun, masks = (cache or memory).length, memory.logits.shape[1]
         end = begun + target.shape[1]
         if end > masks:
-            raise InputError(
-                f"{self.name}: {end} symbols for a text with {masks} masks: write one mask for every symbol"
-            )
+            text = f"a text with {masks} masks"
+            raise InputError(f"{self.name}: {end} symbols for {text}: write one for each")
         return memory.logits[:, begun:end], replace(memory, length=end)
 
     def _begin(self) -> None:
-        """Begins a call, which is read from the first position on."""
         self.calls, self.first = self.calls + 1, 0
 
     def _arguments(self, ids: Tensor, mask: Tensor | None = None) -> dict[str, Any]:

@@ -14,9 +14,7 @@ CACHES = ("cache", "past_key_values")
 
 @dataclass(frozen=True)
 class Memory:
-    """A source and what was written behind it: of a decoder its cache and the logits behind the source, of
-    masks their logits, of an encoder its states, and how many symbols were written.
-    """
+    """A source and what was written behind it: a decoder's cache and logits, an encoder's states, or the logits of masks."""
 
     ids: Tensor
     mask: Tensor
@@ -40,9 +38,7 @@ def find_cache(module: Any) -> str:
     parameters = inspect.signature(module.forward).parameters
     name = next((argument for argument in CACHES if argument in parameters), "")
     layers = DynamicCache(config=module.config).layers if name else []
-    only = all(
-        isinstance(layer, DynamicLayer) and "Linear" not in type(layer).__name__ for layer in layers
-    )
+    only = all(isinstance(x, DynamicLayer) and "Linear" not in type(x).__name__ for x in layers)
     return name if only else ""
 
 

@@ -15,9 +15,10 @@ from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
+from tprprobe.models.huggingface.contradictions import check_symbols
 from tprprobe.models.huggingface.faults import (
+    TOKENIZER,
     check_sizes,
-    check_tables,
     check_tokenizer,
     compare_symbols,
     read_report,
@@ -66,11 +67,8 @@ def read_transformers(
     attached = attach_layers(module.eval(), tokenizer, name, path, encoding)
     attached.notes = notes = notes | attached.notes
     if placement.dtype is None and module.dtype != torch.float32:
-        note(
-            f"{name}: weights in {module.dtype}, the checkpoint's: --dtype has others".replace(
-                "torch.", ""
-            )
-        )
+        kind = str(module.dtype).removeprefix("torch.")
+        note(f"{name}: weights in {kind}, the checkpoint's: --dtype has others")
     for kind, text in notes.items():
         note(f"{name}: {kind}: {text}")
     return attached
@@ -94,7 +92,7 @@ def _read(
     check_sizes(path, config, fits=not placement.device_map)
     is_sentences = bool(folder and folder.modules)
     kind = _model_class(path, config, folder is None, is_sentences)
-    check_tables(path)
+    check_symbols(Path(path) / TOKENIZER)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if folder:
         check_tokenizer(path, tokenizer)
@@ -102,7 +100,8 @@ def _read(
     encoding = None
     if folder and is_sentences:
         notes |= folder.prepare(tokenizer)
-        encoding = folder.read_encoding()
+        steps = [folder.read_step(module) for module in folder.modules[1:]]
+        encoding = Encoding(steps) if steps else None
     if seed is not None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -136,10 +135,8 @@ def check_place(path: str, local_files_only: bool, revision: str | None = None) 
         return local_files_only
     if hub.find_in_cache(path, revision):
         return True
-    raise InputError(
-        f"no folder {path!r} here{hub.near_folders(path)}, it is not in the hub's cache, and the hub cannot be "
-        "reached: give hf:FOLDER"
-    )
+    place = f"no folder {path!r} here{hub.near_folders(path)}, it is not in the hub's cache"
+    raise InputError(f"{place}, and the hub cannot be reached: give hf:FOLDER")
 
 
 def attach_layers(
@@ -149,7 +146,6 @@ def attach_layers(
     source: str | None = None,
     encoding: Encoding | None = None,
 ) -> Pretrained:
-    """A model of transformers with the sites that its structure has, and its tokenizer."""
     from tprprobe.models.huggingface.anatomy import explore
 
     has_decoder = has_two_stacks(module)
@@ -182,9 +178,8 @@ def attach_layers(
 
 
 def head_of(module: Any) -> str | None:
-    return next(
-        (k for k, t in _heads().items() if type(module) in _classes(t, module.config)), None
-    )
+    kinds = _heads().items()
+    return next((k for k, t in kinds if type(module) in _classes(t, module.config)), None)
 
 
 def _heads() -> dict[str, Any]:
@@ -216,9 +211,7 @@ def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bo
         classes = _classes(_heads()[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
     classes = classes or _classes(transformers.MODEL_MAPPING, config)
     if not classes:
-        raise InputError(
-            f"{path} is of type {config.model_type!r}, of which transformers has no model"
-        )
+        raise InputError(f"{path} is of type {config.model_type!r}, which transformers lacks")
     kind: Any = classes[0]
     if kind.main_input_name != TEXT:
         raise InputError(
@@ -229,9 +222,7 @@ def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bo
 
 
 def _named_class(name: str, config: Any) -> Any:
-    """The class of this name, None for others' or other tasks'; of a pretraining class its masked head, if that is part
-    of it. One of models of another type is an InputError.
-    """
+    """The class of this name; None for another task's or library's. A pretraining class gives its masked head, if that is part of it."""
     import transformers
 
     kind: Any = getattr(transformers, name, None)
@@ -248,11 +239,8 @@ def _named_class(name: str, config: Any) -> Any:
         return kind
     masked = next(iter(_classes(heads[MASKED], config)), None)
     tied = getattr(masked, "_tied_weights_keys", None)
-    is_part = (
-        name.endswith("ForPreTraining")
-        and tied
-        and tied == getattr(kind, "_tied_weights_keys", None)
-    )
+    is_same = tied and tied == getattr(kind, "_tied_weights_keys", None)
+    is_part = name.endswith("ForPreTraining") and is_same
     return masked if is_part else None
 
 

@@ -42,7 +42,6 @@ class Tap:
     order: str = "bshd"  # of the letters in the tensor of the site
 
     def is_in(self, letters: tuple[str, ...], number: int) -> bool:
-        """True for the operation with these letters and that number of its kind."""
         return number == self.number and bool(letters) == (self.site != "attention")
 
 
@@ -83,8 +82,6 @@ def _letters(func: Any, args: Any, place: int) -> tuple[str, ...] | None:
 
 @contextmanager
 def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
-    """A block in which every product and softmax is given to ``take``."""
-
     def around(letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any) -> Tensor:
         result = compute(*factors)
         take(Operation(letters, (*factors, result)))
@@ -97,21 +94,15 @@ def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
 def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
     """Where queries, keys, values, map and filler of the first attention pass; empty where there is none."""
     products = [(time, operation) for time, operation in enumerate(operations) if operation.letters]
-    softmaxes = [
-        (time, operation) for time, operation in enumerate(operations) if not operation.letters
-    ]
+    softmaxes = [(time, o) for time, o in enumerate(operations) if not o.letters]
     for number, (now, softmax) in enumerate(softmaxes):
         weights = _per_head(softmax.tensors[-1], batch)
         if weights is None or not is_map(weights):
             continue
-        scores = next(
-            (i for i, (time, p) in enumerate(products) if time < now and _has_scores(p, weights)),
-            None,
-        )
-        mixed = next(
-            (i for i, (time, p) in enumerate(products) if time > now and _mixes(p, weights) >= 0),
-            None,
-        )
+        before = (i for i, (t, p) in enumerate(products) if t < now and _has_scores(p, weights))
+        scores = next(before, None)
+        behind = (i for i, (t, p) in enumerate(products) if t > now and _mixes(p, weights) >= 0)
+        mixed = next(behind, None)
         if scores is not None and mixed is not None:
             letters = "zqk" if softmax.tensors[-1].ndim == 3 else "bhqk"
             place = _mixes(products[mixed][1], weights)
@@ -124,7 +115,6 @@ def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
 
 
 def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
-    """Queries and keys of a product that gives scores."""
     left_factor, right_factor, scores = letters
     place = 0 if scores[-2] in left_factor else 1
     width = next(iter({*left_factor} & {*right_factor} - {*scores}))
@@ -136,7 +126,6 @@ def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
 
 
 def _sum(number: int, letters: tuple[str, ...], map_place: int) -> dict[str, Tap]:
-    """Values and filler of a product whose factor ``at`` is the map."""
     weights, values = letters[map_place], letters[1 - map_place]
     axes = _axes(weights, next(iter({*values} - {*weights})))
     return {
@@ -185,7 +174,6 @@ def is_map(weights: Tensor) -> bool:
 
 
 def _per_head(tensor: Tensor, batch: int) -> Tensor | None:
-    """A map, or scores, as [batch, head, query, key]."""
     if tensor.ndim == 3 and len(tensor) % batch == 0:
         tensor = tensor.unflatten(0, (batch, -1))
     return tensor if tensor.ndim == 4 and len(tensor) == batch else None

@@ -39,7 +39,6 @@ class Folder:
 
     @property
     def inside(self) -> str:
-        """Where the model lies in the folder."""
         return str(self.modules[0].get("path", "")) if self.modules else ""
 
     def find(self, name: str, place: str = "") -> Path | None:
@@ -72,12 +71,7 @@ class Folder:
             notes["prompt"] = f"the prompt {prompt!r} is not written before texts"
         return notes
 
-    def read_encoding(self) -> "Encoding | None":
-        """What makes one vector of those of a text; None where the folder has none."""
-        steps = [self._step(module) for module in self.modules[1:]]
-        return Encoding(steps) if steps else None
-
-    def _step(self, module: Mapping[str, Any]) -> nn.Module:
+    def read_step(self, module: Mapping[str, Any]) -> nn.Module:
         kind, place = str(module.get("type", "")).rsplit(".", 1)[-1], str(module.get("path", ""))
         settings = self.read("config.json", place) or {}
         if kind == "Pooling":
@@ -94,8 +88,6 @@ class Folder:
 
 
 class Encoding(nn.Module):
-    """The vector of a text, made of those of its tokens as sentence-transformers makes it."""
-
     def __init__(self, steps: Sequence[nn.Module]):
         super().__init__()
         self.steps = nn.ModuleList(steps)
@@ -137,20 +129,16 @@ class Pooled(nn.Module):
         if mode == "weightedmean":
             weights = weights * order[..., None]
         count = weights.sum(1).clamp(min=1e-9)
-        return (states * weights).sum(1) / (
-            count.sqrt() if mode == "mean_sqrt_len_tokens" else count
-        )
+        count = count.sqrt() if mode == "mean_sqrt_len_tokens" else count
+        return (states * weights).sum(1) / count
 
 
 class Normalized(nn.Module):
-    """Vectors of length one."""
-
     def forward(self, vectors: Tensor) -> Tensor:
         return F.normalize(vectors, dim=-1)
 
 
 def _dense(settings: Mapping[str, Any], weights: Path) -> nn.Module:
-    """A linear map with its activation, which is one of PyTorch's."""
     linear = nn.Linear(settings["in_features"], settings["out_features"], settings.get("bias", True))  # fmt: skip
     if weights.suffix == ".safetensors":
         from safetensors.torch import load_file
@@ -158,9 +146,7 @@ def _dense(settings: Mapping[str, Any], weights: Path) -> nn.Module:
         tensors = load_file(weights)
     else:
         tensors = torch.load(weights, map_location="cpu", weights_only=True)
-    linear.load_state_dict(
-        {name.removeprefix("linear."): tensor for name, tensor in tensors.items()}
-    )
+    linear.load_state_dict({name.removeprefix("linear."): t for name, t in tensors.items()})
     name = str(settings.get("activation_function", "Tanh")).rsplit(".", 1)[-1]
     activation = getattr(nn, name, None)
     if not (inspect.isclass(activation) and activation.__module__.endswith("activation")) and name != "Identity":  # fmt: skip

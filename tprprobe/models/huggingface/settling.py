@@ -26,16 +26,13 @@ def settle(model: Pretrained) -> dict[str, str]:
     states = [name for name in padded if name.endswith(".hidden")]
     with capture(model, states) as unpadded:
         model.run(ids[1:, :SHORT], target[1:])
-    model.needs_equal_lengths = any(
-        _differs(padded[name][1:, : values.shape[1]], values) for name, values in unpadded.items()
-    )
+    changed = (_differs(padded[n][1:, : v.shape[1]], v) for n, v in unpadded.items())
+    model.needs_equal_lengths = any(changed)
     notes = {}
     if model.needs_equal_lengths:
         notes["batches"] = "of texts of one length, since padding changes the states of this model"
     layers = [name.removesuffix(".hidden") for name in states]
-    lacking = {
-        site: sum(f"{layer}.{site}" not in padded for layer in layers) for site in LAYER_SITES
-    }
+    lacking = {site: sum(f"{at}.{site}" not in padded for at in layers) for site in LAYER_SITES}
     if any(lacking.values()):
         listing = ", ".join(f"{site} in {n}" for site, n in lacking.items() if n)
         notes["no sites"] = f"{listing} of {len(layers)} layers"
@@ -43,6 +40,5 @@ def settle(model: Pretrained) -> dict[str, str]:
 
 
 def _differs(padded: torch.Tensor, unpadded: torch.Tensor) -> bool:
-    """True if states beside a longer text are others than alone."""
     moved = max(TOLERANCE, STEPS * torch.finfo(unpadded.dtype).eps)
     return bool((padded - unpadded).abs().max() > moved * unpadded.abs().max())

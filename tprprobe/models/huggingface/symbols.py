@@ -22,8 +22,6 @@ COMMANDS = {  # commands that a model with this head takes
 
 @dataclass(frozen=True)
 class Symbols:
-    """Sizes and special ids, as our own configurations have them."""
-
     vocab_size: int
     d_model: int
     pad: int
@@ -35,26 +33,18 @@ class Symbols:
 
 
 def read_symbols(module: Any, vocabulary: Any) -> Symbols:
-    """The sizes and special ids of a module: its vocabulary's or, without one, its configuration's."""
     config = module.config.get_text_config()
     settings = getattr(module, "generation_config", None) or config
     end_ids = getattr(settings, "eos_token_id", None)
     if vocabulary is None:
         start = "decoder_start_token_id" if has_two_stacks(module) else "bos_token_id"
-        special_ids = (
-            getattr(module.config, name, None) for name in ("pad_token_id", start, "eos_token_id")
-        )
-        pad, sos, eos = (
-            NO_PAD if symbol_id is None else int(np.ravel(symbol_id)[0])
-            for symbol_id in special_ids
-        )
+        names = ("pad_token_id", start, "eos_token_id")
+        special_ids = (getattr(module.config, name, None) for name in names)
+        pad, sos, eos = (NO_PAD if i is None else int(np.ravel(i)[0]) for i in special_ids)
     else:
         pad, sos, eos = vocabulary.pad, vocabulary.sos, vocabulary.eos
-    ends = (
-        tuple(end_ids)
-        if isinstance(end_ids, list | tuple)
-        else (eos if end_ids is None else end_ids,)
-    )
+    end_ids = eos if end_ids is None else end_ids
+    ends = tuple(end_ids) if isinstance(end_ids, list | tuple) else (end_ids,)
     width = getattr(config, "hidden_size", 0)
     forced = getattr(vocabulary, "forced", None)
     return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)

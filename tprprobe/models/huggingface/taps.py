@@ -25,10 +25,7 @@ class Passed(Exception):
 
 
 class Taps:
-    """The sites of a model and the layer that runs, by which a tensor's site is known.
-
-    A layer is known by how often one of its stack was called before: ALBERT's are one module.
-    """
+    """The sites, and the layer that runs: known by how often one of its stack was called before, as ALBERT's are one module."""
 
     def __init__(self, attached: Attached, anatomy: Anatomy):
         self.sites: dict[str, Site] = anatomy.sites
@@ -57,7 +54,9 @@ class Taps:
             submodule = module.get_submodule(path)
             begin = partial(self._begin, kind, taps)
             submodule.register_forward_pre_hook(lambda *_, begin=begin: begin())
-            submodule.register_forward_hook(lambda *_: self._end(), always_call=True)
+            submodule.register_forward_hook(
+                lambda *_: self.running.pop() and None, always_call=True
+            )
 
     @contextmanager
     def opened(self, module: Any, lengths: Sequence[int], is_whole: bool = True) -> Iterator[None]:
@@ -86,13 +85,11 @@ class Taps:
                 self.is_open = False
 
     def _last_layer(self, names: Sequence[str]) -> str:
-        """The layer that the last of these sites belongs to."""
         last_stack = max((name.split(".")[0] for name in names), key=STACKS.index)
         layers = (layer_of(name) or 0 for name in names if name.startswith(f"{last_stack}."))
         return f"{last_stack}.{max(layers)}"
 
     def drop(self, attached: Attached, names: Iterable[str]) -> None:
-        """Takes sites away, which no pass reaches."""
         for name in names:
             del self.sites[name]
             parent, _, attribute = name.rpartition(".")
@@ -141,9 +138,6 @@ class Taps:
     def _begin(self, kind: str, taps: tuple[Tap, ...]) -> None:
         self.running.append((kind, taps, Counter()))
 
-    def _end(self) -> None:
-        self.running.pop()
-
     def _operate(
         self, letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any
     ) -> Tensor:
@@ -172,7 +166,6 @@ class Taps:
 
     @property
     def batch(self) -> int:
-        """The number of texts that the layer reads."""
         return self.rows[0] if self.orders[self.stack][0] == 0 else self.rows[1]
 
     def _attend(self, attention: Attend) -> Attend:
@@ -185,10 +178,10 @@ class Taps:
             if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
                 return attention(module, query, key, value, *args, **kwargs)
             self.attended.add((self.layer, kind))
-            query, key, value = (
-                self._per_head(f"{kind}.{path}", tensor)
-                for path, tensor in (("query", query), ("key", key), ("value", value))
+            query, key = (
+                self._per_head(f"{kind}.{p}", t) for p, t in (("query", query), ("key", key))
             )
+            value = self._per_head(f"{kind}.value", value)
             output, weights = attention(module, query, key, value, *args, **kwargs)
             if weights is not None:
                 edited = self._through(f"{kind}.attention", weights)
@@ -201,7 +194,6 @@ class Taps:
         return attend
 
     def _per_head(self, path: str, tensor: Tensor) -> Tensor:
-        """A tensor [batch, head, seq, d_head] behind its site."""
         turned = tensor.transpose(1, 2)
         after = self._through(path, turned)
         return tensor if after is turned else after.transpose(1, 2)

@@ -18,7 +18,6 @@ DECODERS = (
 
 
 def read_vocabulary(tokenizer: Any, module: Any, head: str | None) -> Tokens:
-    """The vocabulary of a model's tokenizer, with the start and end symbols and the window of the model."""
     start = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
     end = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
     pad = getattr(module.config, "pad_token_id", None)
@@ -29,12 +28,8 @@ def read_vocabulary(tokenizer: Any, module: Any, head: str | None) -> Tokens:
         forced = _setting(module, "forced_bos_token_id")
     elif pad in (None, start, end, tokenizer.unk_token_id):  # a text may hold it
         pad = NO_PAD
-    special_ids = {
-        "start": start,
-        "end": end,
-        "padding": None if pad == NO_PAD else pad,
-        "forced": forced,
-    }
+    padding = None if pad == NO_PAD else pad
+    special_ids = {"start": start, "end": end, "padding": padding, "forced": forced}
     _check_rows(rows, special_ids)
     sos, eos = _first(start, end, 0) or 0, _first(end, start, 0) or 0
     writes = DECODER if module.config.is_encoder_decoder else MASKS if head == "masked" else BEHIND
@@ -55,7 +50,6 @@ def _check_rows(rows: int, symbols: dict[str, int | None]) -> None:
 
 
 def _find_window(module: Any, names: tuple[str, ...]) -> int | None:
-    """The number of symbols that a model has positions for; None where it names none."""
     config = module.config.get_text_config()
     sizes = (getattr(config, name, None) for name in names)
     positions = next((n for n in sizes if isinstance(n, int) and n > 0), None)
@@ -72,20 +66,14 @@ def _find_window(module: Any, names: tuple[str, ...]) -> int | None:
 
 
 def _limit(tokenizer: Any, module: Any) -> int | None:
-    """The number of ids that a text may have: the least of what tokenizer and model name."""
     max_length = tokenizer.model_max_length
     if not isinstance(max_length, int) or max_length < 1:
         raise InputError(f"model_max_length is a whole number above 0, not {max_length!r:.40}")
-    limits = [
-        limit
-        for limit in (max_length, _find_window(module, WINDOWS))
-        if limit is not None and limit < ENDLESS
-    ]
+    limits = [n for n in (max_length, _find_window(module, WINDOWS)) if n and n < ENDLESS]
     return min(limits, default=None)
 
 
 def _first(*ids: Any) -> int | None:
-    """The first id that is not None; of several end symbols the first."""
     symbol_id = next((candidate for candidate in ids if candidate is not None), None)
     return symbol_id[0] if isinstance(symbol_id, list | tuple) else symbol_id
 
@@ -97,15 +85,15 @@ def _setting(module: Any, name: str) -> int | None:
 
 
 def _required(module: Any, end: int | None, pad: int | None) -> tuple[int, int, int]:
-    """The symbols of an encoder-decoder: start and end of what it writes, and padding."""
     ids = {
         "decoder_start_token_id": _setting(module, "decoder_start_token_id"),
         "eos_token_id": _first(_setting(module, "eos_token_id"), end),
         "pad_token_id": pad,
     }
     if lacking := [name for name, value in ids.items() if value is None]:
+        kind = module.config.model_type
         raise InputError(
-            f"{module.config.model_type} names no {', '.join(lacking)}: add it to the folder's config.json"
+            f"{kind} names no {', '.join(lacking)}: add it to the folder's config.json"
         )
     sos, eos, pad = (int(value) for value in ids.values() if value is not None)
     return sos, eos, pad

@@ -38,7 +38,6 @@ class Dump(ABC):
 
 
 def vector_spec(name: str, rows: str, shape: Sequence[int], dtype: str, source: Path) -> SiteSpec:
-    """The layout of a site whose rows are vectors, or one vector a head."""
     axes = {1: ("d_model",), 2: ("head", "d_head")}.get(len(shape))
     if axes is None or not all(shape):
         raise InputError(
@@ -51,7 +50,6 @@ def vector_spec(name: str, rows: str, shape: Sequence[int], dtype: str, source: 
 
 
 def count_rows(table: pd.DataFrame, rows: str, samples: int) -> Integer[np.ndarray, " sample"]:
-    """The rows of every sample, which are the tokens of a side, or samples."""
     if rows == SAMPLE:
         return np.ones(samples, int)
     return np.bincount(table["sample"][(table["side"] == rows).to_numpy()], minlength=samples)
@@ -72,11 +70,7 @@ Writer = Callable[[Store, Mapping[str, SiteSpec], Path], None]
 
 
 class Format(NamedTuple):
-    """A format of dumps: what it is, what tells it, what opens it, which options it takes, and what writes it.
-
-    It is opened with a token table or tokenizer (or None), and the numbers of its layers (or None). ``writers`` write
-    sites of a store, by the ending of the file's name (none for a folder).
-    """
+    """A format of dumps. ``open`` gets a token table or tokenizer and numbers of layers; ``writers`` go by the ending of a file's name."""
 
     title: str
     reads: Callable[[Path], bool]

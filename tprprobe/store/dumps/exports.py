@@ -45,7 +45,7 @@ def export_store(
     writers = {ending: w for form in formats for ending, w in form.writers.items()}
     if out.suffix not in writers:
         raise InputError(
-            f"{out} ends in {out.suffix}: give a .npz or .safetensors file, or a folder (no ending)"
+            f"{out} ends in {out.suffix}: give a .npz or .safetensors file or a folder"
         )
     if not names:
         raise InputError("no site to export: give one or several, or leave them out for all")

@@ -113,7 +113,5 @@ def _check_finite(path: Path, specs: Mapping[str, SiteSpec], block: Block) -> No
     for site, row in bad.items():
         if row is not None:
             samples = samples_of(block.table, SAMPLE if site in block.maps else specs[site].rows)
-            raise InputError(
-                f"{path}: {site}, sample {samples[row]} has a number that is not finite "
-                "(NaN or infinite): leave the sample out, or mend it"
-            )
+            place = f"{path}: {site}, sample {samples[row]}"
+            raise InputError(f"{place} has a number that is not finite: leave the sample out")
