@@ -10,6 +10,7 @@ from math import inf, prod
 from pathlib import Path
 from typing import Any
 
+from tprprobe.data.vocabularies.spiece import check_normalizer
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back, physical_memory
 from tprprobe.models.huggingface.contradictions import (
