@@ -177,8 +177,8 @@ def pack_prompt(
 ) -> dict[str, Any]:
     """One head's map of a text that is asked; of an answer its queries are numbers."""
     names = ([*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape)
-    sides = (pd.DataFrame({"token": texts, "row": -1, "side": "asked"}) for texts in names)
-    return _pack_map(weights, *sides, dark)
+    queries, keys = (pd.DataFrame({"token": texts, "row": -1, "side": "asked"}) for texts in names)
+    return _pack_map(weights, queries, keys, dark)
 
 
 def _pack_map(
