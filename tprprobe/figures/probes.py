@@ -181,7 +181,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
     means = means.join(pd.DataFrame(attributes["marks"], means.index))
-    is_compared = means["beyond"].notna().any()
+    is_compared = has_controls and means["beyond"].notna().any()
     is_sure = means["beyond"].eq(True) if is_compared else True
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
