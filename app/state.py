@@ -24,9 +24,7 @@ KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
-SLICES = (
-    "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: {}"
-)
+SLICES = "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: length, {}"
 PLACING = "Clustering and projecting the vectors (UMAP takes minutes the first time) …"
 
 
@@ -139,7 +137,7 @@ def choose_slice() -> None:
     if not st.session_state.get("store"):
         return
     chosen, side = store(), views.find_side(store())
-    columns = ", ".join(views.list_columns(chosen, side))
+    columns = ", ".join(map(str, chosen.tokens))
     look: dict[str, Any] = {"placeholder": "all tokens", "help": SLICES.format(escape(columns))}
     where = (
         st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP) or ""

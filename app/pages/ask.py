@@ -27,7 +27,8 @@ def _find_model(store) -> str | None:
             f"The store names its model {recorded}, which is neither shipped nor below the folder."
         )
         st.info(state.escape(f"{where} {HOW}"))
-        name = st.text_input("Model", key="model", max_chars=400, **state.KEEP).strip() or None
+        text = st.text_input("Model", key="model", max_chars=400, **state.KEEP) or ""
+        name = text.strip() or None
     if name is None or not name.startswith("hf:"):
         return name
     loaded = st.session_state.setdefault("loaded", set())

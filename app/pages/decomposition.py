@@ -56,7 +56,7 @@ def decomposition() -> None:
         widgets.lead(views.summarize_decomposition(scores, site, roles).text)  # its link leads here
     widgets.show(views.show_steps(scores, site, roles), "schemes")
     widgets.table(views.list_steps(scores, site), 2)
-    operations = views.read_operations(runs.beside(store, "operations").values())
+    operations = views.read_scores(runs.beside(store, "operations").values(), views.OPERATIONS)
     compared = operations[(operations["site"] == site) & (operations["roles"] == roles)]
     if len(compared):
         widgets.show(views.show_operations(compared), "operations")

@@ -16,12 +16,9 @@ def _show_probes(folders) -> None:
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")
         models = rows.loc[rows["task"] == task, "model"].unique().tolist()
         model = widgets.choose("Model", models, "probed")
-        rivals = ["none", *(name for name in models if name != model)]
-        rival = widgets.choose("Beside it", rivals, "beside")
-    compared = [name for name in (model, rival) if name != "none"]
     with lead:
-        widgets.lead(views.summarize_probes(rows, task, compared))
-    view = views.show_probes(rows, task, compared)
+        widgets.lead(views.summarize_probes(rows, task, [model]))
+    view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
     title = "The rows of the marked points" if marked else "All rows"
     table = view.data.iloc[marked] if marked else view.data

@@ -161,7 +161,9 @@ def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
         ).exit_code
         == 0
     )
-    view = decompositions.show_operations(decompositions.read_operations([out]))
+    view = decompositions.show_operations(
+        decompositions.read_scores([out], decompositions.OPERATIONS)
+    )
     assert "Hadamard product" in view.title
     assert len(view.data) == 6
     assert "takes no --rank" in str(run(app, [*words, "--rank", "3"]).exception)

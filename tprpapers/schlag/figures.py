@@ -39,7 +39,7 @@ from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
-from tprprobe.store.provenance import origin_json
+from tprprobe.store.contents import origin_json
 
 
 def draw_attention(
@@ -73,7 +73,7 @@ def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
     errors = reconstruct(store, seed=seed)
-    figure = render(reconstruction.reconstruction_scene(errors, layer))
+    figure = reconstruction.reconstruction_curves(errors, layer)
     return with_verdicts(figure, _judge(of_reconstruction(errors), store))
 
 

@@ -114,11 +114,6 @@ def find_slice(store: Store, side: str, where: str) -> Bool[np.ndarray, " token"
     return flags
 
 
-def list_columns(store: Store, side: str) -> list[str]:
-    """The columns that a condition can name."""
-    return [*(str(name) for name in _read_side(store, side)), LENGTH]
-
-
 @lru_cache(maxsize=8)
 def _read_side(store: Store, side: str) -> pd.DataFrame:
     site = next(name for name, spec in store.specs.items() if spec.rows == side)
@@ -132,7 +127,7 @@ def _read_column(store: Store, side: str, name: str) -> pd.Series:
     if name == LENGTH:
         return tokens.groupby("sample")["position"].transform("size")
     if name not in tokens:
-        raise unknown("column", name, list_columns(store, side))
+        raise unknown("column", name, [*map(str, tokens), LENGTH])
     return label_words(tokens, name) if name in LABELS and WORD in tokens else tokens[name]
 
 

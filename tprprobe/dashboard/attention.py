@@ -168,35 +168,26 @@ def _pack_head(
 def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:
     """One head's map: the tokens of queries and keys with their rows, weights, gold pairs."""
     pairs, relation = gold_pairs(store, maps)
-    sees_later = np.triu(maps.weights, 1).any()
-    return {
-        "map": pack_weights(maps.weights[head], CELLS),
-        "pairs": [list(pair) for pair in pairs],
-        "queries": _pack_side(maps.queries, sees_later),
-        "keys": _pack_side(maps.keys, sees_later),
-        "gold": relation,
-        "ramp": find_theme(dark).scale,
-    }
+    packed = _pack_map(maps.weights[head], maps.queries, maps.keys, dark)
+    return packed | {"pairs": [list(pair) for pair in pairs], "gold": relation}
 
 
 def pack_prompt(
     tokens: Sequence[str], weights: Float[np.ndarray, "query key"], dark: bool
 ) -> dict[str, Any]:
     """One head's map of a text that is asked; of an answer its queries are numbers."""
-    n_queries, n_keys = weights.shape
-    names = {n: [*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape}
+    names = ([*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape)
+    queries, keys = (pd.DataFrame({"token": texts, "row": -1, "side": "asked"}) for texts in names)
+    return _pack_map(weights, queries, keys, dark)
+
+
+def _pack_map(
+    weights: Float[np.ndarray, "query key"], queries: pd.DataFrame, keys: pd.DataFrame, dark: bool
+) -> dict[str, Any]:
     sees_later = np.triu(weights, 1).any()
-    queries, keys = (
-        pd.DataFrame({"token": names[n], "row": -1, "side": "asked"}) for n in (n_queries, n_keys)
-    )
-    return {
-        "map": pack_weights(weights, CELLS),
-        "pairs": [],
-        "queries": _pack_side(queries, sees_later),
-        "keys": _pack_side(keys, sees_later),
-        "gold": "",
-        "ramp": find_theme(dark).scale,
-    }
+    sides = {"queries": _pack_side(queries, sees_later), "keys": _pack_side(keys, sees_later)}
+    ramp = find_theme(dark).scale
+    return {"map": pack_weights(weights, CELLS), "pairs": [], "gold": "", "ramp": ramp, **sides}
 
 
 def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:

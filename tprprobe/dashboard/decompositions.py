@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import describe_binding
-from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS
+from tprprobe.analyses.kinds import DECOMPOSITIONS
+from tprprobe.analyses.kinds import OPERATIONS as OPERATIONS
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
@@ -28,11 +29,6 @@ def read_scores(folders: Iterable[Path], kind: Kind = DECOMPOSITIONS) -> pd.Data
     tables = [kind.load(path).assign(name=path.name) for path in folders]
     empty = pd.DataFrame(columns=["site", "roles"])
     return pd.concat(tables, ignore_index=True) if tables else empty
-
-
-def read_operations(folders: Iterable[Path]) -> pd.DataFrame:
-    """The tables of operations of finished runs."""
-    return read_scores(folders, OPERATIONS)
 
 
 def show_operations(operations: pd.DataFrame) -> View:
@@ -56,8 +52,6 @@ def list_families(scores: pd.DataFrame) -> pd.DataFrame:
 
 def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     """What fillers, then roles, then bindings explain of a site's vectors, and the same fit of controls, with intervals."""
-    from tprprobe.figures.role_fits import scheme_table  # with all that fits schemes
-
     of_scheme = scores[(scores["site"] == site) & (scores["roles"] == roles)]
     if of_scheme.empty:
         sites = ", ".join(scores["site"].unique())
@@ -73,7 +67,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
     note = "on samples that were not fitted, with 95 % intervals"
     title = f"{site}, roles {roles}: R², held out"
-    return View(title, of_scheme, dots, scheme_table(of_scheme).draw, note)
+    return View(title, of_scheme, dots, None, note)
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:

@@ -2,19 +2,21 @@
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tprprobe.analyses.slices import find_slice as find_slice
-from tprprobe.analyses.slices import list_columns as list_columns
 from tprprobe.analyses.slices import score_slices as score_slices
 from tprprobe.analyses.slices import take_predictions as take_predictions
-from tprprobe.analyses.token_maps import Cloud
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store
 from tprprobe.store.layout import SIDES
+
+if TYPE_CHECKING:
+    from tprprobe.analyses.token_maps import Cloud  # with all that clusters vectors
 
 FILE = "views/slices.json"  # of a store
 
@@ -49,7 +51,7 @@ def list_samples(store: Store, where: str) -> list[int]:
     return np.unique(samples[find_slice(store, side, where)]).tolist()
 
 
-def take_slice(scene: Cloud, where: str) -> Cloud:
+def take_slice(scene: "Cloud", where: str) -> "Cloud":
     """The tokens of a scene that are in a slice; clusters and axes stay those of all."""
     flags = find_slice(scene.store, scene.side, where)[scene.rows]
     if not flags.any():

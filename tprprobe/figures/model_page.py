@@ -133,6 +133,8 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
     """Whether the bindings at the input embeddings, which have no context, agree with their exact table."""
     for _, exact in table[table["control"] == EXACT].iterrows():
         row = _find(table, exact["site"], PLACE, "factored")
+        if np.isnan(row["share"]):  # all states are the same there
+            continue
         values = f"bindings {_percent(row, 'share', 1)}, by their exact table {100 * exact['share']:.2f}\u00a0%"
         if binds(row) and row["share_low"] > exact["share"]:
             yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
@@ -190,7 +192,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if len(with_names):
         best = top(with_names, "precision")
         text += (
-            f" {len(with_names)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
+            f" {len(with_names)} of them {'has' if len(with_names) == 1 else 'have'} a name in terms of labels that holds on texts on which it was not chosen, such as "
             f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
         )
     deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
@@ -216,7 +218,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     scene = probe_table(table.assign(model=subject.model.name)).scene
     scene = replace(scene, label=name_score(real))
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
-    note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks and lines: the model."
+    note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks: above every control (paired, Holm)."
     return _section("probes", text, render(scene), deeper, note, lack)
 
 

@@ -172,15 +172,17 @@ def _score_cell(point: pd.DataFrame) -> str:
 
 def probe_lines(means: pd.DataFrame) -> Lines:
     """The scene of the table: a panel per place and task, over the band of the strongest control."""
-    has_controls = means.attrs["controls"]
+    attributes = means.attrs
+    has_controls = attributes["controls"]
     titles = means["task"].map(_title) + ", " + means["place"]
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
     panels = titles + counts.map("\nlearned from {:,} targets".format) if has_controls else titles
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
-    marks = pd.DataFrame(means.attrs["marks"], means.index)
-    means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"], **marks)
-    is_sure = means["beyond"].eq(True) | means["beyond"].isna().all()
+    means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
+    means = means.join(pd.DataFrame(attributes["marks"], means.index))
+    is_compared = has_controls and means["beyond"].notna().any()
+    is_sure = means["beyond"].eq(True) if is_compared else True
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
@@ -195,11 +197,11 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     levels = [
         (panel, NAMES[row["control"]], row["f1"])
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
-        for row in _baselines(means.attrs["baselines"], str(task), str(place))
+        for row in _baselines(attributes["baselines"], str(task), str(place))
     ]
     lower_limit = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
     return Lines(
-        rows, bands, means.attrs["metric"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
+        rows, bands, attributes["metric"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
         levels=pd.DataFrame(levels, columns=LEVEL),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
 from tprprobe.statistics import interval_text, measured, read_interval
 from tprprobe.store import Store
-from tprprobe.store.provenance import origin_json
+from tprprobe.store.contents import origin_json
 
 SMALL = 100  # questions or positions of the smallest training sets
 PREDICTORS = {
@@ -104,7 +104,8 @@ def reconstruction_scene(
     for model, of_model in trained.groupby("model", sort=False):
         number = int(sorted(of_model["layer"].unique())[layer])
         pictures.append(_error_lines(of_model[of_model["layer"] == number], str(model), printed))
-        pictures.append(_layer_lines(results[results["model"] == model], str(model)))
+        if of_model["layer"].nunique() > 1:
+            pictures.append(_layer_lines(results[results["model"] == model], str(model)))
     return Grid(pictures, 2)
 
 

@@ -50,7 +50,7 @@ def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -
     roles = heads[0]
     place = site_label(roles.site, roles.head)
     text = (
-        f"k-means divides the tokens at {place} into {roles.k} groups. From other random starts it finds groups that agree with these to "
+        f"k-means divides the tokens at {place} into {roles.k} groups. From different random starts it finds groups that agree with these to "
         f"{roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance). Raw vectors have an arbitrary scale in each dimension "
         "(the network computes the same for any), so vectors are standardized before clustering, unless a figure says raw."
     )
