@@ -16,6 +16,7 @@ N_TRACES, TRACED_UNITS = (
     (16, 128),
     500_000,
 )  # random vectors of every component, fewer of many units
+BATCH = 64  # columns that are multiplied at a time
 N_TABLES = 64  # random tables, that say how much what vectors share by chance changes an estimate
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
@@ -146,8 +147,8 @@ class Residuals(NamedTuple):
 
 
 class Products(NamedTuple):
-    """Products of each block with the other blocks, for every column of states; what the products of two blocks are made of: X_bᵀ r_b,
-    Q_bᵀ r_b and G_bᵀ r_b.
+    """Products of each block with the other blocks, for every column of states; what the products of two blocks are made of: X_bᵀ r_b
+    (of the columns that the block has), Q_bᵀ r_b and G_bᵀ r_b.
     """
 
     sums: Float64[np.ndarray, "block d"]
@@ -158,48 +159,53 @@ class Products(NamedTuple):
 
 class Kernel:
     """Products r_aᵀ (P K P)_ab r_b of blocks with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
-    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. Only products with X_a and Q_a of one block are made.
+    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. X stays sparse, and a block is multiplied by the columns
+    that it has.
     """
 
     def __init__(self, component: Component, projection: Projection):
         columns, root = component.columns, np.sqrt(component.weights)
         is_sparse, rows = isinstance(columns, csr_array), projection.rows
         x = columns @ diags_array(root) if is_sparse else columns * root
-        self.component, self.projection, self.x = component, projection, x
+        self.component, self.projection = component, projection
+        self.n_columns, self.size = len(root), float((columns * columns).sum())
         self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
-        self.size = float((columns * columns).sum())
-        self.along_basis = np.asarray(rows.T @ x) if is_sparse else None  # fixed ones are orthogonal to Q  # fmt: skip
-        self.of_basis = -rows.T @ (self.own * rows)
-        if self.along_basis is not None:
-            self.of_basis += self.along_basis @ self.along_basis.T
+        self.image = -self.own * rows  # K Q; fixed columns are orthogonal to Q
+        for axes in np.split(np.arange(rows.shape[1]), range(BATCH, rows.shape[1], BATCH)):
+            self.image[:, axes] += x @ (x.T @ rows[:, axes]) if is_sparse else 0
+        self.of_basis = rows.T @ self.image
+        inside = [x[units] for units in projection.blocks]
+        self.ids = [np.unique(block.indices) if is_sparse else slice(None) for block in inside]
+        self.inside = [block[:, ids] for block, ids in zip(inside, self.ids, strict=True)]
 
     def multiply(self, residuals: Residuals) -> Products:
         """The products of residuals."""
-        blocks = self.projection.blocks
-        inner = [self.x[units].T @ residuals.states[units] for units in blocks]
-        own_fits = [self._fit_own(units, residuals.states) for units in blocks]
-        total = np.sum(inner, 0)
-        shared, sums, corrections = self._along(total) - np.sum(own_fits, 0), [], []
-        for units, inside, own_fit, fit, left_out_fit in zip(blocks, inner, own_fits, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
-            r, left_out = residuals.states[units], residuals.left_out[units]
-            left_out_inside = self.x[units].T @ left_out
-            correction = self.of_basis @ fit / 2 - self._along(inside) + own_fit
-            left_out_correction = self.of_basis @ left_out_fit / 2 - self._along(left_out_inside)
-            left_out_correction += self._fit_own(units, residuals.left_out)
-            product = (inside * (total - left_out_inside)).sum(0)
-            product -= (self.own[units] * r * (r - left_out)).sum(0)
+        blocks, r, left_out = self.projection.blocks, residuals.states, residuals.left_out
+        inner = [x.T @ r[units] for x, units in zip(self.inside, blocks, strict=True)]
+        along = [self.image[units].T @ r[units] for units in blocks]
+        total, shared, sums, corrections = self.add_up(inner), np.sum(along, 0), [], []
+        for i, (units, fit, left_out_fit) in enumerate(zip(blocks, residuals.fits, residuals.left_out_fits, strict=True)):  # fmt: skip
+            correction = self.of_basis @ fit / 2 - along[i]
+            left_out_correction = self.of_basis @ left_out_fit / 2
+            left_out_correction -= self.image[units].T @ left_out[units]
+            left_out_inner = self.inside[i].T @ left_out[units]
+            product = (inner[i] * (total[self.ids[i]] - left_out_inner)).sum(0)
+            product -= (self.own[units] * r[units] * (r[units] - left_out[units])).sum(0)
             product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)
             sums.append(product)
             corrections.append(correction)
         return Products(np.array(sums), inner, residuals.fits, corrections)
 
-    def _along(self, inner: States) -> Any:
-        """Qᵀ X times a matrix"""
-        return 0.0 if self.along_basis is None else self.along_basis @ inner
+    def add_up(self, inner: Sequence[np.ndarray], blocks: Sequence[int] | None = None) -> States:
+        """Σ X_bᵀ r_b over all blocks, or over some."""
+        total = np.zeros((self.n_columns, inner[0].shape[1]))
+        for i in range(len(inner)) if blocks is None else blocks:
+            total[self.ids[i]] += inner[i]
+        return total
 
-    def _fit_own(self, units: slice, states: States) -> Float64[np.ndarray, "axis d"]:
-        """Q_aᵀ D s"""
-        return self.projection.rows[units].T @ (self.own[units] * states[units])
+    def square_columns(self) -> Float64[np.ndarray, "block column"]:
+        """Σ x² of every column in every block."""
+        return np.array([self.add_up([np.asarray((x * x).sum(0)).reshape(-1, 1) for x in self.inside], [i])[:, 0] for i in range(len(self.inside))])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,17 +227,24 @@ class Moments:
         rng, projection = np.random.default_rng(seed), Projection.prepare(basis, blocks)
         n = len(projection.rows)
         n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
-        drawn = [component.draw(rng, n_traces) for component in components]
-        drawn += [component.draw_tables(rng) for component in components if component.names]
-        residuals = projection.apply(np.hstack(drawn))
-        ends, n_drawn = np.arange(len(components)) * n_traces, len(components) * n_traces
-        sizes = np.array([(residuals.states[units] ** 2).sum(0) for units in blocks])
-        sizes *= n / max(1, n - len(basis))
         kernels = [Kernel(component, projection) for component in components]
-        sums = [kernel.multiply(residuals).sums for kernel in kernels]
-        tables = np.array([block_sums[:, n_drawn:].sum(0) for block_sums in sums])
-        expected, mean_sizes = (np.add.reduceat(numbers[..., :n_drawn], ends, axis=-1).swapaxes(-1, -2) / n_traces for numbers in (np.array(sums), sizes))  # fmt: skip
-        return cls(projection, kernels, expected, mean_sizes, tables, sizes[:, n_drawn:].sum(0))
+        scale = n / max(1, n - len(basis))
+
+        def multiply(states: States) -> tuple[np.ndarray, np.ndarray]:
+            """Products of drawn states by kernel and block, and their squares by block."""
+            residuals = projection.apply(states)
+            squares = [(residuals.states[units] ** 2).sum(0) for units in blocks]
+            return np.array([kernel.multiply(residuals).sums for kernel in kernels]), np.array(squares) * scale  # fmt: skip
+
+        drawn = [multiply(component.draw(rng, n_traces)) for component in components]
+        expected = np.stack([sums.mean(-1) for sums, _ in drawn], 1)
+        sizes = np.array([squares.mean(-1) for _, squares in drawn])
+        tables, table_sizes = np.zeros((len(kernels), 1)), np.zeros(1)
+        for component in components:
+            if component.names:
+                sums, squares = multiply(component.draw_tables(rng))
+                tables, table_sizes = sums.sum(1), squares.sum(0)
+        return cls(projection, kernels, expected, sizes, tables, table_sizes)
 
     def measure(self, states: States) -> Interval:
         """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
@@ -254,7 +267,7 @@ class Moments:
         share = target @ variances / totals.sum()
         misfit = weights @ (sums - np.einsum("klb,l->kb", self.expected, variances))
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
-        gram = np.sum([weight * _multiply_blocks(kernel_products) for weight, kernel_products in zip(weights, products, strict=True)], 0)  # fmt: skip
+        gram = np.sum([weight * _multiply_blocks(kernel, kernel_products) for weight, kernel, kernel_products in zip(weights, self.kernels, products, strict=True)], 0)  # fmt: skip
         of_blocks, of_names = _variance(influence, gram), 0.0
         for kernel, kernel_products in zip(self.kernels, products, strict=True):
             if kernel.component.is_measured and kernel.component.names:
@@ -281,27 +294,25 @@ def _ends(share: float, of_blocks: float, of_names: float, df: int) -> tuple[flo
     return float(low), float((share + root) / (1 - grown))
 
 
-def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:
+def _multiply_blocks(kernel: Kernel, products: Products) -> Float64[np.ndarray, "block block"]:
     """The products of all pairs of blocks."""
-    inner, fit, correction = (_flatten(matrices) for matrices in (products.columns, products.fits, products.corrections))  # fmt: skip
+    n, inner = len(products.columns), products.columns
+    gram = np.zeros((n, n))
+    for i in range(n):
+        of_block = kernel.add_up(inner, [i])
+        gram[i, : i + 1] = [np.vdot(of_block[kernel.ids[j]], inner[j]) for j in range(i + 1)]
+    fit, correction = (np.array([matrix.ravel() for matrix in matrices]) for matrices in (products.fits, products.corrections))  # fmt: skip
     cross = fit @ correction.T
-    return inner @ inner.T + cross + cross.T
-
-
-def _flatten(matrices: Sequence[np.ndarray]) -> Float64[np.ndarray, "block number"]:
-    return np.array([matrix.ravel() for matrix in matrices])
+    return gram + np.tril(gram, -1).T + cross + cross.T
 
 
 def _square(kernel: Kernel, products: Products) -> float:
     """tr C² of the covariance C of the vectors of columns, from products of the first blocks and of the others."""
-    x, covariances = kernel.x, []
-    halves = np.array_split(np.arange(len(products.columns)), 2)
-    for half in halves:
-        inner = [products.columns[block] for block in half]
-        sizes = np.array([np.asarray((columns * columns).sum(0)).ravel() for columns in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
-        total, size = np.sum(inner, 0), sizes.sum(0)
-        scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
-        covariances.append((total.T @ total - sum(block.T @ block for block in inner)) / scale)
+    squares, inner, covariances = kernel.square_columns(), products.columns, []
+    for half in np.array_split(np.arange(len(inner)), 2):
+        sizes, total = squares[half], kernel.add_up(inner, half)
+        scale = ((sizes.sum(0) ** 2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
+        covariances.append((total.T @ total - sum(inner[i].T @ inner[i] for i in half)) / scale)
     a, b = covariances
     return float(np.clip((a * b).sum(), 0, max(0.0, np.trace(a)) * max(0.0, np.trace(b))))  # fmt: skip
 
@@ -318,15 +329,13 @@ class _NamedProducts(NamedTuple):
     @classmethod
     def multiply(cls, kernel: Kernel, products: Products, names: np.ndarray) -> "_NamedProducts":
         """The products of a kernel by names of its columns."""
-        x, weights = kernel.x, kernel.component.weights
-        blocks = kernel.projection.blocks
-        sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in blocks])
+        sizes, weights = kernel.square_columns(), kernel.component.weights
         size = sizes.sum(0)
         of_name = csr_array((np.ones(len(size)), (names, np.arange(len(size)))))
-        inner = np.stack(products.columns, 1)
+        inner = np.stack([kernel.add_up(products.columns, [i]) for i in range(len(sizes))], 1)
         inner_products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
         measured = (size**2 - (sizes**2).sum(0)) / weights
-        n = len(blocks)
+        n = len(sizes)
         return cls((of_name @ inner_products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
 
     def variance(self) -> float:
