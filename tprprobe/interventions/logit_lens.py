@@ -78,7 +78,7 @@ def direct_logit_attribution(
 
     Examples:
         >>> tp.interventions.direct_logit_attribution(model, "Calculate 1+1.")["site"].to_list()
-        ['decoder.embedding', 'decoder.0.hidden']
+        ['decoder.0.hidden']
     """
     model, vocabulary = require_head(model, "an attribution"), require_vocabulary(model)
     sites, layers = _read_stack(model, text)
