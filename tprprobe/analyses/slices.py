@@ -21,6 +21,7 @@ from tprprobe.store.token_texts import spell
 
 CONDITION = re.compile(r"([\w.-]+?)(!?=)(.*)", re.DOTALL)
 RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)?")
+LABELED = (*LABELS, "upos")  # columns whose cells stand at a word's first token
 LENGTH = "length"  # of a sample, in tokens of one side
 EXAMPLE = "pos=VERB|AUX length=5-10 correct=False"
 MAX_LISTED = 8  # values that a message lists
@@ -128,7 +129,7 @@ def _read_column(store: Store, side: str, name: str) -> pd.Series:
         return tokens.groupby("sample")["position"].transform("size")
     if name not in tokens:
         raise unknown("column", name, [*map(str, tokens), LENGTH])
-    return label_words(tokens, name) if name in LABELS and WORD in tokens else tokens[name]
+    return label_words(tokens, name) if name in LABELED and WORD in tokens else tokens[name]
 
 
 def score_slices(
