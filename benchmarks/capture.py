@@ -33,7 +33,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from torch import Tensor
 
 import tprprobe as tp
-from tprprobe.cli.allocator import keep_freed_memory
+from tprprobe.cli.process import keep_freed_memory
 from tprprobe.data.pairs import encode_pairs
 
 WIDTH, LAYERS, BATCH = 256, 6, 64

@@ -23,7 +23,7 @@ import torch
 import transformers
 
 import tprprobe as tp
-from tprprobe.cli.allocator import keep_freed_memory
+from tprprobe.cli.process import keep_freed_memory
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.extraction.passes import BATCH
 from tprprobe.models import build

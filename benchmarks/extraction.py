@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from tprprobe.cli.allocator import keep_freed_memory
+from tprprobe.cli.process import keep_freed_memory
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_pairs

@@ -8,7 +8,7 @@ import pytest
 
 CHURN = """
 import resource
-from tprprobe.cli.allocator import keep_freed_memory
+from tprprobe.cli.process import keep_freed_memory
 if {kept}:
     keep_freed_memory()
 def faults():

@@ -26,7 +26,7 @@ def _list_cases():
         yield pytest.param(command, fault, marks=marks)
 
 
-@pytest.mark.parametrize(("command", "fault"), _list_cases())
+@pytest.mark.parametrize(("command", "fault"), [*_list_cases()])
 def test_a_fault_is_a_result_or_one_line(
     command, fault, planted, tmp_path, monkeypatch, capsys, record_property
 ):

@@ -21,7 +21,7 @@ from tprprobe.gold.labels import (
     Labelled,
     Target,
     decode_cell,
-    encode_cells,
+    encode_shared,
     token_columns,
     words_of_tokens,
 )
@@ -197,7 +197,9 @@ def make_sentence(n, targets):
 @given(drawn())
 def test_cells_hold_all_targets(drawn_sentence):
     sentence = make_sentence(*drawn_sentence)
-    listed = encode_cells(sentence.targets["x"], len(sentence.words))
+    n_words = len(sentence.words)
+    ranges = [(word, word) for word in range(n_words)]
+    listed = [*encode_shared(sentence.targets["x"], n_words, ranges).values()]
     targets = [target for word, cell in enumerate(listed) for target in decode_cell(cell, word)]
     assert Counter(targets) == Counter(sentence.targets["x"])
 

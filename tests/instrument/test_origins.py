@@ -12,7 +12,7 @@ from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures.reconstruction import save_reconstruction
-from tprprobe.store.provenance import sort_results
+from tprprobe.store.contents import sort_results
 
 
 @pytest.fixture(scope="module")

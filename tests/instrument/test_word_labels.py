@@ -15,7 +15,7 @@ from tprprobe.analyses.naming.names import count_names
 from tprprobe.analyses.naming.word_names import name_words
 from tprprobe.cli import app
 from tprprobe.dashboard.folders import find_runs
-from tprprobe.dashboard.names import show_word_names
+from tprprobe.dashboard.names import read_names, show_names
 from tprprobe.errors import InputError
 from tprprobe.figures.naming import WORD_KEYS, words_table
 from tprprobe.gold.labels import decode_cell
@@ -82,7 +82,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert (cells["unnamed because"] == "").sum() == len(of_trained)
     proposed = word_table[(word_table["model"] == "trained") & (word_table["candidate"] != "")]
     assert len(cells) == len(proposed)
-    view = show_word_names(out)
+    view = show_names(read_names(out))
     assert view.data["value"].tolist() == count_names(word_table, WORD_KEYS)["coverage"].tolist()
 
 

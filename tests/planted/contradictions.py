@@ -187,9 +187,7 @@ CHANGES: dict[str, Change] = {
     "more positions": _scaled(("max_position_embeddings", "n_positions"), "rope_parameters"),
     "more layers": _scaled(LAYERS, "num_hidden_groups"),
     "fewer layers": change_json(CONFIG, _fewer_layers),
-    "more heads of keys": change_json(
-        CONFIG, lambda c: c.update(num_key_value_heads=2 * c["num_key_value_heads"])
-    ),
+    "more heads of keys": change_json(CONFIG, lambda c: c.update(num_key_value_heads=2 * c["num_key_value_heads"])),
     "wider heads": change_json(CONFIG, lambda c: c.update(head_dim=2 * c["head_dim"])),
     "model_type bert": _other_model("bert"),
     "model_type gpt2": _other_model("gpt2"),
@@ -197,9 +195,7 @@ CHANGES: dict[str, Change] = {
     "a symbol beyond": change_json(CONFIG, lambda c: c.update(bos_token_id=10**6, pad_token_id=10**6)),
     "a layer lost": change_weights(_lose_layer),
     "a tensor lost": change_weights(lambda s: s.pop(_matrices(s)[len(_matrices(s)) // 2])),
-    "a tensor turned": change_weights(
-        _turn
-    ),
+    "a tensor turned": change_weights(_turn),
     "zeros": change_weights(_zero_share),
     "no numbers": change_weights(lambda s: s[_matrices(s)[-1]].fill_(torch.nan)),
     "whole numbers": change_weights(_half_type),
@@ -207,21 +203,11 @@ CHANGES: dict[str, Change] = {
     "half of the vocabulary": _vocabulary(_half_vocabulary),
     "an id twice": _vocabulary(_one_id_twice),
     "half of the merges": _merges(0.5),
-    "an added id beyond": change_json(
-        TOKENIZER, lambda c: c["added_tokens"][-1].update(id=10**6)
-    ),
-    "an added id of another": change_json(
-        TOKENIZER, lambda c: c["added_tokens"][-1].update(id=c["added_tokens"][0]["id"])
-    ),
-    "an index twice": in_shards(
-        lambda shards, places: shards[_last(shards)].update(next(iter(shards.values())))
-    ),
-    "an index that lacks tensors": in_shards(
-        lambda shards, places: [places.pop(name) for name in shards[_last(shards)]]
-    ),
-    "an index of another place": in_shards(
-        lambda shards, places: places.update(dict.fromkeys(places, next(iter(shards))))
-    ),
+    "an added id beyond": change_json(TOKENIZER, lambda c: c["added_tokens"][-1].update(id=10**6)),
+    "an added id of another": change_json(TOKENIZER, lambda c: c["added_tokens"][-1].update(id=c["added_tokens"][0]["id"])),
+    "an index twice": in_shards(lambda shards, places: shards[_last(shards)].update(next(iter(shards.values())))),
+    "an index that lacks tensors": in_shards(lambda shards, places: [places.pop(name) for name in shards[_last(shards)]]),
+    "an index of another place": in_shards(lambda shards, places: places.update(dict.fromkeys(places, next(iter(shards))))),
     "a shard lost": in_shards(lambda shards, places: shards.pop(_last(shards))),
     "a shard empty": in_shards(lambda shards, places: shards[_last(shards)].clear()),
     "ties that differ": _untied,

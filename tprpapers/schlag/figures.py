@@ -39,7 +39,7 @@ from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
-from tprprobe.store.provenance import origin_json
+from tprprobe.store.contents import origin_json
 
 
 def draw_attention(

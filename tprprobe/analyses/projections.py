@@ -121,7 +121,8 @@ def _fit_discriminant(vectors: Rows, labels: Labels | None, _: int) -> Axes:
     names, explained = ("1st discriminant", "2nd discriminant"), (shares[0], shares[1])
     if len(classes) == 2:
         axis_1 *= np.sign((means[1] - means[0]) @ axis_1)
-        axis_2 = PCA(1).fit(vectors - np.outer(vectors @ axis_1, axis_1)).components_[0]
+        rest = PCA(1).fit(vectors - np.outer(vectors @ axis_1, axis_1))
+        axis_2 = np.asarray(rest.components_)[0]
         names = f"{classes[0]} – {classes[1]}", "1st principal component of the rest"
         explained = (np.nan, np.nan)
     plane = np.stack([axis_1, axis_2], 1)
@@ -214,9 +215,8 @@ def _kept(
         places = pd.read_parquet(file)
         points = places[["x", "y"]].to_numpy(np.float32)
         nothing = (float("nan"), float("nan"))
-        return Projection(
-            points, "umap", ("UMAP 1", "UMAP 2"), nothing, places["fitted"].to_numpy()
-        )
+        names, fitted = ("UMAP 1", "UMAP 2"), places["fitted"].to_numpy()
+        return Projection(points, "umap", names, nothing, fitted)
     is_fitted = np.zeros(len(vectors), bool)
     rng = np.random.default_rng(seed)
     is_fitted[rng.permutation(len(vectors))[:NEIGHBORS]] = True

@@ -99,9 +99,8 @@ class Cloud:
         origin = read_provenance(self.tokens.reset_index(drop=True))
         groups = origin.documents, 0, origin.sequences
         candidates = score_candidates(self.roles.labels, lattice, *groups)
-        holds = (candidates["f05"] >= SURE) & (
-            candidates["precision_low"] * candidates["lift"] > candidates["precision"]
-        )
+        is_beyond = candidates["precision_low"] * candidates["lift"] > candidates["precision"]
+        holds = (candidates["f05"] >= SURE) & is_beyond
         return candidates.assign(name=candidates["candidate"].where(holds, UNNAMED))
 
     def list_fields(self) -> list[str]:
@@ -174,17 +173,12 @@ def build_scene(
     rows = finite_store.rows(site) if isinstance(finite_store, Thinned) else np.arange(len(vectors))
     roles = cluster(finite_store, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(finite_store, roles, method, seed)
-    return Cloud(
-        store, finite_store, roles, plane, finite_store.tokens_of(roles.site), rows, left_out
-    )
+    tokens = finite_store.tokens_of(roles.site)
+    return Cloud(store, finite_store, roles, plane, tokens, rows, left_out)
 
 
 def stack_layers(
-    scene: Cloud,
-    sites: Sequence[str],
-    method: str = "pca",
-    seed: int = 0,
-    max_vectors: int = N_DRAWN,
+    scene: Cloud, sites: Sequence[str], method: str = "pca", max_vectors: int = N_DRAWN
 ) -> Cloud:
     """The scene's tokens in every layer (``sites``: the same site of each), placed together; the column ``layer`` tells them apart. Of
     more than ``max_vectors``, every so many tokens.
@@ -196,7 +190,7 @@ def stack_layers(
     is_finite = np.isfinite(stacked).all(1)
     stacked, table = stacked[is_finite], pd.concat(tokens)[is_finite].reset_index(drop=True)
     scaled = (stacked - stacked.mean(0)) / (stacked.std(0) + np.finfo(np.float32).tiny)
-    plane = project(scaled, method, table["layer"].to_numpy(), seed)
+    plane = project(scaled, method, table["layer"].to_numpy())
     per_token = (scene.roles.labels, scene.rows)
     labels, rows = (np.tile(values[token_ids], len(sites))[is_finite] for values in per_token)
     roles = replace(scene.roles, labels=labels)

@@ -11,11 +11,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 
 import typer
 
-from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.cli.commands import COMMANDS as COMMANDS
 from tprprobe.cli.commands import Commands
 from tprprobe.cli.options import say
-from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
+from tprprobe.cli.process import ENDED, Stopped, keep_freed_memory, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import lacks_memory, too_little_memory
 

@@ -174,8 +174,8 @@ def _option(
         flag = f"{flag}/--no-{flag.removeprefix('--')}"
     has_default = default is not None and default is not False
     limits: dict[str, Any] = {"min": 0, "max": 2**32 - 1} if argument == "seed" else {}
-    shown: dict[str, Any] = {"rich_help_panel": panel, "show_default": has_default}
-    option = typer.Option(flag, help=text, **shown, **limits)
+    display: dict[str, Any] = {"rich_help_panel": panel, "show_default": has_default}
+    option = typer.Option(flag, help=text, **display, **limits)
     annotated = Annotated[accepted if default is not None else accepted | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(argument, keyword, default=default, annotation=annotated)

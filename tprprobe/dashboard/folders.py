@@ -14,8 +14,8 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.files import assets, hub
 from tprprobe.files.kinds import list_kinds
 from tprprobe.store import Store, open_store
+from tprprobe.store.contents import sort_results
 from tprprobe.store.layout import ARRAYS, MANIFEST, TOKENS, TWINS
-from tprprobe.store.provenance import sort_results
 from tprprobe.store.token_texts import visible
 
 MAX_FOLDERS, MAX_DEPTH = 20_000, 8  # that are looked into, and how far down

@@ -2,9 +2,5 @@
 
 from tprprobe.files.kinds import Kind
 
-RESULTS = Kind(
-    ("results.parquet",),
-    "probe all STORE --out",
-    "tprprobe.evaluation.results:load_results",
-    is_beside=True,
-)
+LOADER = "tprprobe.evaluation.results:load_results"
+RESULTS = Kind(("results.parquet",), "probe all STORE --out", LOADER, is_beside=True)

@@ -61,10 +61,8 @@ def sum_groups(
     terms: Terms, groups: Groups, n_groups: int, subsets: Sequence[Bool[np.ndarray, " target"]] = ()
 ) -> Float[np.ndarray, "subset group term"]:
     """The sums over the targets of every group: of all, then of subsets."""
-    sums = [
-        [np.bincount(groups[inside], column[inside], n_groups) for column in terms.T]
-        for inside in (np.ones(len(terms), bool), *subsets)
-    ]
+    chosen = (np.ones(len(terms), bool), *subsets)
+    sums = [[np.bincount(groups[x], term[x], n_groups) for term in terms.T] for x in chosen]
     return np.array(sums).transpose(0, 2, 1)
 
 

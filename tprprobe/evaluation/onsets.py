@@ -47,7 +47,7 @@ def pair_controls(table: pd.DataFrame, run: str) -> pd.DataFrame:
     return paired
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -174,10 +174,8 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
         raise InputError(f"{folder} holds no {FILE}: give the folder of a command (--out)")
     tables = [_read(file) for file in files]
     if len(files) > 1:
-        tables = [
-            table.assign(run=file.parent.relative_to(path).as_posix())
-            for table, file in zip(tables, files, strict=True)
-        ]
+        runs = [file.parent.relative_to(path).as_posix() for file in files]
+        tables = [table.assign(run=run) for table, run in zip(tables, runs, strict=True)]
     settings = path / SETTINGS
     document = read_json(settings) if settings.is_file() else {}
     return Results(join_tables(tables), document)

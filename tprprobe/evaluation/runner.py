@@ -1,7 +1,7 @@
 """Jobs of a run, which resumes where it was cut off; and fits, tests and counts of any estimator, fold by fold."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,13 +144,10 @@ def cross_fit(
         validation = take(X, fold.dev), labels[:, fold.dev]
         fit_together(current, take(X, fold.train), labels[:, fold.train], validation, previous)
         X_fold = take(X_test, fold.test)
-        predictions = (
-            predict(estimator, X_fold, marks[fold.test])
-            for estimator, marks in zip(current, gold, strict=True)
-        )
-        sums.append(
-            np.stack([count(i, predicted, fold.test) for i, predicted in enumerate(predictions)])
-        )
+        pairs = zip(current, gold, strict=True)
+        predictions = (predict(estimator, X_fold, marks[fold.test]) for estimator, marks in pairs)
+        counts = [count(i, predicted, fold.test) for i, predicted in enumerate(predictions)]
+        sums.append(np.stack(counts))
         saved, previous = saved or current, current
     return CrossFit(saved or [], np.sum(sums, axis=0))
 
@@ -193,9 +190,9 @@ def has_predictions(estimator: object) -> bool:
 
 def score_rows(estimator: Any, X: Any, marks: Marks, rows: Rows) -> float:
     """What a fitted estimator scores on some rows; NaN of none."""
-    return (
-        float(estimator.score(np.asarray(X)[rows], as_codes(marks[rows]))) if len(rows) else np.nan
-    )
+    if not len(rows):
+        return np.nan
+    return float(estimator.score(np.asarray(X)[rows], as_codes(marks[rows])))
 
 
 def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:
@@ -218,9 +215,3 @@ def _nats(estimator: Any, X: Any, marks: Marks) -> Float[np.ndarray, " target"]:
     shares[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(X)
     mixed = (1 - UNIFORM) * shares + UNIFORM / marks.shape[1]
     return -np.log(np.where(marks.any(1), (mixed * marks).sum(1), 1))
-
-
-def chunk(estimators: Sequence[object], size: int) -> Iterator[slice]:
-    """Slices of so many estimators."""
-    for start in range(0, len(estimators), size):
-        yield slice(start, start + size)

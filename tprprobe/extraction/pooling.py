@@ -46,7 +46,9 @@ class Pooling:
         pooled = self.pool is not None or self.words is not None
         poolable = [name for name in names if not (pooled and name.endswith(ATTENTION))]
         if not poolable:
-            raise InputError(f"{names[0]} holds maps, which are not pooled: give other sites")
+            raise InputError(
+                f"{names[0]} holds attention maps, which are not pooled: give other sites"
+            )
         return poolable
 
     def kept_as(self, spec: SiteSpec) -> SiteSpec:

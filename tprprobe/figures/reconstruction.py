@@ -20,7 +20,7 @@ from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
 from tprprobe.statistics import interval_text, measured, read_interval
 from tprprobe.store import Store
-from tprprobe.store.provenance import origin_json
+from tprprobe.store.contents import origin_json
 
 SMALL = 100  # questions or positions of the smallest training sets
 PREDICTORS = {

@@ -109,11 +109,11 @@ def is_offline() -> bool:
 
 def answers(address: str) -> bool:
     """True if a server answers within seconds, directly or through a proxy; its client would try for minutes."""
-    import httpx  # with which the hub's client works
+    from huggingface_hub.utils import get_session
 
     try:
-        httpx.head(address, timeout=PATIENCE)
-    except (httpx.TransportError, httpx.InvalidURL):
+        get_session().head(address, timeout=PATIENCE)
+    except Exception:  # no answer, no address, or no HTTP
         return False
     return True
 

@@ -5,6 +5,7 @@ passed over. ``pos`` is XPOS, ``upos`` is UPOS, ``dep`` has the relation of a wo
 comes from a column NER (IOB2), ``srl`` from UP:PRED and UP:ARGSPANS (Universal Propositions).
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,6 @@ from tprprobe.gold.blocks import Documents, comments, located, read_blocks, rows
 from tprprobe.gold.iob import check_tag, decode_tags
 from tprprobe.gold.labels import Labelled, Reading, Target, check_target
 from tprprobe.gold.surface import Surface, SurfaceToken, find_surface, is_text_of
-from tprprobe.gold.universal_tags import UNIVERSAL, check_end, count_unknown
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 EXTRA_COLUMNS = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
@@ -25,6 +25,17 @@ JOINED = re.compile(r"(\d{1,9})-(\d{1,9})")
 ARGUMENT = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
 DIGITS = 9  # of a number that can be of a word
 SHORT = re.compile(r"^((?:[CR]-)?)A(?=[0-9A]$|M-)")  # A0, AM-TMP for ARG0, ARGM-TMP
+
+# tags and relations of Universal Dependencies, version 2 (universaldependencies.org)
+TAGS = """
+    ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X
+"""
+RELATIONS = """
+    acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse
+    dislocated expl fixed flat goeswith iobj list mark nmod nsubj nummod obj obl orphan
+    parataxis punct reparandum root vocative xcomp
+"""
+UNIVERSAL = ("UPOS", "XPOS", "DEPREL")  # columns
 
 Word = Mapping[str, str]
 
@@ -199,3 +210,33 @@ def check_heads(heads: Sequence[int]) -> None:
                 raise InputError(f"word {path[-1]} is {fault}: heads must lead to a root (0)")
             path.append(head)
         clear.update(path)
+
+
+def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str]:
+    """How many words have a tag or a relation that is not universal. InputError where UPOS and XPOS were exchanged."""
+    total, unknown = Counter[str](), Counter[str]()
+    for column, counts in values.items():
+        accepted = (RELATIONS if column == "DEPREL" else TAGS).split()
+        value_counts = {value: n for value, n in counts.items() if value != "_"}
+        total[column] = sum(value_counts.values())
+        strange = (n for v, n in value_counts.items() if v.partition(":")[0] not in accepted)
+        unknown[column] = sum(strange)
+    if 2 * unknown["UPOS"] > total["UPOS"] and 2 * unknown["XPOS"] < total["XPOS"]:
+        tag = values["UPOS"].most_common(1)[0][0]
+        raise InputError(f"{path}: UPOS has tags like {tag!r}: exchange the columns")
+    return Counter(unknown_tags=unknown["UPOS"], unknown_relations=unknown["DEPREL"])
+
+
+def check_end(path: Path, text: str | None, forms: Sequence[str]) -> Counter[str]:
+    """Whether the file may be cut behind the last sentence. InputError where its ``# text`` goes on."""
+    if path.suffix == ".gz":  # a cut one cannot be unpacked
+        return Counter()
+    with path.open("rb") as file:
+        file.seek(-min(4, path.stat().st_size), os.SEEK_END)
+        if file.read().replace(b"\r", b"").endswith(b"\n\n"):
+            return Counter()
+    joined, joined_text = ("".join("".join(words).split()) for words in (forms, text or ""))
+    if joined_text.startswith(joined) and joined_text != joined:
+        end = f"its last sentence ends with {forms[-1]!r}"
+        raise InputError(f"{path} is cut: {end}, its `# text` goes on; get it again")
+    return Counter(unended=int(joined_text != joined))

@@ -99,12 +99,6 @@ def _check_label(label: str) -> None:
         raise InputError(f"label {label!r}: a label has no blanks and does not end in a span")
 
 
-def encode_cells(targets: Iterable[Target], n_words: int) -> list[str]:
-    words = [(word, word) for word in range(n_words)]
-    cells = encode_shared(targets, n_words, words)
-    return [cells[word] for word in words]
-
-
 def encode_shared(
     targets: Iterable[Target], n_words: int, ranges: Iterable[Span]
 ) -> dict[Span, str]:

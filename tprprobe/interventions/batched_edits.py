@@ -116,9 +116,8 @@ class _Unedited:
 
     @property
     def variants_at_once(self) -> int:
-        widths = [
-            ids.shape[1] for ids in (self.source, *self.targets) if not ids.is_floating_point()
-        ]
+        batches = (self.source, *self.targets)
+        widths = [ids.shape[1] for ids in batches if not ids.is_floating_point()]
         return rows_per_pass(self.source.device, len(self.source) * max(widths))
 
 
@@ -156,9 +155,7 @@ def _score(
         for target, outputs in zip(unedited.targets, unedited.decoded, strict=True):
             with hold(model, _below(outputs, start[1], rows)):
                 results.append(_read(model, target[rows], memory))
-    columns = (
-        torch.stack(tensor) for tensor in zip(*results, strict=True)
-    )  # [target, sample * variant]
+    columns = (torch.stack(tensors) for tensors in zip(*results, strict=True))  # [target, row]
     return Scores(*(tensor.unflatten(1, (samples, n)).permute(2, 0, 1) for tensor in columns))
 
 
@@ -166,7 +163,6 @@ def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]
     logits, _ = model.decode(target[:, :-1], memory)
     target_ids, real = target[:, 1:], target[:, 1:] != model.config.pad
     best = (logits.argmax(-1) == target_ids) | ~real
-    log_probability = (
-        logits.float().log_softmax(-1).gather(-1, target_ids.clamp(min=0)[..., None])[..., 0]
-    )
+    logs, index = logits.float().log_softmax(-1), target_ids.clamp(min=0)[..., None]
+    log_probability = logs.gather(-1, index)[..., 0]
     return log_probability.masked_fill(~real, 0.0).sum(1).cpu(), best.all(1).cpu()

@@ -129,24 +129,18 @@ class PairMeasurement:
         token, and of those that are likely in the other text the one that gains most there.
         """
         text, other = self.log_probabilities
-        gain = (other - text).masked_fill(
-            other.exp() < LIKELY * other.exp().amax(-1, keepdim=True), -1e9
-        )
+        is_unlikely = other.exp() < LIKELY * other.exp().amax(-1, keepdim=True)
+        gain = (other - text).masked_fill(is_unlikely, -1e9)
         likeliest = text.argmax(-1)
-        expected = torch.stack(
-            [likeliest, gain.scatter(-1, likeliest[:, None], -1e9).argmax(-1)], 1
-        )
+        instead = gain.scatter(-1, likeliest[:, None], -1e9).argmax(-1)
+        expected = torch.stack([likeliest, instead], 1)
         return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)
 
     def unedited(self) -> pd.DataFrame:
+        texts, other_texts = self.log_probabilities
         rows = [
-            self._rows(NONE, *arguments)
-            for arguments in zip(
-                (NONE, CEILING),
-                (word_edits.REAL, word_edits.REAL),
-                self.log_probabilities,
-                strict=True,
-            )
+            self._rows(NONE, NONE, word_edits.REAL, texts),
+            self._rows(NONE, CEILING, word_edits.REAL, other_texts),
         ]
         return pd.concat(rows, ignore_index=True)
 
@@ -155,9 +149,8 @@ class PairMeasurement:
         trials = self.trials
         exchanged = [item.text.exchanged for item in trials.items]
         word_pairs = tuple((a.word, b.word) for a, b in exchanged)
-        words = word_edits.WordStates(
-            word_pairs, trials.places, trials.aside, *self.states[name], self.seed
-        )
+        places, states = (trials.places, trials.aside), self.states[name]
+        words = word_edits.WordStates(word_pairs, *places, *states, self.seed)
         variants = list(word_edits.list_edits(words, edits))
         rows = [
             self._rows(name, variant.edit, variant.control, logs, variant.is_possible)
@@ -168,10 +161,8 @@ class PairMeasurement:
     def _edit(
         self, name: str, variants: Sequence[word_edits.EditVariant]
     ) -> Float[Tensor, "way item vocab"]:
-        is_possible, positions, states = (
-            torch.stack(column)
-            for column in zip(*(variant[2:] for variant in variants), strict=True)
-        )
+        columns = zip(*(variant[2:] for variant in variants), strict=True)
+        is_possible, positions, states = (torch.stack(column) for column in columns)
         out = torch.full((*is_possible.shape, self.log_probabilities[0].shape[1]), torch.nan)
         for indices in torch.nonzero(is_possible).split(self._batch):
             variant, item = indices.unbind(1)
@@ -204,9 +195,8 @@ class PairMeasurement:
             with capture(self.model, self.names) as acts:
                 logs.append(self._logs(source[rows]))
             for name in self.names:
-                blocks[name].append(
-                    acts[name].float().cpu()[torch.arange(len(rows))[:, None], positions[rows]]
-                )
+                states, row = acts[name].float().cpu(), torch.arange(len(rows))[:, None]
+                blocks[name].append(states[row, positions[rows]])
         return {name: torch.cat(tensors) for name, tensors in blocks.items()}, torch.cat(logs)
 
     def _rows(
@@ -221,7 +211,6 @@ class PairMeasurement:
         other_logs = self.log_probabilities[1]
         answer, instead = logs.gather(-1, self.answers).unbind(1)
         layer = layer_of(site)
-        place = (site, -1 if layer is None else layer, edit, control)
         values = {
             "agrees": (logs.argmax(-1) == other_logs.argmax(-1)).float(),
             "difference": instead - answer,
@@ -232,12 +221,19 @@ class PairMeasurement:
         is_made = np.ones(len(logs), bool) if is_possible is None else is_possible.numpy()
         spell = require_vocabulary(self.model).spell
         texts = [[spell([i]).strip() for i in ids] for ids in self.answers.T.tolist()]
-        columns = dict(zip(PLACE, place, strict=True)) | {
-            "item": [i.name for i in self.trials.items]
+        columns = {
+            "site": site,
+            "layer": -1 if layer is None else layer,
+            "edit": edit,
+            "control": control,
+            "item": [item.name for item in self.trials.items],
+            "answer": texts[0],
+            "other": texts[1],
+            "made": is_made,
         }
-        columns |= {"answer": texts[0], "other": texts[1], "made": is_made}
-        table = {name: np.where(is_made, value.numpy(), np.nan) for name, value in values.items()}
-        return pd.DataFrame({**columns, **table, "left_out": sum(self.trials.left_out.values())})
+        numbers = {name: np.where(is_made, value.numpy(), np.nan) for name, value in values.items()}
+        left_out = sum(self.trials.left_out.values())
+        return pd.DataFrame({**columns, **numbers, "left_out": left_out})
 
 
 def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
@@ -256,9 +252,8 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             row |= _mean(possible[name], seed).columns(name) if len(possible) else {name: np.nan}
         rows.append(row)
     table = pd.DataFrame(rows)
-    real = table[
-        (table["control"] == word_edits.REAL) & ~table["edit"].isin((NONE, CEILING, word_edits.ANY))
-    ].index
+    is_edit = ~table["edit"].isin((NONE, CEILING, word_edits.ANY))
+    real = table[(table["control"] == word_edits.REAL) & is_edit].index
     beyond = [_beyond(trials, table.loc[index], seed) for index in real]
     table = table.join(pd.DataFrame(beyond, index=real))
     for _, group in table.loc[real].groupby("edit"):
@@ -280,11 +275,8 @@ def _mean(values: pd.Series, seed: int) -> Interval:
 
 def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, object]:
     """The change of an edit at a site beside that of its strongest control, on the items that have both."""
-    trials_at_site = trials[
-        (trials["site"] == row["site"])
-        & trials["edit"].isin((row["edit"], word_edits.ANY))
-        & trials["made"]
-    ]
+    is_edit = trials["edit"].isin((row["edit"], word_edits.ANY))
+    trials_at_site = trials[(trials["site"] == row["site"]) & is_edit & trials["made"]]
     wide = trials_at_site.pivot_table(index="item", columns="control", values="change")
     if word_edits.REAL not in wide or len(wide.columns) < 2:
         return {"against": None, "beyond": np.nan, "p": np.nan}

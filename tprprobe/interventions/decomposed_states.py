@@ -64,9 +64,8 @@ class TokenStates:
         is_token = np.arange(lengths.max()) < lengths[:, None]
         padded = np.zeros((*is_token.shape, values.shape[1]), np.float32)
         padded[is_token] = np.concatenate([values[slice(*self.starts[i : i + 2])] for i in samples])
-        return torch.as_tensor(padded).reshape(*is_token.shape, *self.shape), torch.as_tensor(
-            is_token
-        )
+        values_of_tokens = torch.as_tensor(padded).reshape(*is_token.shape, *self.shape)
+        return values_of_tokens, torch.as_tensor(is_token)
 
 
 def read_states(
@@ -140,9 +139,8 @@ def substitute(
     )
     rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
     replaced = [(item, replace_vectors(item.vectors, item.encoded, rng)) for item in states]
-    scores_by_name = {
-        name: np.zeros((len(NAMES), len(pairs))) for name in ("right", "same", "chance")
-    }
+    shape = len(NAMES), len(pairs)
+    scores_by_name = {name: np.zeros(shape) for name in ("right", "same", "chance")}
     for rows in pairs.by_length(BATCH, model):
         source, target = (item.to(model.device) for item in pairs.batch(rows, pad))
         own_targets, row_index = own_answers.padded(rows, pad).to(model.device), rows.numpy()
@@ -176,7 +174,7 @@ def replace_vectors(
     }
 
 
-def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, object]:
+def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> Mapping[str, object]:
     n = values["right"].shape[1]
     row = {"edit": name, "n": n}
     row |= wilson(int(values["right"][i].sum()), n).columns("accuracy")

@@ -142,11 +142,8 @@ def snap(
         candidates = centers.to(x)
         divisor = x.new_ones(1) if scale is None else scale.to(x)
         scaled_vectors, scaled_centers = x / divisor, candidates / divisor[..., None, :]
-        products = torch.einsum(
-            "bshd,hkd->bshk" if candidates.ndim == 3 else "bsd,kd->bsk",
-            scaled_vectors,
-            scaled_centers,
-        )
+        axes = "bshd,hkd->bshk" if candidates.ndim == 3 else "bsd,kd->bsk"
+        products = torch.einsum(axes, scaled_vectors, scaled_centers)
         index = (scaled_centers.square().sum(-1) - 2 * products).argmin(-1)
         if candidates.ndim == 2:
             return candidates[index]
@@ -199,9 +196,8 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Unpack[Where]) -> Edi
             )
         start = min(place.start, n_captured)
         replacement = rows_for(values.narrow(place.seq, start, min(n, n_captured - start)), x).to(x)
-        remaining = x.narrow(
-            place.seq, replacement.shape[place.seq], n - replacement.shape[place.seq]
-        )
+        n_replaced = replacement.shape[place.seq]
+        remaining = x.narrow(place.seq, n_replaced, n - n_replaced)
         return torch.cat([replacement, remaining], place.seq)
 
     return Edit(copy, **where)
@@ -288,7 +284,6 @@ def exchange(
     """
     order = torch.arange(length).repeat(len(first), 1)
     for row, positions_a, positions_b in zip(order, first, second, strict=True):
-        row[[*positions_a, *positions_b]] = torch.tensor(
-            [*positions_b, *positions_a], dtype=torch.long
-        )
+        exchanged = torch.tensor([*positions_b, *positions_a], dtype=torch.long)
+        row[[*positions_a, *positions_b]] = exchanged
     return order

@@ -31,7 +31,7 @@ def run_origin(model: Language, data: Dataset) -> dict[str, object]:
     """Of what model and data a run is: their names, the weights, and every file that they were read from."""
     origin, data_origin = describe_origin(model), data.origin
     files = {"model": origin["files"], "data": data_origin.pop("files")}
-    settings = {"model": model.name, "weights": origin["sha256"], "files": files}
+    settings: dict[str, object] = {"model": model.name, "weights": origin["sha256"], "files": files}
     return settings | {"data": list(data_origin.values())}
 
 

@@ -47,9 +47,8 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     items = [data.items[i] for i in dict.fromkeys(row // 2 for row in data.rows)]
     results = [_ask(model, item) for item in items]
     left_out = Counter(result for result in results if isinstance(result, str))
-    results_of_items = [
-        (item, *ids) for item, ids in zip(items, results, strict=True) if not isinstance(ids, str)
-    ]
+    pairs = zip(items, results, strict=True)
+    results_of_items = [(item, *ids) for item, ids in pairs if not isinstance(ids, str)]
     if not results_of_items:
         reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
         raise InputError(
@@ -66,22 +65,16 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
 def _ask(
     model: Language, item: Item
 ) -> tuple[list[int], list[int], TokenPair, Sequence[int], TokenPair] | str:
-    """The ids of both texts, the places of the two words and of others, and the two answers; or the reason why it
-    cannot be asked.
-    """
+    """The ids of both texts, the places of the two words and of others, the two answers; or why it cannot be asked."""
     text_ids, other_ids = (_encode(model, text) for text in (item.text, item.other))
     if text_ids is None or other_ids is None or text_ids[1] != other_ids[1]:
         return SEVERAL
     if len(text_ids[0]) != len(other_ids[0]):
         return LENGTHS
-    answer, other_answer = (
-        _answer(model, item.text, text.answer) for text in (item.text, item.other)
-    )
-    return (
-        ALIKE
-        if answer == other_answer != NOWHERE
-        else (text_ids[0], other_ids[0], *text_ids[1:], (answer, other_answer))
-    )
+    answer, other_answer = (_answer(model, item.text, t.answer) for t in (item.text, item.other))
+    if answer == other_answer != NOWHERE:
+        return ALIKE
+    return text_ids[0], other_ids[0], *text_ids[1:], (answer, other_answer)
 
 
 def _encode(model: Language, text: Text) -> tuple[list[int], TokenPair, Sequence[int]] | None:
@@ -118,8 +111,7 @@ def _aside(places: TokenPair, inside: Sequence[int]) -> TokenPair:
     candidates = {*inside} - {*places}
     positions: list[int] = []
     for place in places:
-        neighbors = (
-            place + shift for shift in SHIFTS if place + shift in candidates - {*positions}
-        )
-        positions.append(next(neighbors, NOWHERE))
+        free = candidates - {*positions}
+        near = (place + shift for shift in SHIFTS if place + shift in free)
+        positions.append(next(near, NOWHERE))
     return (NOWHERE, NOWHERE) if NOWHERE in positions else (positions[0], positions[1])

@@ -13,6 +13,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.gold import evaluate
 from tprprobe.interventions import prompts
 from tprprobe.interventions.edits import exchange, swap, zero
+from tprprobe.interventions.prompts import EDITED, UNEDITED, WORDS_EXCHANGED, EditedInput, Prompt
 from tprprobe.interventions.word_edits import SetAt
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
@@ -43,39 +44,37 @@ class Change:
     second_word: tuple[int, ...] = ()
 
 
-def list_kinds(prompt: prompts.Prompt) -> dict[str, list[str]]:
+def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
     """The kinds of vectors that tokens can exchange, with their sites: of all layers, or the states of one."""
     side = "target" if prompt.is_image else "source"
     names = [n for n in find_sites(prompt.model) if side_of(n) == side and ".cross." not in n]
     names = [n for n in names if not n.startswith("embedding.")]
     sites_of_kind = {kind: [n for n in names if n.endswith(ends)] for kind, ends in KINDS.items()}
     present = {end for end in BOUND[:2] + WORDS if any(n.endswith(end) for n in names)}
-    sites_of_kind = {
-        kind: sites for kind, sites in sites_of_kind.items() if {*KINDS[kind]} <= present
-    }
+    is_present = {kind: {*ends} <= present for kind, ends in KINDS.items()}
+    sites_of_kind = {kind: n for kind, n in sites_of_kind.items() if is_present[kind]}
     states = [] if prompt.is_image else prompts.list_states(prompt.model)
     return sites_of_kind | {f"states at {site}": [site] for site in states}
 
 
-def list_heads(prompt: prompts.Prompt) -> dict[str, str]:
+def list_heads(prompt: Prompt) -> dict[str, str]:
     """The sites whose heads can be ablated, by those of their attention maps."""
     sites = find_sites(prompt.model)
     names = [n for n, site in sites.items() if "head" in site.axes and "query" not in site.axes]
     end = next((ending for ending in BOUND if any(n.endswith(ending) for n in names)), None)
     bound = {n.rpartition(".")[0]: n for n in names if end is not None and n.endswith(end)}
-    return {
-        f"{module}.attention": n for module, n in bound.items() if f"{module}.attention" in sites
-    }
+    maps = {f"{module}.attention": n for module, n in bound.items()}
+    return {name: n for name, n in maps.items() if name in sites}
 
 
-def find_heads(prompt: prompts.Prompt) -> dict[str, Float[np.ndarray, "head query key"]]:
+def find_heads(prompt: Prompt) -> dict[str, Float[np.ndarray, "head query key"]]:
     """The attention maps of the heads that can be ablated while the model reads and writes, by their site."""
     maps = list_heads(prompt)
     acts = prompt.run(prompt.source, *maps) if maps else {}
     return {site: acts[name][0].float().cpu().numpy() for name, site in maps.items()}
 
 
-def list_pairs(prompt: prompts.Prompt) -> list[tuple[str, int, int]]:
+def list_pairs(prompt: Prompt) -> list[tuple[str, int, int]]:
     """Symbols of a question whose exchange has an exact answer, as plug-ins find them: in words, and a token of each."""
     if not prompts.exact_answer(prompt):
         return []
@@ -87,7 +86,7 @@ def list_pairs(prompt: prompts.Prompt) -> list[tuple[str, int, int]]:
     ]
 
 
-def exchange_tokens(prompt: prompts.Prompt, kind: str, token_a: int, token_b: int) -> Change:
+def exchange_tokens(prompt: Prompt, kind: str, token_a: int, token_b: int) -> Change:
     """The exchange of two tokens' vectors; of numbers or words of as many parts, of all of them."""
     if kind not in (kinds := list_kinds(prompt)):
         raise unknown("kind of vectors", kind, kinds)
@@ -107,11 +106,9 @@ def find_words(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The tokens of the words of two tokens if these have as many, else the two tokens alone."""
     word_a, word_b = words[token_a], words[token_b]
-    return (
-        (word_a, word_b)
-        if len(word_a) == len(word_b) and word_a != word_b
-        else ((token_a,), (token_b,))
-    )
+    if len(word_a) == len(word_b) and word_a != word_b:
+        return word_a, word_b
+    return (token_a,), (token_b,)
 
 
 def ablate_head(site: str, head: int) -> Change:
@@ -119,47 +116,33 @@ def ablate_head(site: str, head: int) -> Change:
     return Change(f"head {head} of {site} replaced by 0", {site: zero(heads=[head])})
 
 
-def list_inputs(
-    prompt: prompts.Prompt, change: Change | None = None
-) -> dict[str, prompts.EditedInput]:
+def list_inputs(prompt: Prompt, change: Change | None = None) -> dict[str, EditedInput]:
     """What the model reads as it is and edited; of an exchange in a text with its controls."""
     source = prompt.source
     if change is None:
-        return {prompts.UNEDITED: (source, {})}
-    inputs: dict[str, prompts.EditedInput] = {
-        prompts.UNEDITED: (source, {}),
-        prompts.EDITED: (source, change.edits),
-    }
+        return {UNEDITED: (source, {})}
+    inputs: dict[str, EditedInput] = {UNEDITED: (source, {}), EDITED: (source, change.edits)}
     if prompt.is_image or not change.first_word:
         return inputs
-    positions, other_positions = (
-        [*change.first_word, *change.second_word],
-        [*change.second_word, *change.first_word],
-    )
+    positions = [*change.first_word, *change.second_word]
+    other_positions = [*change.second_word, *change.first_word]
     exchanged_source = source.clone()
     exchanged_source[0, positions] = source[0, other_positions]
     x, y = (prompt.run(ids, *change.edits) for ids in (source, exchanged_source))
-    position_tensor = torch.tensor([positions], device=source.device)
-    inputs[BACK] = (
-        source,
-        {site: SetAt(position_tensor, states[:, positions]) for site, states in x.items()},
-    )
-    inputs[ROLE] = (
-        source,
-        {site: SetAt(position_tensor, states[:, other_positions]) for site, states in y.items()},
-    )
-    return inputs | {prompts.WORDS_EXCHANGED: (exchanged_source, {})}
+    words = torch.tensor([positions], device=source.device)
+    for way, acts, columns in ((BACK, x, positions), (ROLE, y, other_positions)):
+        inputs[way] = source, {n: SetAt(words, states[:, columns]) for n, states in acts.items()}
+    return inputs | {WORDS_EXCHANGED: (exchanged_source, {})}
 
 
-def predict_exact(prompt: prompts.Prompt, change: Change) -> str:
+def predict_exact(prompt: Prompt, change: Change) -> str:
     """The exact answer to the changed question; empty where it is none."""
     vocabulary = require_vocabulary(prompt.model)
     if not change.first_word or vocabulary.has_words or not prompts.exact_answer(prompt):
         return ""
     before = int(vocabulary.source_start)
-    positions_a, positions_b = (
-        [position - before for position in span] for span in (change.first_word, change.second_word)
-    )
+    spans = change.first_word, change.second_word
+    positions_a, positions_b = ([position - before for position in span] for span in spans)
     if min(positions_a + positions_b) < 0 or max(positions_a + positions_b) >= len(prompt.text):
         return ""  # a start or end symbol is no part of the text
     symbols = list(prompt.text)
@@ -172,14 +155,13 @@ def predict_exact(prompt: prompts.Prompt, change: Change) -> str:
 
 
 def try_change(
-    prompt: prompts.Prompt, change: Change, store: Store | None = None
+    prompt: Prompt, change: Change, store: Store | None = None
 ) -> tuple[pd.DataFrame, dict[str, object]]:
     """What the model says with and without a change and its controls, and :func:`judge` of that."""
     exact = predict_exact(prompt, change)
     output = prompts.read_output(prompt, list_inputs(prompt, change), store, exact)
-    return output.table, compare_to_expected(output, change.description, exact) | {
-        "asked": visible(prompt.text, 120)
-    }
+    row = compare_to_expected(output, change.description, exact)
+    return output.table, row | {"asked": visible(prompt.text, 120)}
 
 
 def compare_to_expected(
@@ -187,18 +169,13 @@ def compare_to_expected(
 ) -> dict[str, object]:
     """One row: what is said before and after an edit with its probability (or cosine), in every way, and what was predicted."""
     (column, measure), table = prompts.name_measure(output), output.table
-    before, after = (
-        table.iloc[output.first_rows[way]] for way in (prompts.UNEDITED, prompts.EDITED)
-    )
-    controls = {way: after[way] for way in (BACK, ROLE, prompts.WORDS_EXCHANGED) if way in table}
-    row = {"edit": description, f"{column} before": before[column], measure: before[prompts.UNEDITED], "now": before[prompts.EDITED]}  # fmt: skip
-    row |= {f"{column} after": after[column], "of it before": after[prompts.UNEDITED], "of it now": after[prompts.EDITED], **controls}  # fmt: skip
-    if not exact and prompts.WORDS_EXCHANGED not in table:
+    before, after = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
+    controls = {way: after[way] for way in (BACK, ROLE, WORDS_EXCHANGED) if way in table}
+    row = {"edit": description, f"{column} before": before[column], measure: before[UNEDITED], "now": before[EDITED]}  # fmt: skip
+    row |= {f"{column} after": after[column], "of it before": after[UNEDITED], "of it now": after[EDITED], **controls}  # fmt: skip
+    if not exact and WORDS_EXCHANGED not in table:
         return row
-    predicted = exact or str(table.iloc[output.first_rows[prompts.WORDS_EXCHANGED]][column])
-    predictor = ARITHMETIC if exact else prompts.WORDS_EXCHANGED
-    return row | {
-        "predicted": predicted,
-        "by": predictor,
-        "as predicted": predicted == after[column],
-    }
+    predicted = exact or str(table.iloc[output.first_rows[WORDS_EXCHANGED]][column])
+    predictor = ARITHMETIC if exact else WORDS_EXCHANGED
+    is_predicted = predicted == after[column]
+    return row | {"predicted": predicted, "by": predictor, "as predicted": is_predicted}

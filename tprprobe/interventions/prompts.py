@@ -65,7 +65,7 @@ class Prompt:
     def write(self, source: Tensor, edits: Edits) -> Int[Tensor, "1 target_seq"]:
         """The answer under edits, start symbol first; of an image word by word, as exchanges of a decoder's positions are of whole passes."""
         max_lengths = require_vocabulary(self.model).most
-        options = {"max_length": max_lengths[1]} if max_lengths else {}
+        options: dict[str, Any] = {"max_length": max_lengths[1]} if max_lengths else {}
         with intervene(self.model, edits), torch.no_grad():
             if self.is_image and edits and self.answer is not None:
                 ids = self.model(source, self.answer[:, :-1]).argmax(-1)
@@ -124,9 +124,8 @@ def query_image(model: Any, number: int) -> Prompt:
     source, was_cut = _encode(model, image)
     answer = Prompt(model, text, source, (), ()).write(source, {})
     symbols, ends = require_vocabulary(model).symbols, (model.config.eos, model.config.pad)
-    tokens = tuple(
-        str(symbols[token_id]) for token_id in answer[0, 1:].tolist() if token_id not in ends
-    )
+    ids = [token_id for token_id in answer[0, 1:].tolist() if token_id not in ends]
+    tokens = tuple(str(symbols[token_id]) for token_id in ids)
     return Prompt(model, text, source, tokens, tuple((i,) for i in range(len(tokens))), answer, was_cut)  # fmt: skip
 
 
@@ -174,9 +173,8 @@ def _read_answers(prompt: Prompt, inputs: Mapping[str, EditedInput], exact: str)
     vocabulary = require_vocabulary(prompt.model)
     answers = {vocabulary.decode(ids[0].tolist()): ids for ids in written_ids.values()}
     order = list(answers)
-    first_row = {
-        edit: order.index(vocabulary.decode(ids[0].tolist())) for edit, ids in written_ids.items()
-    }
+    texts = {edit: vocabulary.decode(ids[0].tolist()) for edit, ids in written_ids.items()}
+    first_row = {edit: order.index(text) for edit, text in texts.items()}
     if exact and exact not in answers:
         target = encode_examples([Article("", exact)], vocabulary).target
         ids = target.padded(torch.tensor([0]), prompt.model.config.pad)
@@ -216,17 +214,15 @@ def _rank(
     edits = [edit for edit in (UNEDITED, EDITED, WORDS_EXCHANGED) if edit in values]
     largest = [np.argsort(-values[edit], kind="stable")[:MAX_ROWS] for edit in edits]
     rows = list(dict.fromkeys(np.concatenate(largest).tolist()))[: 2 * MAX_ROWS]
-    table = pd.DataFrame([describe(i) for i in rows]).assign(
-        **{w: v[rows] for w, v in values.items()}
-    )
+    columns = {name: numbers[rows] for name, numbers in values.items()}
+    table = pd.DataFrame([describe(i) for i in rows]).assign(**columns)
     return ModelOutput(table, {edit: int(table[edit].argmax()) for edit in values})
 
 
 def mean_states(store: Store, site: str) -> tuple[Float[np.ndarray, "sample d_model"], list[str]]:
     """The mean of every sample's states at a site of a store, and its text."""
-    samples, sample_index = np.unique(
-        store.tokens_of(site)["sample"].to_numpy(), return_inverse=True
-    )
+    sample = store.tokens_of(site)["sample"].to_numpy()
+    samples, sample_index = np.unique(sample, return_inverse=True)
     sums = np.zeros((len(samples), int(np.prod(store.specs[store.select(site)[0]].shape))))
     for rows, block in store.iterate(site):
         np.add.at(sums, sample_index[rows], block.reshape(len(block), -1))

@@ -118,9 +118,8 @@ def _listed(changes: Changes) -> list[Change | None]:
 
 def find_wrong_roles(fit: Decomposition) -> dict[str, str]:
     """For every role the one whose fillers' vectors are least like its own."""
-    fillers, roles = (
-        list(map(str, names)) for names in (fit.fit.pairs.fillers, fit.fit.pairs.roles)
-    )
+    pairs = fit.fit.pairs
+    fillers, roles = (list(map(str, names)) for names in (pairs.fillers, pairs.roles))
     every = fit.bindings([(filler, role) for role in roles for filler in fillers])
     vectors = every.reshape(len(roles), len(fillers), -1)
     flat = (vectors - vectors.mean(1, keepdims=True)).reshape(len(roles), -1)

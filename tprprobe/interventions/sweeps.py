@@ -189,14 +189,11 @@ def _measure(
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
     examples = data[: recipe.n], data[recipe.n :]
-    scored, reference_pairs = (encode_answers(list(part), vocabulary) for part in examples)
+    scored, reference_pairs = (encode_answers(list(subset), vocabulary) for subset in examples)
 
     def measure(group: tuple[str, ...]) -> pd.DataFrame:
-        references = (
-            sweep_recipes.read_references(model, reference_pairs, group, recipe.seed)
-            if group
-            else {}
-        )
+        read = sweep_recipes.read_references
+        references = read(model, reference_pairs, group, recipe.seed) if group else {}
         points = [*list_points(recipe, group, references)] if group else [NOTHING]
         variants = [make_variant(point, references) for point in points]
         return _score(model, scored, points, variants)

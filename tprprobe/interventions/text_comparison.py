@@ -12,10 +12,12 @@ from jaxtyping import Float
 from tprprobe.errors import InputError
 from tprprobe.interventions import prompts
 from tprprobe.interventions.prompt_edits import find_heads
+from tprprobe.interventions.prompts import Prompt
 from tprprobe.site.patterns import ATTENTION, layer_of, sides_of
 from tprprobe.store import Store
 
 SOURCE = "source"
+Pairs = list[tuple[int, int]]  # positions of tokens of both texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ def compare_texts(
     return TextComparison(outputs, states, heads)
 
 
-def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> list[tuple[int, int]]:
+def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> Pairs:
     """Positions of tokens that are the same, or are replaced one by one."""
     blocks = SequenceMatcher(None, tokens, others, autojunk=False).get_opcodes()
     return [
@@ -79,9 +81,7 @@ def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> list[tuple
     ]
 
 
-def _compare_states(
-    first: prompts.Prompt, second: prompts.Prompt, pairs: list[tuple[int, int]]
-) -> pd.DataFrame:
+def _compare_states(first: Prompt, second: Prompt, pairs: Pairs) -> pd.DataFrame:
     sites = prompts.list_states(first.model)
     states, other_states = (prompt.run(prompt.source, *sites) for prompt in (first, second))
     positions, others = (list(side) for side in zip(*pairs, strict=True))
@@ -102,9 +102,7 @@ def _compare_states(
     return pd.concat(tables, ignore_index=True)
 
 
-def _compare_heads(
-    first: prompts.Prompt, second: prompts.Prompt, pairs: list[tuple[int, int]]
-) -> pd.DataFrame:
+def _compare_heads(first: Prompt, second: Prompt, pairs: Pairs) -> pd.DataFrame:
     maps, other_maps = find_heads(first), find_heads(second)
     positions, others = (np.array(side, int) for side in zip(*pairs, strict=True))
     rows = []

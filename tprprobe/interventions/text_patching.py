@@ -21,6 +21,7 @@ from tprprobe.interventions.behavior import select_source_sites
 from tprprobe.interventions.edits import patch
 from tprprobe.interventions.folders import MANIFEST
 from tprprobe.interventions.kinds import PATCHINGS
+from tprprobe.interventions.word_edits import draw_directions
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.hooks import capture, intervene
@@ -92,14 +93,16 @@ def _measure(
         )
     answer_ids = _answer_ids(model, texts, answers)
     start, end = (_contrast(model, ids, answer_ids).item() for ids in sources)
-    states, other_states = (_states(model, ids, names) for ids in sources)
+    with capture(model, names) as states:
+        model.predict(sources[0])
+    with capture(model, names) as other_states:
+        model.predict(sources[1])
     generator = torch.Generator().manual_seed(seed)
     common = {"position": range(len(tokens)), "token": tokens, "other_token": other_tokens}
     tables = []
     for name in track(names, "patching", len(names)):
         shift = other_states[name] - states[name]  # [1, seq, …]
-        noise = torch.randn(shift.shape, generator=generator).to(shift)
-        noise = noise * _norms(shift) / _norms(noise)
+        noise = draw_directions(shift, generator)
         for control, moved in (("", other_states[name]), (RANDOM, states[name] + noise)):
             differences = _patched(model, sources[0], answer_ids, name, moved)
             place = {"site": name, "layer": layer_of(name), "control": control}
@@ -107,11 +110,6 @@ def _measure(
             scores = {"difference": differences, "recovered": recovered}
             tables.append(pd.DataFrame(place | common | scores))
     return pd.concat(tables, ignore_index=True)
-
-
-def _norms(vectors: Tensor) -> Tensor:
-    norms = vectors.flatten(2).norm(dim=-1)
-    return norms.reshape(*norms.shape, *[1] * (vectors.ndim - 2))
 
 
 def _answer_ids(
@@ -139,14 +137,6 @@ def _contrast(model: Language, source: Tensor, answer_ids: tuple[int, int]) -> T
     return log_p[:, other] - log_p[:, answer]
 
 
-@torch.no_grad()
-def _states(model: Language, source: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
-    with capture(model, names) as states:
-        model.predict(source)
-    return dict(states)
-
-
-@torch.no_grad()
 def _patched(
     model: Language, source: Tensor, answer_ids: tuple[int, int], name: str, moved: Tensor
 ) -> np.ndarray:

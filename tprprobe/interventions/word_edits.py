@@ -66,12 +66,12 @@ class WordStates:
     def all(self) -> Bool[Tensor, " item"]:
         return torch.ones(len(self.x), dtype=torch.bool)
 
-    def turned(self, change: States) -> States:
-        """Random directions, as long as the changes."""
-        generator = torch.Generator().manual_seed(self.seed)
-        directions = torch.randn(change.shape, generator=generator).flatten(2)
-        lengths = change.flatten(2).norm(dim=-1, keepdim=True)
-        return (directions / directions.norm(dim=-1, keepdim=True) * lengths).reshape(change.shape)
+
+def draw_directions(change: Float[Tensor, "row seq *shape"], generator: torch.Generator) -> Tensor:
+    """Random directions, as long as the change of every position."""
+    directions = torch.randn(change.shape, generator=generator).to(change).flatten(2)
+    lengths = change.flatten(2).norm(dim=-1, keepdim=True)
+    return (directions / directions.norm(dim=-1, keepdim=True) * lengths).reshape(change.shape)
 
 
 def list_edits(words: WordStates, edits: Sequence[str]) -> Iterator[EditVariant]:
@@ -82,7 +82,8 @@ def list_edits(words: WordStates, edits: Sequence[str]) -> Iterator[EditVariant]
     for name in edits:
         (real, wrong_role, aside), is_possible, has_wrong_role = EDITS[name](words)
         yield EditVariant(name, REAL, is_possible, words.positions, real)
-        moved = words.x + words.turned(real - words.x)
+        generator = torch.Generator().manual_seed(words.seed)
+        moved = words.x + draw_directions(real - words.x, generator)
         yield EditVariant(name, RANDOM_DIRECTION, is_possible, words.positions, moved)
         yield EditVariant(name, WRONG_ROLE, has_wrong_role, words.positions, wrong_role)
         yield EditVariant(name, WRONG_POSITION, is_possible & words.has_aside, words.aside, aside)
@@ -129,10 +130,8 @@ def _changes(words: WordStates, wrong: bool) -> tuple[States, Bool[Tensor, " ite
         return (sums[cell] - is_own @ states) / n.clamp_min(1)[..., None], n > 0
 
     roles = role.flip(1) if wrong else role
-    (new_mean, new_known), (old_mean, old_known) = (
-        mean(name.flip(1) * 2 + roles),
-        mean(name * 2 + roles),
-    )
+    new_mean, new_known = mean(name.flip(1) * 2 + roles)
+    old_mean, old_known = mean(name * 2 + roles)
     return (new_mean - old_mean).reshape(words.x.shape), (new_known & old_known).all(1)
 
 
@@ -173,9 +172,8 @@ class SetAt(PlacedEdit):
         if start:
             return tensor  # what is written behind the text
         out = tensor.clone()
-        out[torch.arange(len(tensor))[:, None], self.positions.to(tensor.device)] = self.states.to(
-            tensor
-        )
+        row, positions = torch.arange(len(tensor))[:, None], self.positions.to(tensor.device)
+        out[row, positions] = self.states.to(tensor)
         return out
 
 

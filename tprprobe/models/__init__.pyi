@@ -1,3 +1,4 @@
+from .architectures import ARCHITECTURES as ARCHITECTURES
 from .architectures import build as build
 from .architectures import count_parameters as count_parameters
 from .architectures import expand as expand

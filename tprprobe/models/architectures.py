@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from tprprobe import plugins
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.file_errors import physical_memory
@@ -24,6 +25,13 @@ LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after a
 DEEP = ("n_layers", "thinking_steps")
 SMALL_MODEL = 2**28  # numbers that every machine holds
 RANDOM_FILLS = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random numbers
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ARCHITECTURES":
+        raise AttributeError(name)
+    note("warning: ARCHITECTURES goes in the next version: see tprprobe.plugins.find('models')")
+    return {name: find_architecture(name) for name in plugins.find("models")}
 
 
 def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:

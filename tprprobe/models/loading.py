@@ -79,6 +79,9 @@ def load_model(
     """
     if not isinstance(name, str | os.PathLike):
         return _in_memory(name, tokenizer)
+    if isinstance(tokenizer, str):  # in 0.3 the second argument was the device
+        note("warning: give the device by name: tp.load_model(NAME, device=...)")
+        tokenizer, device = None, tokenizer
     if tokenizer is not None:
         raise InputError(
             f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"

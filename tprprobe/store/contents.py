@@ -1,9 +1,9 @@
-"""What a store says of itself by its manifest alone: model, samples, sites, sizes."""
+"""What a store says of itself by its manifest alone, and which results were made of it."""
 
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -142,3 +142,22 @@ class StoreContents:
 
     def _repr_html_(self) -> str:
         return as_html(repr(self), self.summary)
+
+
+def origin_json(origin: Mapping[str, Sequence[str]]) -> str:
+    return json.dumps(origin, indent=1) + "\n"
+
+
+def sort_results(
+    store: StoreContents, folders: Iterable[Path]
+) -> tuple[list[Path], list[Path], list[Path]]:
+    """The folders of results of the store (or of its model), of others, and of those that do not say of which."""
+    of_store, of_other_stores, unknown = [], [], []
+    for folder in folders:
+        text = "".join(file.read_text("utf-8", "replace") for file in folder.glob("*.json"))
+        names_store = '"stores":' in text
+        fingerprint = store.fingerprint if names_store else store.model
+        names_any = names_store or '"sha256":' in text or '"weights":' in text
+        is_own = names_any and f'"{fingerprint}"' in text
+        (of_store if is_own else of_other_stores if names_any else unknown).append(folder)
+    return of_store, of_other_stores, unknown

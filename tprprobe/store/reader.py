@@ -213,8 +213,8 @@ class Store(StoreContents):
             raise InputError(f"{name} holds {' × '.join(spec.axes)}, no attention maps")
         n_maps = self.count_maps(name)
         if not 0 <= sample < n_maps:
-            first = f"{self.path} keeps those of its first {n_maps} samples"
-            raise InputError(f"no attention maps of sample {sample}: {first} (--attention-samples)")
+            maps = f"{self.path} keeps those of its first {n_maps} samples"
+            raise InputError(f"no attention maps of sample {sample}: {maps} (--attention-samples)")
         shapes, starts = self._places[spec.rows]
         (queries, keys), start = shapes[sample], int(starts[sample])
         pairs = self._read(name, (slice(start, start + int(queries * keys)),))

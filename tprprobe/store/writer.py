@@ -183,7 +183,7 @@ class StoreWriter:
             codes = {getattr(each, "errno", None) for each in (error, error.__cause__)}
             if not codes & {errno.ENOSPC, errno.EDQUOT}:
                 raise
-            done = f"its first {self.samples_done} samples are kept"
+            progress_text = f"its first {self.samples_done} samples are kept"
             raise InputError(
-                f"the disk of {self.path} is full: {done}; free space, then --resume"
+                f"the disk of {self.path} is full: {progress_text}; free space, then --resume"
             ) from error

@@ -32,8 +32,8 @@ class Pool:
     def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
         pairs = encode_mix(map(open_mix, mixes), vocabulary)
         starts = torch.tensor([0, *pairs.parts]).cumsum(0)
-        parts = zip(pairs.parts, starts, mixes, strict=False)
-        repeated = [torch.arange(n).add(start).repeat(mix.repeat) for n, start, mix in parts]
+        mix_sizes = zip(pairs.parts, starts, mixes, strict=False)
+        repeated = [torch.arange(n).add(start).repeat(mix.repeat) for n, start, mix in mix_sizes]
         indices = torch.cat(repeated)
         lengths = (pairs.source.lengths + pairs.target.lengths)[indices]
         return cls(pairs.to(device), indices, lengths)

@@ -19,9 +19,8 @@ SHIFT = 1  # a character of a question is one token behind: <sos> stands first
 def find_divisions(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
     """The token of the '/' that divides by each digit of a denominator; −1 for every other token."""
     below = (tokens["polarity"] == "denominator").fillna(False).to_numpy(bool)
-    is_divided = (
-        below & (tokens["kind"] == "digit").to_numpy() & tokens["div_second"].notna().to_numpy()
-    )
+    is_digit, divisor = (tokens["kind"] == "digit").to_numpy(), tokens["div_second"]
+    is_divided = below & is_digit & divisor.notna().to_numpy()
     return np.where(is_divided, tokens["div_second"].fillna(-1).to_numpy(int) + SHIFT, -1)
 
 

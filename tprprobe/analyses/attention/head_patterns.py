@@ -57,9 +57,8 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
         units = number_units(tokens)
         if units.max(initial=-1) < 1:
             continue
-        maps = np.concatenate(
-            [head_relations.join_words(store.attention(site, sample), units) for site in sites]
-        )
+        token_maps = [store.attention(site, sample) for site in sites]
+        maps = np.concatenate([head_relations.join_words(x, units) for x in token_maps])
         for relation, targets in find_targets(store, sample, tokens, units).items():
             tallies[relation].append(count_hits(maps, targets, int(tokens["origin"].iloc[0])))
     n_heads = [len(store.attention(site, 0)) for site in sites]
@@ -91,11 +90,8 @@ def find_targets(
         f"first {kind}": others & (np.arange(n) == 0),
         f"same {kind}": others & (texts[:, None] == texts) & (texts != ""),
     }
-    pairs = [
-        *_relate_roles(tokens, units),
-        *_relate_words(tokens),
-        *_relate_divisors(store, sample, tokens, units),
-    ]
+    pairs = [*_relate_roles(tokens, units), *_relate_words(tokens)]
+    pairs += _relate_divisors(store, sample, tokens, units)
     for relation, query, key in pairs:
         targets.setdefault(relation, np.zeros((n, n), bool))[query, key] = True
     return targets
@@ -165,7 +161,7 @@ def _choose_relations(
         raise InputError(
             f"no relation between tokens occurs {2 * head_relations.FEWEST} times in texts with maps"
         )
-    best = pd.DataFrame(gains).idxmax(axis=1)  # by head
+    best = [str(relation) for relation in pd.DataFrame(gains).idxmax(axis=1)]  # by head
     rows = []
     for i, (site, head) in enumerate(heads):
         hits, chance, documents = scored[best[i]]

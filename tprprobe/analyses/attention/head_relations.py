@@ -45,11 +45,8 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
 
 def list_self_maps(store: Store) -> list[str]:
     """The sites of maps from tokens to tokens of the same side."""
-    return [
-        name
-        for name, spec in store.specs.items()
-        if store.count_maps(name) and len({*spec.rows.split("_")}) == 1
-    ]
+    sites = [name for name in store.specs if store.count_maps(name)]
+    return [name for name in sites if len({*store.specs[name].rows.split("_")}) == 1]
 
 
 def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -71,11 +68,7 @@ def _score(
         return pd.DataFrame()
     of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
     place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
-    rows: dict[str, object] = {
-        "sample": sample,
-        "document": token["origin"],
-        "sequence": token["sequence"],
-    }
+    rows = {"sample": sample, "document": token["origin"], "sequence": token["sequence"]}
     rows |= {"relation": [edge[0] for edge in edges], "at": place, "of": related}
     rows |= {f"{OFFSET}{offset}": place + offset == related for offset in OFFSETS}
     for site in sites:
@@ -104,11 +97,8 @@ def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
     numbers = words[WORD].tolist()
     lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
-    first_words = {
-        n: word
-        for word, last_word in zip(numbers, lasts, strict=True)
-        for n in range(word, last_word + 1)
-    }
+    spans = zip(numbers, lasts, strict=True)
+    first_words = {n: first for first, final in spans for n in range(first, final + 1)}
     for word, cell in zip(numbers, words[TASK].astype(str), strict=True):
         for label, span1, span2 in decode_cell(cell, word):
             place, related = first_words.get(span1[0]), first_words.get(span2[0] if span2 else -1)
@@ -175,10 +165,8 @@ def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]
 def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
     """The first tokens of every word of a sample and of the word that it depends on, as positions in the table."""
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
-    place_of_word = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
-    return [
-        (place_of_word[word], place_of_word[related]) for _, word, related in find_edges(tokens)
-    ]
+    places = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
+    return [(places[word], places[related]) for _, word, related in find_edges(tokens)]
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:
@@ -186,13 +174,10 @@ def score_sharpness(store: Store) -> pd.DataFrame:
     rows = []
     for site in (name for name in store.specs if store.count_maps(name)):
         n = min(SHARP, store.count_maps(site))
-        largest = np.mean(
-            [store.attention(site, sample).max(-1).mean(-1) for sample in range(n)], 0
-        )
+        weights = [store.attention(site, sample) for sample in range(n)]
+        largest = np.mean([maps.max(-1).mean(-1) for maps in weights], 0)
         place = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
-        rows += [
-            place | {"head": head, "value": float(sample)} for head, sample in enumerate(largest)
-        ]
+        rows += [place | {"head": head, "value": float(x)} for head, x in enumerate(largest)]
     return pd.DataFrame(rows)
 
 

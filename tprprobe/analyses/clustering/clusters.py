@@ -166,16 +166,14 @@ def save_clusters(
     results: Sequence[Clusters], folder: str | os.PathLike[str], store: Store
 ) -> Path:
     """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables."""
-    runs: list[dict[str, object]] = [
-        {key: getattr(result, key) for key in SCALARS}
-        | {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
-        for result in results
-    ]
+    runs = [{key: getattr(result, key) for key in SCALARS} for result in results]
+    for run, result in zip(runs, results, strict=True):
+        run |= {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
     tables = [result.summary.assign(center=list(result.centers)) for result in results]
     labels = [pd.DataFrame({"row": range(len(r.labels)), "label": r.labels}) for r in results]
     header = {"format": FORMAT, "version": VERSION, "stores": [store.fingerprint]}
     document = json.dumps(header | {"runs": runs}, indent=1)
-    joined = {TABLE: _join(tables, runs), LABELS: _join(labels, runs)}
+    joined = {TABLE: _join(tables, results), LABELS: _join(labels, results)}
     joined[FILE] = encode(list_results(results))
     return write_folder(folder, {RUNS: f"{document}\n", **joined})
 
@@ -194,10 +192,10 @@ def list_results(results: Sequence[Clusters]) -> pd.DataFrame:
     return join_tables([of_runs, of_clusters]).assign(estimator=ESTIMATOR)
 
 
-def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, object]]) -> bytes:
+def _join(tables: Sequence[pd.DataFrame], results: Sequence[Clusters]) -> bytes:
     numbered = [
-        table.assign(run=i, site=run["site"], head=pd.array([run["head"]] * len(table), "Int64"))
-        for i, (table, run) in enumerate(zip(tables, runs, strict=True))
+        table.assign(run=i, site=run.site, head=pd.array([run.head] * len(table), "Int64"))
+        for i, (table, run) in enumerate(zip(tables, results, strict=True))
     ]
     return encode(pd.concat(numbered, ignore_index=True))
 

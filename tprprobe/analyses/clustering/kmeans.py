@@ -27,6 +27,7 @@ SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretch
 
 Target = tuple[str, int | None]  # a site and a head of it
 Spread = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
+Centers = Sequence[np.ndarray]  # by run
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
 
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
@@ -111,12 +112,9 @@ class Source:
         starts = np.arange(0, self.rows, STRETCH)
         rng, count = np.random.default_rng(seed), min(len(starts), -(-rows // STRETCH))
         first_rows = sorted(rng.choice(starts, count, replace=False).tolist())
-        return np.concatenate(
-            [
-                self._typed(self.store.read(self.site, slice(row, row + STRETCH), self.head), row)
-                for row in first_rows
-            ]
-        )
+        stretches = [slice(row, row + STRETCH) for row in first_rows]
+        vectors = (self.store.read(self.site, rows, self.head) for rows in stretches)
+        return np.concatenate([*map(self._typed, vectors, first_rows)])
 
     def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
         """Mean and standard deviation of each dimension; 1 for one that does not vary."""
@@ -229,7 +227,5 @@ def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
     return (vectors - scaling[0]) / scaling[1]
 
 
-def _assign_part(
-    source: Source, scaling: Scaling, centers: Sequence[np.ndarray], span: slice
-) -> Assigned:
+def _assign_part(source: Source, scaling: Scaling, centers: Centers, span: slice) -> Assigned:
     return assign((_scaled(block, scaling) for block in source.blocks(span)), centers)

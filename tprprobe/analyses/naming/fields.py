@@ -38,10 +38,8 @@ class Field:
         number = values.groupby(list(self.columns), observed=True).ngroup().fillna(-1).astype(int)
         codes, first_rows = np.unique(number, return_index=True)
         rows = values.iloc[first_rows[codes >= 0]].itertuples(index=False, name=None)
-        return pd.Series(
-            pd.Categorical.from_codes(number, pd.Index([*map(self._word, rows)], dtype=object)),
-            gold.index,
-        )
+        words = pd.Index([*map(self._word, rows)], dtype=object)
+        return pd.Series(pd.Categorical.from_codes(number, words), gold.index)
 
     def _word(self, key: tuple) -> str:
         value = key[0] if len(key) == 1 else key
@@ -67,9 +65,8 @@ def list_exact(store: Store) -> dict[str, Field]:
     columns = store.tokens.columns
     if WORD not in columns:  # without the words' numbers, cells name no words
         return {}
-    return {
-        name: field for name, field in LABELS.items() if name in columns and name not in guessed
-    }
+    exact = [name for name in LABELS if name in columns and name not in guessed]
+    return {name: LABELS[name] for name in exact}
 
 
 def read_labels(store: Store, side: str) -> pd.DataFrame:
@@ -99,11 +96,8 @@ def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
 def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:
     """The columns of tokens that have several values, and those of their gold structure."""
     gold_fields = [] if gold is None else [f"gold {name}" for name in gold]
-    columns = [
-        str(column)
-        for column in tokens
-        if column not in SAMPLE_COLUMNS and f"gold {column}" not in gold_fields
-    ]
+    known = {*SAMPLE_COLUMNS, *(name.removeprefix("gold ") for name in gold_fields)}
+    columns = [str(column) for column in tokens if column not in known]
     return [*(column for column in columns if tokens[column].nunique() > 1), *gold_fields]
 
 

@@ -22,11 +22,8 @@ def stack_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _stack(task: str, table: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in KEYS if name in table]
-    numbers = [
-        name
-        for name in map(str, table)
-        if name not in names and not name.endswith(("_low", "_high"))
-    ]
+    ends = "_low", "_high"
+    numbers = [str(n) for n in table if n not in names and not str(n).endswith(ends)]
     control = table["model"].where(table["model"] != TRAINED, "")
     if "vectors" in table:
         is_other = (table["model"] == TRAINED) & (table["vectors"] != main["vectors"].iloc[0])

@@ -145,9 +145,8 @@ def name_all(
                 job.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
-            tables["summary"], facts = find_structure().summarize(
-                *decided, golds[vector_sets.TRAINED].tokens
-            )
+            tokens = golds[vector_sets.TRAINED].tokens
+            tables["summary"], facts = find_structure().summarize(*decided, tokens)
             facts["missing"] = vector_sets.list_missing(targets, golds)
             files = {FILE: stack_tables(tables), LABELS: plan.labels()}
             run.finish(files, {"facts": facts})
@@ -190,16 +189,12 @@ class NamingPlan:
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
         conditional = find_structure().conditions
-        comparisons = [
-            (model, field, conditions)
-            for model, gold in self.golds.items()
-            for field, conditions in (*((str(name), ()) for name in gold.described), *conditional)
-        ]
         compared = [
             self.run.part(
                 ".".join([model, field, *given]), partial(self._compare, model, field, given)
             )
-            for model, field, given in comparisons
+            for model, gold in self.golds.items()
+            for field, given in (*((str(name), ()) for name in gold.described), *conditional)
         ]
         return [*self._clustered.values(), *compared]
 

@@ -95,9 +95,8 @@ def _find(store: Store, sites: list[str], model: str) -> list[NamingTarget]:
 def _gauged(source: Source) -> Source:
     """The vectors, scaled so that their clusters do not depend on what the model leaves open."""
     kind = source.site.rpartition(".")[2]
-    is_free = kind in FREE or (
-        kind == "filler" and _beside(source.site, "role") not in source.store.sites
-    )
+    has_role = _beside(source.site, "role") in source.store.sites
+    is_free = kind in FREE or (kind == "filler" and not has_role)
     return source.whitened() if is_free else source
 
 

@@ -126,9 +126,8 @@ class Examples:
         center, owner = _members(*self.states[ids, span].T)
         rows = center[:, None] + np.array(self.window)
         corpus = self.corpus
-        is_inside = (rows >= corpus.first_row[center][:, None]) & (
-            rows <= corpus.last_row[center][:, None]
-        )
+        low, high = corpus.first_row[center][:, None], corpus.last_row[center][:, None]
+        is_inside = (rows >= low) & (rows <= high)
         return np.where(is_inside, rows, -1), owner
 
     def rows_read(self, ids: Places) -> Int[np.ndarray, " row"]:
@@ -162,18 +161,16 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     last_word = words.find(sample[:, None], spans[:, :, 1] - 1)
     has = ((first_word >= 0) & (last_word >= 0)).all(1)
     inventory, codes = np.unique([target.label for _, target in listed], return_inverse=True)
-    first_word, last_word, spans, sample, codes = (
-        x[has] for x in (first_word, last_word, spans, sample, codes)
-    )
+    first_word, last_word, spans = first_word[has], last_word[has], spans[has]
+    sample, codes = sample[has], codes[has]
     _, unique, owner = np.unique(
         np.column_stack([sample, spans.reshape(len(spans), 2 * task.spans)]),
         axis=0, return_index=True, return_inverse=True,
     )  # fmt: skip
     labels = np.zeros((len(unique), len(inventory)), bool)
     labels[owner.reshape(-1), codes] = True
-    sample, spans, first_word, last_word = (
-        x[unique] for x in (sample, spans, first_word, last_word)
-    )
+    sample, spans = sample[unique], spans[unique]
+    first_word, last_word = first_word[unique], last_word[unique]
     before = words.find(sample[:, None], spans[:, :, 0] - 1)
     rows = np.stack([words.rows[first_word, 0], words.rows[last_word, 1]], axis=-1)
     states, forms = _states(rows, corpus, mode), words.hashes

@@ -80,11 +80,6 @@ class Corpus:
     def document(self) -> Order:
         return self.origin.documents
 
-    @property
-    def training_samples(self) -> Order:
-        """The samples of the documents that are trained on, in the first turn."""
-        return np.flatnonzero(self.splits[0] == TRAIN)
-
 
 def read_corpus(
     store: Store, tokens: pd.DataFrame, side: str, tasks: Sequence[Task], seed: int | None
@@ -96,9 +91,8 @@ def read_corpus(
     first_row = np.searchsorted(sample, sample, "left")
     last_row = np.searchsorted(sample, sample, "right") - 1
     token_of_sample = np.searchsorted(tokens["sample"], np.arange(store.samples))
-    token_of_sample = np.minimum(
-        token_of_sample, len(tokens) - 1
-    )  # a sample without tokens has no targets either
+    # a sample without tokens has no targets either
+    token_of_sample = np.minimum(token_of_sample, len(tokens) - 1)
     origin, per_sample = read_provenance(tokens).take(token_of_sample), tokens.iloc[token_of_sample]
     name_column = next((c for c in (DOCUMENT, QUESTION) if c in per_sample), "sample")
     names = per_sample[name_column].astype(str).groupby(origin.documents).first()

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tprprobe.analyses.probing import features
 from tprprobe.analyses.probing.examples import Splits, split_examples
+from tprprobe.analyses.probing.features import FeatureSource
 from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
@@ -76,9 +77,8 @@ def plan_run(
         splits += sampled
     probed = list(dict.fromkeys(targets.task for targets in splits))
     reason = f"no side of {store.path} has both these sites and labels of"
-    refusals |= {
-        task: f"{reason} {task.name}" for task in tasks if task not in [*probed, *refusals]
-    }
+    others = [task for task in tasks if task not in [*probed, *refusals]]
+    refusals |= {task: f"{reason} {task.name}" for task in others}
     if refusals and (names != ALL or not splits):
         raise InputError(next(iter(refusals.values())))
     if names == ALL:
@@ -141,9 +141,7 @@ def _of_twin(
     return examples and examples.learning_from(settings.max_train_targets, settings.seed)
 
 
-def _list_trials(
-    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
-) -> Iterator[Trial]:
+def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings) -> Iterator[Trial]:
     controls = [source.control]
     if source.control == REAL:
         controls += [name for name in ("control", "shuffled") if settings.has(name)]
@@ -155,7 +153,7 @@ def _list_trials(
 
 
 def _list_portions(
-    source: features.FeatureSource, splits: Splits, settings: ProbeSettings
+    source: FeatureSource, splits: Splits, settings: ProbeSettings
 ) -> Iterator[Stack]:
     """The trials of a codelength: a portion of the training samples each, of estimators with probabilities."""
     estimator, seed = with_seed(settings.estimator, settings.seed), settings.seed
@@ -171,9 +169,8 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
         table = table.assign(**{WORD: table["position"]})
     if names in COLUMNS and names not in table and "question" in table:
         labels = join(table)[str(names)]
-        table = table.assign(
-            **{str(names): labels.astype(object).where(labels.notna(), "").astype(str)}
-        )
+        cells = labels.astype(object).where(labels.notna(), "").astype(str)
+        table = table.assign(**{str(names): cells})
     return table
 
 

@@ -77,11 +77,10 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
     vectors = real["site"].str.replace(r"\.\d+(?=\.|$)", "", regex=True)  # without the layer
     order = {vector: place for place, vector in enumerate(vectors.unique())}
     ordered = real.assign(vector=vectors, order=vectors.map(order))
+    ordered = ordered.sort_values(["task", "probe", "order", "layer"], kind="stable")
     metric = find_metric(real)
     names = {task: name_score(rows) for task, rows in real.groupby("task")}
-    for _, row in ordered.sort_values(
-        ["task", "probe", "order", "layer"], kind="stable"
-    ).iterrows():
+    for _, row in ordered.iterrows():
         best = row["best_control"]
         strongest = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f} {best}"
         yield {

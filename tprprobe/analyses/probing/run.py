@@ -26,11 +26,12 @@ from tprprobe.analyses.probing.saved_probe import SAVED, save_probe
 from tprprobe.analyses.probing.scores import gather
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.stored_states import RowReader
-from tprprobe.analyses.probing.trials import CURVE, TrialResult, run_trials
+from tprprobe.analyses.probing.trials import CURVE, BlockScores, Counts, TrialResult, run_trials
 from tprprobe.console import progress, stderr
 from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.results import FILE, Results, load_results
+from tprprobe.evaluation.runner import has_predictions
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun, Tables, kept
 from tprprobe.files.tables import read_table
@@ -162,11 +163,8 @@ def _run_rounds(
     [stacks] = run.rounds[rounds]
     reader = RowReader(stacks[0][0].source, device, run.settings.budget // 2)
     results = [result for trials in stacks for result in run_trials(trials, reader, run.settings)]
-    estimators = {
-        number: result.estimator
-        for number, result in enumerate(results)
-        if result.trial.control == REAL and result.trial.portion is None
-    }
+    is_saved = [r.trial.control == REAL and r.trial.portion is None for r in results]
+    estimators = {i: r.estimator for i, r in enumerate(results) if is_saved[i]}
     counts = {"sums": [result.counts.flatten() for result in results]}
     counts["curve"] = [result.curve.ravel() for result in results]
     return pd.DataFrame(counts), estimators
@@ -183,4 +181,6 @@ def _take_round(made: Iterator[Any], stacks: Sequence[Stack], folder: Path) -> T
 
 def _read_round(rows: pd.DataFrame, stacks: Sequence[Stack]) -> Iterator[TrialResult]:
     for trial, flat, curve in zip(chain(*stacks), rows["sums"], rows["curve"], strict=True):
-        yield TrialResult(trial, trial.read_counts(flat), curve.reshape(-1, len(CURVE)))
+        kind = Counts if has_predictions(trial.estimator) else BlockScores
+        counts = kind.unflatten(flat, trial.splits)
+        yield TrialResult(trial, counts, curve.reshape(-1, len(CURVE)))

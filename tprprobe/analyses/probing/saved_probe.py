@@ -127,9 +127,8 @@ class SavedProbe:
             raise InputError(f"{store.path} has no targets of {self.task.name} on the {self.side}")
         reader = RowReader(source, torch.device("cpu"), 0)
         states = StoredStates(reader, examples).standardize(self.mean, self.scale)
-        return self._table(
-            examples, self.estimator.logits(states if self.shape.hidden else states.means())
-        )
+        inputs = states if self.shape.hidden else states.means()
+        return self._table(examples, self.estimator.logits(inputs))
 
     @property
     def estimator(self) -> Any:
@@ -307,9 +306,8 @@ def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
 
 def list_errors(store: Store, predictions: pd.DataFrame) -> pd.DataFrame:
     """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
-    wrong = predictions[predictions["label"] != predictions["predicted"]].nlargest(
-        ERRORS, "probability"
-    )
+    is_wrong = predictions["label"] != predictions["predicted"]
+    wrong = predictions[is_wrong].nlargest(ERRORS, "probability")
     tokens = store.tokens[store.tokens["side"] == "source"]
     words_table = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
     words = words_table.groupby(["sample", WORD])["token"].agg(join)

@@ -73,11 +73,8 @@ def gather(
     """The tables of a run with the baselines of its tasks, by name: ``results`` (the long table), ``differences`` (the pairs that were
     compared), ``documents`` (the counts behind both), ``curves`` (of training; ``portion``: the share of the samples that a probe saw).
     """
-    scores = [
-        _score(result.trial.names, result.trial.splits, result.counts, len(result.curve))
-        for result in results
-        if result.trial.portion is None
-    ]
+    complete = [result for result in results if result.trial.portion is None]
+    scores = [_score(r.trial.names, r.trial.splits, r.counts, len(r.curve)) for r in complete]
     for targets in splits:
         is_sequence = settings.needs == "sequences"
         rules = count_baselines(targets, is_sequence) if settings.has_predictions else {}
@@ -94,7 +91,9 @@ def gather(
     for score, of_score in zip(scores, numbers, strict=True):
         bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
         of_score |= {name: number(name, value) for name, value in bits.items()}
-    names = {targets.name: targets.tested.corpus.names for targets in splits}
+    names: dict[Key, Sequence[str]] = {
+        targets.name: targets.tested.corpus.names for targets in splits
+    }
     return {
         "results": tabulate(
             {**score.names, "control": "" if score.is_real else score.names["control"]} | row
@@ -122,7 +121,7 @@ def _score(
 def measure(score: Score) -> dict[str, dict[str, Any]]:
     """The numbers of a score by metric."""
     sizes = (number(name, size) for name, size in score.sizes.items())
-    return {row["metric"]: dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
+    return {str(row["metric"]): dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
 
 
 def compare_scores(scores: Sequence[Score]) -> list[Pair]:
@@ -164,7 +163,7 @@ def _sublayer(score: Score) -> str:
     return str(score.names["site"]).rpartition(".")[0]
 
 
-def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> dict[str, object]:
+def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> Mapping[str, object]:
     """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
 
     ``identity`` is no control of a decoder: no state has read the word to come.
@@ -202,10 +201,8 @@ def tabulate_pairs(pairs: Sequence[Pair]) -> pd.DataFrame:
 
 def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[str, Any]]]) -> None:
     """Adds accuracy minus that of other labels, and F1 minus that of the words' most frequent labels."""
-    by_key = {
-        (score.names["control"], *score.key(VECTOR)): of_score
-        for score, of_score in zip(scores, numbers, strict=True)
-    }
+    keys = [(score.names["control"], *score.key(VECTOR)) for score in scores]
+    by_key = dict(zip(keys, numbers, strict=True))
     for score, of_score in zip(scores, numbers, strict=True):
         rivals = {
             name: (by_key.get((control, *score.key(VECTOR))), "accuracy")
@@ -234,18 +231,15 @@ def measure_information(
             by_vector.setdefault(key, []).append(result)
     bits = {key: _bits(complete) for key, (*_, complete) in by_vector.items()}
     for key, (*portions, complete) in by_vector.items():
-        if "+" in key[2]:
+        if "+" in str(key[2]):
             continue
         splits = complete.trial.splits
         fold, n_labels = splits.folds[0], len(splits.examples.inventory)
         sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
-        numbers = {
-            "codelength": length,
-            "information": prior - bits[key],
-            "added": _added(key, bits),
-        }
+        numbers = {"codelength": length, "information": prior - bits[key]}
+        numbers |= {"added": _added(key, bits)}
         yield key, numbers | {"compression": compression(length, len(fold.train), n_labels)}
 
 
@@ -257,15 +251,12 @@ def _bits(result: TrialResult) -> float:
 
 def _added(key: Key, bits: Mapping[Key, float]) -> float:
     stem, _, kind = str(key[2]).rpartition(".")
-    partner, joined = (
-        (*key[:2], f"{stem}.{name}", *key[3:]) for name in (PARTNER.get(kind), "role+filler")
-    )
+    names = PARTNER.get(kind), "role+filler"
+    partner, joined = ((*key[:2], f"{stem}.{name}", *key[3:]) for name in names)
     return bits[partner] - bits[joined] if partner in bits and joined in bits else np.nan
 
 
-def _by_document(
-    scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
-) -> pd.DataFrame:
+def _by_document(scores: Sequence[Score], names: Mapping[Key, Sequence[str]]) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
     counted = [score for score in scores if isinstance(score.counts, Counts)]
     sums = [score.counts.sums[0] for score in scores if isinstance(score.counts, Counts)]
@@ -283,9 +274,8 @@ def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:
     names = [result.trial.names for result in results]
     n_validations = [len(result.curve) for result in results]
     table = _repeat(names, n_validations)
-    table["portion"] = np.repeat(
-        np.array([result.trial.portion for result in results], float), n_validations
-    )
+    portions = np.array([result.trial.portion for result in results], float)
+    table["portion"] = np.repeat(portions, n_validations)
     table[list(CURVE)] = np.concatenate([result.curve for result in results])
     return table.astype({"step": int})
 

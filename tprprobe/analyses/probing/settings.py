@@ -78,7 +78,6 @@ class ProbeSettings:
 
     @property
     def is_iterative(self) -> bool:
-        """True of estimators that are trained step by step."""
         return getattr(self.estimator, "iterative", False)
 
     @property
@@ -94,12 +93,10 @@ class ProbeSettings:
 
     @property
     def has_predictions(self) -> bool:
-        """False of an estimator that has a score alone."""
         return hasattr(self.estimator, "predict")
 
     @property
     def metric(self) -> str:
-        """The main metric."""
         return "f1" if self.has_predictions else "score"
 
     @property
@@ -153,16 +150,11 @@ class ProbeSettings:
         return range(behind + 1 - self.kernel, behind + 1)
 
     def has(self, control: str) -> bool:
-        """True if a control is asked for."""
         return self.controls is None or control in self.controls
 
     def as_dict(self) -> dict[str, object]:
-        """The settings in JSON types."""
         from tprprobe.evaluation.runner import describe_estimator
 
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return fields | {
-            "estimator": describe_estimator(self.estimator),
-            "information": self.with_codelength,
-            "most": self.max_train_targets,
-        }
+        fields |= {"estimator": describe_estimator(self.estimator)}
+        return fields | {"information": self.with_codelength, "most": self.max_train_targets}

@@ -13,6 +13,7 @@ from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.labelled_words import Corpus, Order
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.estimators.probes.spans import Batch, Spans
+from tprprobe.evaluation.splits import TRAIN
 
 CHUNK = 256  # samples that are read at once
 FLOAT = 4
@@ -81,8 +82,9 @@ class StoredStates:
 
     def batches(self, size: int, epoch: int | None = None) -> Iterator[Batch]:
         """All targets, those of ``size`` samples in a batch, in order or in the random order of an epoch."""
-        is_ordered = epoch is None
-        samples = self.examples.samples if is_ordered else self.examples.corpus.training_samples
+        samples = self.examples.samples
+        if epoch is not None:
+            samples = np.flatnonzero(self.examples.corpus.splits[0] == TRAIN)
         for chunk in chunks(samples, epoch):
             yield from self._read(chunk, size)
 

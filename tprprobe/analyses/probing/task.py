@@ -64,11 +64,8 @@ def find_tasks(
         if not tasks:
             raise _unlabelled(", ".join(task.cells for task in shipped))
         return tasks
-    single = isinstance(names, str | os.PathLike)
-    tasks = [
-        _of_column(name, names_of_columns) or read_task(name)
-        for name in ([names] if single else names)
-    ]
+    listed = [names] if isinstance(names, str | os.PathLike) else names
+    tasks = [_of_column(name, names_of_columns) or read_task(name) for name in listed]
     if not tasks:
         raise InputError("no task: give one or several, or all")
     for task in tasks:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +41,7 @@ class Counts(NamedTuple):
         return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
 
     @classmethod
-    def join(cls, seeds: Sequence["Counts"]) -> "Counts":
+    def join(cls, seeds: Sequence[Any]) -> "Counts":
         return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
     def compare(self, reference: Any) -> intervals.Comparison:
@@ -88,17 +87,14 @@ def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]
     """The counts of rules that need no vector; those ``by_place`` know no words: ``majority`` is the most frequent label of a place."""
     flat: dict[str, list[np.ndarray]] = {}
     n_labels = len(splits.examples.inventory)
-    train, test = (
-        examples.words[:, 0, :1] if by_place else examples.forms
-        for examples in (splits.examples, splits.tested)
-    )
+    sets = splits.examples, splits.tested
+    train, test = (x.words[:, 0, :1] if by_place else x.forms for x in sets)
     for fold in splits.folds:
         labels = splits.examples.labels[fold.train]
         rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
         for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
-            counts = count_predictions(
-                splits, metrics.predict_one_label(codes, n_labels), fold.test
-            )
+            predictions = metrics.predict_one_label(codes, n_labels)
+            counts = count_predictions(splits, predictions, fold.test)
             flat.setdefault(name, []).append(counts.flatten())
     return {name: Counts.unflatten(np.sum(counts, axis=0), splits) for name, counts in flat.items()}
 
@@ -119,10 +115,9 @@ class BlockScores(NamedTuple):
         return cls(flat[:-2], int(flat[-2]), int(flat[-1]))
 
     @classmethod
-    def join(cls, seeds: Sequence["BlockScores"]) -> "BlockScores":
-        return seeds[0]._replace(
-            scores=np.mean([scores_of_seed.scores for scores_of_seed in seeds], axis=0)
-        )
+    def join(cls, seeds: Sequence[Any]) -> "BlockScores":
+        scores = np.mean([block_scores.scores for block_scores in seeds], axis=0)
+        return seeds[0]._replace(scores=scores)
 
     def compare(self, reference: Any) -> intervals.Comparison:
         """The score minus the reference's, on the same blocks."""
@@ -130,21 +125,9 @@ class BlockScores(NamedTuple):
 
     def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
         """The score with its interval, as a row of the long table."""
-        interval = intervals.jackknife_interval(
-            float(self.scores[0]), self.scores[1:].tolist(), self.n_groups
-        )
+        value, *without = self.scores.tolist()
+        interval = intervals.jackknife_interval(value, without, self.n_groups)
         yield number(runner.SCORE, interval, n=self.n, n_groups=self.n_groups)
-
-
-def score_blocks(
-    estimator: Any, X: Any, gold: metrics.Marks, documents: Rows, n_documents: int
-) -> BlockScores:
-    """What a fitted estimator scores on tested targets."""
-    rows = np.flatnonzero(gold.any(1))
-    blocks = intervals.draw_blocks(n_documents)[documents]
-    subsets = [rows, *(rows[blocks[rows] != block] for block in np.unique(blocks[rows]))]
-    scores = [runner.score_rows(estimator, X, gold, subset) for subset in subsets]
-    return BlockScores(np.array(scores), len(rows), len(np.unique(documents[rows])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +144,6 @@ class Trial:
     @property
     def labels(self) -> str:
         return self.control if self.control in LABELS else REAL
-
-    def read_counts(self, flat: Float[np.ndarray, " count"]) -> Counts | BlockScores:
-        """What it got, from the row that was written."""
-        kind = Counts if runner.has_predictions(self.estimator) else BlockScores
-        return kind.unflatten(flat, self.splits)
 
     @property
     def names(self) -> dict[str, object]:
@@ -203,14 +181,18 @@ def run_trials(
     if not runner.has_predictions(trials[0].estimator):
         yield from (_score(trial, X, tested) for trial in trials)
         return
-    n_together = _count_together(trials[0], states, settings.budget // 2)
-    for rows in runner.chunk(trials, n_together):
-        batch = trials[rows]
+    count_parameters = getattr(trials[0].estimator, "count_parameters", lambda *_: 1)
+    size = count_parameters(states, len(splits.examples.inventory)) * STATES * FLOAT
+    n_together = max(1, settings.budget // 2 // size)  # within the budget of memory
+    for start in range(0, len(trials), n_together):
+        batch = trials[start : start + n_together]
         labels = np.stack([splits.examples.marks[trial.labels] for trial in batch])
         gold = [splits.tested.marks[trial.labels] for trial in batch]
         fit = runner.cross_fit(
             [trial.estimator for trial in batch], X, labels, splits.folds, (tested, gold),
-            partial(_count, batch),
+            lambda i, predictions, rows, batch=batch: count_predictions(
+                splits, predictions, rows, batch[i].labels
+            ).flatten(),
         )  # fmt: skip
         for trial, estimator, flat in zip(batch, fit.estimators, fit.sums, strict=True):
             curve = np.array(getattr(estimator, "curve_", ()), float).reshape(-1, len(CURVE))
@@ -224,13 +206,16 @@ def _score(trial: Trial, X: Any, tested: Any) -> TrialResult:
     splits, estimator = trial.splits, clone(trial.estimator)
     fold, examples = splits.folds[0], splits.tested
     labels = splits.examples.marks[trial.labels][None]
-    runner.fit_together(
-        [estimator], runner.take(X, fold.train), labels[:, fold.train], (None, labels[:, :0]), None
-    )
+    train, no_validation = runner.take(X, fold.train), (None, labels[:, :0])
+    runner.fit_together([estimator], train, labels[:, fold.train], no_validation, None)
     gold, documents = examples.marks[trial.labels][fold.test], examples.document[fold.test]
     tested = runner.take(tested, fold.test)
-    scores = score_blocks(estimator, tested, gold, documents, len(examples.corpus.names))
-    return TrialResult(trial, scores, np.empty((0, len(CURVE))), estimator)
+    rows = np.flatnonzero(gold.any(1))
+    blocks = intervals.draw_blocks(len(examples.corpus.names))[documents]
+    subsets = [rows, *(rows[blocks[rows] != block] for block in np.unique(blocks[rows]))]
+    scores = [runner.score_rows(estimator, tested, gold, subset) for subset in subsets]
+    counts = BlockScores(np.array(scores), len(rows), len(np.unique(documents[rows])))
+    return TrialResult(trial, counts, np.empty((0, len(CURVE))), estimator)
 
 
 def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
@@ -240,18 +225,3 @@ def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
     if settings.needs == "sequences":
         return states.sequences(settings.mode(SEQUENCE))
     return states.means()
-
-
-def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
-    count = getattr(trial.estimator, "count_parameters", None)
-    if count is None:
-        return 2**31
-    n_parameters = count(states, len(states.examples.inventory))
-    return max(1, budget // (n_parameters * STATES * FLOAT))
-
-
-def _count(
-    trials: Sequence[Trial], number: int, predictions: metrics.Predictions, rows: Rows
-) -> Float[np.ndarray, " count"]:
-    trial = trials[number]
-    return count_predictions(trial.splits, predictions, rows, trial.labels).flatten()

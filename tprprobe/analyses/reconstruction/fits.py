@@ -72,7 +72,7 @@ def fit_predictors(layer: layers.Layer, training: Training) -> Iterator[Predicto
         for head, affine in enumerate(heads):
             yield Predictor("head", head, penalty, [affine])
         yield Predictor("heads", None, penalty, heads)
-        yield Predictor("all heads", None, penalty, [fit(layer.together)])
+        yield Predictor("all heads", None, penalty, [fit(slice(0, layer.heads[-1].stop))])
         yield Predictor("random", None, penalty, list(map(fit, layer.random)))
 
 
@@ -170,25 +170,22 @@ def _measure(layer: layers.Layer, target: str, untrained: bool, seed: int) -> pd
     place = {"layer": layer.number, "target": target, "untrained": untrained}
     tables = []
     for scored_set, question_errors in zip(scored, np.split(errors, ends[:-1], 1), strict=True):
-        table = pd.DataFrame(
-            [place | _describe(scored_set, predictor, layer) for predictor in scored_set.predictors]
-        )
+        descriptions = (_describe(scored_set, p, layer) for p in scored_set.predictors)
+        table = pd.DataFrame([place | description for description in descriptions])
         dimensions = layer.width * np.bincount(
             split.questions[scored_set.rows], minlength=len(question_errors)
         )
         intervals = dict(zip(BOUNDS, _bounds(scored_set, question_errors, dimensions), strict=True))
-        tables.append(
-            table.assign(gain=table["r2"] - table["r2"].to_numpy()[scored_set.rivals], **intervals)
-        )
+        gain = table["r2"] - table["r2"].to_numpy()[scored_set.rivals]
+        tables.append(table.assign(gain=gain, **intervals))
     pairs = zip(tables[::2], tables[1::2], strict=True)  # held out and in sample, row by row
     return pd.concat([pd.concat(two).sort_index(kind="stable") for two in pairs])
 
 
 def _fit_all(layer: layers.Layer, split: layers.Split) -> Iterator[Scored]:
     partitions = {"fold": split.folds, **split.sweeps}
-    by_part = reduce(
-        layers.merge, each_part(partial(layers.gather, layer, partitions), layer.parts())
-    )
+    gather = partial(layers.gather, layer, partitions)
+    by_part = reduce(layers.merge, each_part(gather, layer.parts()))
     folds = [by_part["fold", i] for i in range(layers.FOLDS)]
     n, trained = split.n_training, split.trained
     trainings = [Training("question", n, reduce(add, folds), trained, folds)]
@@ -244,9 +241,7 @@ def _part_errors(
 ) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
     """The questions that a part of the rows has, and what it adds to their errors."""
     question_ids, numbers = np.unique(questions[span], return_inverse=True)
-    lines = [
-        (scored_set, predictor) for scored_set in scored for predictor in scored_set.predictors
-    ]
+    lines = [(item, predictor) for item in scored for predictor in item.predictors]
     totals = np.zeros((len(question_ids), len(lines)))
     for rows, vectors in layer.blocks(span):
         of_rows = numbers[rows.start - span.start : rows.stop - span.start]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -32,58 +31,33 @@ def merge(first_parts: MomentsByPart, second_parts: MomentsByPart) -> MomentsByP
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
-    """One layer's v and z in a store, and the order of the columns read from it."""
+    """One layer's v and z in a store, and the columns of what is read from it: every head's v, random projections as wide, z."""
 
     store: Store
     number: int
+    value_site: str
+    input_site: str
     target_site: str
-    seed: int
+    heads: list[slice]
+    random: list[slice]
+    target: slice
+    projections: Float64[np.ndarray, "d_model projected"]  # of LN(z), which v is an affine map of
 
-    @property
-    def value_site(self) -> str:
-        return f"encoder.{self.number}.self.value"
-
-    @property
-    def input_site(self) -> str:
-        return SITES["input"].format(self.number)
-
-    @property
-    def heads(self) -> list[slice]:
-        """The columns of every head's v."""
-        n_heads, width = self.store.specs[self.value_site].shape
-        return [slice(head * width, (head + 1) * width) for head in range(n_heads)]
-
-    @property
-    def together(self) -> slice:
-        """The columns of all heads' v."""
-        return slice(0, self.heads[-1].stop)
-
-    @property
-    def random(self) -> list[slice]:
-        """The columns of every random projection, as wide as a head."""
-        start, width = self.together.stop, self.heads[0].stop
-        starts = range(start, start + PROJECTIONS * width, width)
-        return [slice(begin, begin + width) for begin in starts]
-
-    @property
-    def target(self) -> slice:
-        """The columns of z."""
-        start = self.random[-1].stop
-        return slice(start, start + self.store.specs[self.target_site].shape[0])
+    @classmethod
+    def find(cls, store: Store, number: int, target_site: str, seed: int) -> "Layer":
+        sites = f"encoder.{number}.self.value", SITES["input"].format(number), target_site
+        (n_heads, width), (d_model,), (d_target,) = (store.specs[site].shape for site in sites)
+        columns = [slice(i * width, (i + 1) * width) for i in range(n_heads + PROJECTIONS)]
+        heads, random, end = columns[:n_heads], columns[n_heads:], columns[-1].stop
+        gaussian = np.random.default_rng(seed).normal(size=(d_model, PROJECTIONS * width))
+        target, projections = slice(end, end + d_target), gaussian / np.sqrt(d_model)
+        return cls(store, number, *sites, heads, random, target, projections)
 
     @property
     def width(self) -> int:
         return self.target.stop - self.target.start
-
-    @cached_property
-    def projections(self) -> Float64[np.ndarray, "d_model projected"]:
-        """Gaussian maps of LN(z), which v is an affine map of."""
-        d_model = self.store.specs[self.input_site].shape[0]
-        projected = self.random[-1].stop - self.together.stop
-        rng = np.random.default_rng(self.seed)
-        return rng.normal(size=(d_model, projected)) / np.sqrt(d_model)
 
     def parts(self) -> list[slice]:
         """The rows in parts, over which workers may be spread."""
@@ -105,9 +79,8 @@ def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> Momen
         for name, labels in partitions.items():
             of_block = labels[rows]
             for label in np.unique(of_block[of_block >= 0]).tolist():
-                moments_by_part = merge(
-                    moments_by_part, {(name, label): Moments.of(vectors[of_block == label])}
-                )
+                moments = {(name, label): Moments.of(vectors[of_block == label])}
+                moments_by_part = merge(moments_by_part, moments)
     return moments_by_part
 
 
@@ -130,7 +103,7 @@ def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list
         sites = {number: sites[number] for number in needs if needs[number] <= {*store.sites}}
     for number in sites:
         store.select(sorted(needs[number]))
-    return [Layer(store, number, site, seed) for number, site in sites.items()]
+    return [Layer.find(store, number, site, seed) for number, site in sites.items()]
 
 
 FEWEST = 20

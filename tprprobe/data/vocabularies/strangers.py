@@ -92,12 +92,12 @@ def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> Cu
     names: dict[int, str] = {}
     ambiguous, is_named = set(), False
     for example in data:
-        ids, places, pieces = _placed(example.source, function(example.source))
-        words = pieces or [example.source[start:end] for start, end in places]
+        ids, places, tokens = _placed(example.source, function(example.source))
+        words = tokens or [example.source[start:end] for start, end in places]
         for i, word in zip(ids, words, strict=True):
             if names.setdefault(i, word) != word or not word:
                 ambiguous.add(i)
-        is_named = is_named or pieces is not None
+        is_named = is_named or tokens is not None
     if not is_named:
         words = Counter(names.values())
         names = {i: word for i, word in names.items() if i not in ambiguous and words[word] == 1}
@@ -108,29 +108,29 @@ def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> Cu
 
 def _placed(text: str, values: Any) -> tuple[list[int], Sequence[Span], list[str] | None]:
     """The ids of a text, their places and, of pairs, their names. Nameless ids stand at the words if there are as many."""
-    result, pieces = values, None
+    result, tokens = values, None
     try:
         values = values.tolist() if hasattr(values, "tolist") else list(values)
         if values and isinstance(values[0], tuple | list):
-            values, pieces = ([*column] for column in zip(*values, strict=True))
+            values, tokens = ([*column] for column in zip(*values, strict=True))
         ids = [int(i) for i in values]
     except (TypeError, ValueError):
         advice = "give a function from a text to ids or (id, word) pairs"
         raise InputError(
             f"the vocabulary makes {result!r:.60} of {text[:40]!r}: {advice}"
         ) from None
-    if pieces is not None:
-        return ids, place_pieces(text, pieces), pieces
+    if tokens is not None:
+        return ids, place_pieces(text, tokens), tokens
     places = [match.span() for match in re.finditer(r"\S+", text)]
     return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids), None
 
 
-def place_pieces(text: str, pieces: Sequence[str]) -> list[Span]:
-    """The places of pieces in a text, one behind the other, in either case; NOWHERE for blanks and what it lacks."""
+def place_pieces(text: str, tokens: Sequence[str]) -> list[Span]:
+    """The places of tokens in a text, one behind the other, in either case; NOWHERE for blanks and what it lacks."""
     lower = text.lower() if len(text.lower()) == len(text) else text
     places, end, is_behind = [], 0, True
-    for piece in pieces:
-        spelt = piece.removeprefix("##").lstrip("▁Ġ").strip().lower()
+    for token in tokens:
+        spelt = token.removeprefix("##").lstrip("▁Ġ").strip().lower()
         start = lower.find(spelt, end) if spelt else -1
         if start >= 0 and not (is_behind and text[end:start].strip()):
             end, is_behind = start + len(spelt), True

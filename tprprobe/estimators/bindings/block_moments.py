@@ -16,9 +16,10 @@ N_TRACES, TRACED_UNITS = (
     (16, 128),
     500_000,
 )  # random vectors of every component, fewer of many units
+N_TABLES = 64  # random tables, that say how much what vectors share by chance changes an estimate
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
-SHRINKAGE = 10.0
+SHRINKAGE = 1.0
 MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
 MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
@@ -91,7 +92,16 @@ class Component:
 
     def draw(self, rng: np.random.Generator, n: int) -> States:
         """X V of random signs V."""
-        return self.columns @ rng.choice([-1.0, 1.0], size=(self.columns.shape[1], n))  # pyright: ignore[reportOptionalSubscript]
+        return self.columns @ _draw_signs(rng, self.columns.shape[1], n)  # pyright: ignore[reportOptionalSubscript]
+
+    def draw_tables(self, rng: np.random.Generator) -> States:
+        """X V of random tables V of rank one, products of a sign of every name: f r."""
+        signs = [_draw_signs(rng, 1 + names.max(), N_TABLES)[names] for names in self.names]
+        return self.columns @ np.prod(signs, 0)
+
+
+def _draw_signs(rng: np.random.Generator, *shape: int) -> Float64[np.ndarray, "_column draw"]:
+    return rng.choice([-1.0, 1.0], size=shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +197,7 @@ class Kernel:
         """Qᵀ X times a matrix"""
         return 0.0 if self.along_basis is None else self.along_basis @ inner
 
-    def _fit_own(self, units: slice, states: States) -> States:
+    def _fit_own(self, units: slice, states: States) -> Float64[np.ndarray, "axis d"]:
         """Q_aᵀ D s"""
         return self.projection.rows[units].T @ (self.own[units] * states[units])
 
@@ -200,8 +210,10 @@ class Moments:
     kernels: Sequence[Kernel]
     expected: Float64[np.ndarray, "component component block"]  # products of drawn components
     sizes: Float64[np.ndarray, "component block"]  # of drawn components
-    draws: Float64[np.ndarray, "component component draw"]  # the same of every draw, in all blocks
-    draw_sizes: Float64[np.ndarray, "component draw"]
+    tables: Float64[
+        np.ndarray, "component draw"
+    ]  # products of tables of rank one of the component that has names
+    table_sizes: Float64[np.ndarray, " draw"]
 
     @classmethod
     def draw(cls, basis: Basis, components: Sequence[Component], blocks: Sequence[slice], seed: int) -> "Moments":  # fmt: skip
@@ -209,19 +221,17 @@ class Moments:
         rng, projection = np.random.default_rng(seed), Projection.prepare(basis, blocks)
         n = len(projection.rows)
         n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
-        residuals = projection.apply(
-            np.hstack([component.draw(rng, n_traces) for component in components])
-        )
-        ends = np.arange(len(components)) * n_traces
+        drawn = [component.draw(rng, n_traces) for component in components]
+        drawn += [component.draw_tables(rng) for component in components if component.names]
+        residuals = projection.apply(np.hstack(drawn))
+        ends, n_drawn = np.arange(len(components)) * n_traces, len(components) * n_traces
         sizes = np.array([(residuals.states[units] ** 2).sum(0) for units in blocks])
         sizes *= n / max(1, n - len(basis))
         kernels = [Kernel(component, projection) for component in components]
         sums = [kernel.multiply(residuals).sums for kernel in kernels]
-        expected = [np.add.reduceat(block_sums, ends, axis=1).T / n_traces for block_sums in sums]
-        draws = np.array([block_sums.sum(0).reshape(len(components), -1) for block_sums in sums])
-        draw_sizes = sizes.sum(0).reshape(len(components), -1)
-        sizes = np.add.reduceat(sizes, ends, axis=1).T / n_traces
-        return cls(projection, kernels, np.array(expected), sizes, draws, draw_sizes)
+        tables = np.array([block_sums[:, n_drawn:].sum(0) for block_sums in sums])
+        expected, mean_sizes = (np.add.reduceat(numbers[..., :n_drawn], ends, axis=-1).swapaxes(-1, -2) / n_traces for numbers in (np.array(sums), sizes))  # fmt: skip
+        return cls(projection, kernels, expected, mean_sizes, tables, sizes[:, n_drawn:].sum(0))
 
     def measure(self, states: States) -> Interval:
         """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
@@ -246,9 +256,9 @@ class Moments:
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
         gram = np.sum([weight * _multiply_blocks(kernel_products) for weight, kernel_products in zip(weights, products, strict=True)], 0)  # fmt: skip
         of_blocks, of_names = _variance(influence, gram), 0.0
-        for k, (kernel, kernel_products) in enumerate(zip(self.kernels, products, strict=True)):
+        for kernel, kernel_products in zip(self.kernels, products, strict=True):
             if kernel.component.is_measured and kernel.component.names:
-                error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
+                error = np.var(weights @ self.tables - self.table_sizes)
                 of_names += error * _square(kernel, kernel_products)
                 of_names += sum(_NamedProducts.multiply(kernel, kernel_products, names).variance() for names in kernel.component.names)  # fmt: skip
         square, df = totals.sum() ** 2, len(blocks) - 1

@@ -68,13 +68,6 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         self.fit_together([self], inputs, labels, validation, [self])
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The logits of the rows of X; of two classes, those of the second less those of the first."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        logits = self.logits(_as_tensor(X)).numpy()
-        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of every label for the rows of X."""
         check_is_fitted(self)
@@ -92,16 +85,13 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
     def predictions(self, X: Inputs, marks: Marks) -> tuple[np.ndarray, Marks, np.ndarray]:
         """The likeliest label of each target, the label that is predicted, and −ln p of its labels."""
-        blocks = [
-            (logits.argmax(-1), cross_entropy(logits, torch.from_numpy(labels).to(logits)))
-            for x, labels in zip(
-                X.split(COUNT), np.split(marks, range(COUNT, len(marks), COUNT)), strict=True
-            )
-            for logits in [self.logits(x)]
-        ]
-        likeliest, nats = (
-            torch.cat(tensors).cpu().numpy() for tensors in zip(*blocks, strict=True)
-        )
+        blocks = []
+        for start in range(0, max(1, len(X)), COUNT):
+            logits = self.logits(X[start : start + COUNT])
+            labels = torch.from_numpy(marks[start : start + COUNT]).to(logits)
+            blocks.append((logits.argmax(-1), cross_entropy(logits, labels)))
+        columns = (torch.cat(tensors) for tensors in zip(*blocks, strict=True))
+        likeliest, nats = (column.cpu().numpy() for column in columns)
         return likeliest, np.eye(marks.shape[1], dtype=bool)[likeliest], nats
 
     def shape(self, n_spans: int, kernel: int) -> Shape:
@@ -214,9 +204,8 @@ def cross_entropy(
 
 
 def _as_tensor(X: Float[np.ndarray, "target input"]) -> Inputs:
-    return torch.from_numpy(
-        np.require(X, requirements="W")
-    )  # torch warns of arrays that are read only
+    # torch warns of arrays that are read only
+    return torch.from_numpy(np.require(X, requirements="W"))
 
 
 def _deviation(x: Inputs) -> Float[Tensor, " input"]:
@@ -245,9 +234,8 @@ class Regressions:
         self.is_complete = bool((self.counts > len(x) - 0.5).all())  # all targets count everywhere
         common = (shares.sum(1) + 0.5) / (self.counts + 0.5 * n_labels)[:, None]
         self.intercept = common.log()
-        self.curvature = torch.cat([variance, variance.new_ones(1)])[:, None, None] * (
-            (common * (1 - common)).sqrt() / n_labels**0.5
-        )
+        variances = torch.cat([variance, variance.new_ones(1)])[:, None, None]
+        self.curvature = variances * ((common * (1 - common)).sqrt() / n_labels**0.5)
         self.is_penalized = torch.ones_like(self.curvature[:, :1, :1])
         self.is_penalized[-1] = 0
         self.n_problems, self.n_labels = n_problems, n_labels

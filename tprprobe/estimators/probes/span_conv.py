@@ -251,10 +251,8 @@ class Descent:
 
     def _step(self, batch: Batch) -> None:
         seeds, n = [self.seeds[i] for i in self.active], len(batch.targets)
-        masks = {
-            s: span_network.draw_dropout(s, self.steps, n, self.shape.hidden).to(self.device)
-            for s in {*seeds}
-        }
+        draw, hidden = span_network.draw_dropout, self.shape.hidden
+        masks = {s: draw(s, self.steps, n, hidden).to(self.device) for s in {*seeds}}
         marks = self._marks(self.labels, batch)
         rates = torch.from_numpy(self.rate[self.active]).to(self.weights)
         self.steps += 1
@@ -297,9 +295,8 @@ class Descent:
         is_sigmoid = self.loss == "sigmoid"
         predicted = logits >= 0 if is_sigmoid else span_network.one_hot(logits.argmax(-1), logits)
         counts = [(predicted & gold).sum((1, 2)), predicted.sum((1, 2)), gold.sum((1, 2))]
-        return torch.stack(
-            [*counts, span_network.losses(logits, marks, self.loss).double().sum(1)], -1
-        )
+        total = span_network.losses(logits, marks, self.loss).double().sum(1)
+        return torch.stack([*counts, total], -1)
 
     def _judge(self, scores: Float[np.ndarray, " active"]) -> None:
         """Stores the weights that are the best so far, halves learning rates and ends probes."""

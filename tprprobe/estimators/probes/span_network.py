@@ -89,9 +89,9 @@ def draw_weights(shape: Shape, seed: int) -> Float[Tensor, " parameter"]:
 
 
 def draw_dropout(
-    seed: int, step: int, n_targets: int, hidden: int, rate: float = DROPOUT
+    seed: int, step: int, n_targets: int, hidden: int
 ) -> Float[Tensor, "target hidden"]:
     """The dropout mask of a batch's hidden units, a function of seed and step alone."""
     state = int(np.random.SeedSequence([seed, step]).generate_state(1)[0])
     generator = torch.Generator().manual_seed(state)
-    return (torch.rand(n_targets, hidden, generator=generator) >= rate).float() / (1 - rate)
+    return (torch.rand(n_targets, hidden, generator=generator) >= DROPOUT).float() / (1 - DROPOUT)

@@ -27,7 +27,7 @@ from tprprobe.files.kinds import Kind
 from tprprobe.files.writing import write_file
 from tprprobe.gold.structure import find_structure
 from tprprobe.store import Store, open_store
-from tprprobe.store.provenance import sort_results
+from tprprobe.store.contents import sort_results
 
 FILE, TEMPLATE = REPORT.file, "page.html"
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)

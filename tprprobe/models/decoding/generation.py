@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.models.decoding.hypotheses import BeamState, Rules
-from tprprobe.models.decoding.sequence_model import SequenceModel
+from tprprobe.models.decoding.hypotheses import BeamState, Rules, SequenceModel
 
 NOTHING = -1e9  # the score of what does not count
 

@@ -1,18 +1,40 @@
-"""Hypotheses: rows written symbol by symbol, and the symbols that may follow."""
+"""What decoding asks of a model; rows written symbol by symbol, and the symbols that may follow."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
-from torch import Tensor
+from torch import Tensor, nn
 
 from tprprobe.console import note
-from tprprobe.models.decoding.sequence_model import SequenceModel
 from tprprobe.site.site import Site
 
 note_once = cache(note)
 WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
+
+
+class SequenceModel(nn.Module, ABC):
+    """A model that encodes a source and decodes a target, which begins with a start symbol."""
+
+    config: Any
+    name: str
+    pads_look_ahead: bool = False  # a written pad reads what follows, which no cache can hold
+    shares_memory: bool = False  # a row of its memory may serve several rows, a beam's
+
+    @abstractmethod
+    def encode(self, source: Any) -> Any:
+        """The memory of sources, ids [batch, seq] or image features; its rows can be picked."""
+
+    @abstractmethod
+    def decode(self, target: Any, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
+        """Logits [batch, seq, vocab] of the symbol after every symbol of ``target``, which continues the ``cache``; and the new cache."""
+
+    def room(self, source: Shaped[Tensor, "batch ..."]) -> Int[Tensor, " batch"] | None:
+        """How many symbols the model's window leaves behind every padded source, 1 or more; None without a window."""
+        del source
 
 
 @dataclass(frozen=True)

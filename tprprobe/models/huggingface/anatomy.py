@@ -285,8 +285,8 @@ def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, 
             if tensor is not None:
                 shapes[site], lengths[site] = tuple(tensor.shape[2:]), tensor.shape[1]
     kind = "self" if lengths.get("query") == lengths.get("key") else "cross"
-    found_taps = tuple(tap for site, tap in taps.items() if site in {*shapes, "attention"})
-    return Attention(call, kind, shapes, found_taps)
+    site_taps = tuple(tap for site, tap in taps.items() if site in {*shapes, "attention"})
+    return Attention(call, kind, shapes, site_taps)
 
 
 def _find_mlp(layer: Call, inside: Sequence[Call], attentions: Sequence[Attention]) -> str | None:

@@ -54,17 +54,15 @@ def read_slices(folder: Path) -> list[Slice]:
         places = _read_index(index) if index.is_file() else {}
         files = {*places.values()} or ({name} if single.is_file() else set())
         if single.is_file() and name not in files:
-            both = f"{folder} has {name} and {index.name}, which"
-            raise InputError(f"{both} names other files: remove what is left over")
+            file_names = f"{folder} has {name} and {index.name}, which"
+            raise InputError(f"{file_names} names other files: remove what is left over")
         slices = [entry for file in sorted(files) for entry in _slices_of(folder / file)]
         by_name: dict[str, Slice] = {}
         for entry in slices:
             earlier = by_name.setdefault(entry.name, entry)
             if earlier is not entry:
-                places_of_both = f"{earlier.file.name} and {entry.file.name}"
-                raise InputError(
-                    f"{folder} has {entry.name} twice, in {places_of_both}: get it again"
-                )
+                file_names = f"{earlier.file.name} and {entry.file.name}"
+                raise InputError(f"{folder} has {entry.name} twice, in {file_names}: get it again")
             if places.get(entry.name, entry.file.name) != entry.file.name:
                 claimed = f"is in {places[entry.name]}, it is in {entry.file.name}"
                 raise InputError(f"{index} says that {entry.name} {claimed}: get it again")

@@ -72,8 +72,8 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
     if (fits and 2 * (min_weights + width * positions) > memory) or (
         file_weights and min_weights > SLACK * file_weights
     ):
-        held = f"its files hold {file_weights:,}"
-        where = held if file_weights else f"the memory here is {memory:,} bytes"
+        in_files = f"its files hold {file_weights:,}"
+        where = in_files if file_weights else f"the memory here is {memory:,} bytes"
         raise InputError(
             f"{path}: config.json asks for at least {min_weights + width * positions:,} weights, {where}"
         )
@@ -103,8 +103,8 @@ def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
     check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
         return {}
-    known = f"the tokenizer knows {n_symbols:,} of the model's {rows:,}"
-    return {"symbols": f"{known}: is it this model's?"}
+    symbols = f"the tokenizer knows {n_symbols:,} of the model's {rows:,}"
+    return {"symbols": f"{symbols}: is it this model's?"}
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:

@@ -92,8 +92,8 @@ def _check_tokens(file: Path, reader: Any) -> None:
 
 
 def _left_over(reader: Any) -> dict[str, str]:
-    named = [field for name, field in reader.fields.items() if name.endswith(".block_count")]
-    counts = [int(field.contents()) for field in named]
+    count_fields = [field for name, field in reader.fields.items() if name.endswith(".block_count")]
+    counts = [int(field.contents()) for field in count_fields]
     names = [tensor.name.split(".") for tensor in reader.tensors if tensor.name.startswith("blk.")]
     over = [".".join(name) for name in names if counts and int(name[1]) >= counts[0]]
     return {"unused weights": list_names(over)} if over else {}

@@ -18,16 +18,16 @@ from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.sentences import Encoding
-from tprprobe.models.huggingface.symbols import (
+from tprprobe.models.huggingface.taps import Taps
+from tprprobe.models.huggingface.tokenizer import (
     COMMANDS,
     MASKED,
     SEQ2SEQ,
     has_two_stacks,
     is_mask,
     read_symbols,
+    read_vocabulary,
 )
-from tprprobe.models.huggingface.taps import Taps
-from tprprobe.models.huggingface.tokenizer import read_vocabulary
 from tprprobe.models.placement import input_device
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import ENCODING, Attached, place_site

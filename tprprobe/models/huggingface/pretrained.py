@@ -28,8 +28,8 @@ from tprprobe.models.huggingface.gguf_file import find_gguf, read_once
 from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.settling import settle
-from tprprobe.models.huggingface.symbols import CAUSAL, MASKED, SEQ2SEQ, has_two_stacks
 from tprprobe.models.huggingface.taps import EAGER, attending
+from tprprobe.models.huggingface.tokenizer import CAUSAL, MASKED, SEQ2SEQ, has_two_stacks
 from tprprobe.models.placement import AUTO, Placement, input_device
 
 PLAIN = Placement()
