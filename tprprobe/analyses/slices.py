@@ -158,7 +158,7 @@ def _score(
     row: dict[str, Any] = {"slice": name, "samples": len(samples), "tokens": len(tokens)}
     if store.has_answers and "correct" in samples and store.tokens["correct"].any():
         right = wilson(int(samples["correct"].astype(bool).sum()), len(samples))
-        row |= right.columns("answered right")
+        row |= right.columns("answered_right")
     if predictions is not None and WORD in tokens:
         row |= _score_predictions(_predictions_of(tokens, predictions))
     return row
@@ -170,7 +170,10 @@ def take_predictions(
     """The predictions of words in a slice (of all without one), whose first span begins there."""
     if not where:
         return predictions
-    return _predictions_of(_read_side(store, side)[find_slice(store, side, where)], predictions)
+    part = _predictions_of(_read_side(store, side)[find_slice(store, side, where)], predictions)
+    if part.empty:
+        raise InputError(f"no held-out word is in the slice {where!r}")
+    return part
 
 
 def _predictions_of(tokens: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
@@ -185,5 +188,5 @@ def _score_predictions(predictions: pd.DataFrame) -> dict[str, float]:
     is_right = (predictions["label"] == predictions["predicted"]).to_numpy(float)
     right = bootstrap_mean(is_right, predictions["sample"].to_numpy())
     frequent = predictions["label"].value_counts(normalize=True).iloc[0]
-    scores = right.columns("predicted right") | {"most frequent label": float(frequent)}
+    scores = right.columns("predicted_right") | {"most_frequent": float(frequent)}
     return {"words": len(predictions), **scores}
