@@ -46,7 +46,8 @@ from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.block_moments import Basis, Component, Moments
+from tprprobe.estimators.bindings.block_kernels import Basis, Component
+from tprprobe.estimators.bindings.block_moments import Moments
 from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
