@@ -1,6 +1,6 @@
 """Kernels of random components of states, multiplied block by block; `components` has the definition and sources."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -157,7 +157,7 @@ class Kernel:
     def __init__(self, component: Component, projection: Projection):
         columns, root = component.columns, np.sqrt(component.weights)
         is_sparse, rows = isinstance(columns, csr_array), projection.rows
-        x = columns @ diags_array(root) if is_sparse else columns * root
+        x: Any = columns @ diags_array(root) if is_sparse else columns * root
         self.component, self.projection = component, projection
         self.n_columns, self.size = len(root), float((columns * columns).sum())
         self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
@@ -187,7 +187,7 @@ class Kernel:
             corrections.append(correction)
         return Products(np.array(sums), inner, residuals.fits, corrections)
 
-    def add_up(self, inner: Sequence[np.ndarray], blocks: Sequence[int] | None = None) -> States:
+    def add_up(self, inner: Sequence[np.ndarray], blocks: Iterable[int] | None = None) -> States:
         """Σ X_bᵀ r_b over all blocks, or over some."""
         total = np.zeros((self.n_columns, inner[0].shape[1]))
         for i in range(len(inner)) if blocks is None else blocks:

@@ -20,10 +20,10 @@ from tprprobe.estimators.bindings.block_kernels import (
 )
 from tprprobe.statistics import Interval
 
-N_TRACES, TRACED_UNITS = (
+N_TRACES, TRACED = (
     (16, 128),
-    500_000,
-)  # random vectors of every component, fewer of many units
+    2**24,
+)  # random vectors of every component, and numbers of its columns times these
 MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
 MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
@@ -46,7 +46,8 @@ class Moments:
         """The moments, by random vectors of every column."""
         rng, projection = np.random.default_rng(seed), Projection.prepare(basis, blocks)
         n = len(projection.rows)
-        n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
+        largest = max(component.columns.size for component in components)
+        n_traces = int(np.clip(TRACED // largest, *N_TRACES))
         kernels = [Kernel(component, projection) for component in components]
         scale = n / max(1, n - len(basis))
 
