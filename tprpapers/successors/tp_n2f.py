@@ -149,7 +149,9 @@ class TPN2F(Model[TPN2FConfig, TupleState, TupleState]):
         read = (shares[:, None] @ state.keys)[:, 0]
         tpr = sites.tpr(self.to_tuple(torch.cat([read, h], -1)).tanh())
         axes = (config.d_argument, config.d_relation, config.d_position)
-        arguments = tpr.unflatten(-1, axes) @ self.position_vectors  # [batch, argument, relation, place]
+        arguments = (
+            tpr.unflatten(-1, axes) @ self.position_vectors
+        )  # [batch, argument, relation, place]
         unbinding = sites.unbinding(self.to_unbinding(arguments.sum(-1).flatten(1)))
         if place == 0:
             return tpr, self.relation_output(unbinding)
