@@ -57,13 +57,15 @@ def _inverse_root(gram: np.ndarray) -> np.ndarray:
 class Component:
     """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own.
 
-    The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length.
+    The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length. The component has further
+    columns that X lacks; with them the sum of squares of its columns is ``scale`` times that of X.
     """
 
     columns: Columns
     weights: Float64[np.ndarray, " column"]
     is_measured: bool
     names: Sequence[Int[np.ndarray, " column"]] = ()
+    scale: float = 1.0
 
     @classmethod
     def random(
@@ -71,11 +73,13 @@ class Component:
         columns: csr_array,
         is_measured: bool = False,
         names: Sequence[Int[np.ndarray, " column"]] = (),
+        unseen: float = 0.0,
     ) -> "Component":
         """A component of many columns: W = 1 / (count + SHRINKAGE), where an entry counts by its square over that of a typical one."""
         squares = columns.power(2)
         counts = np.asarray(squares.sum(0)).ravel() * squares.sum() / max(squares.power(2).sum(), 1e-300)  # fmt: skip
-        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names)
+        scale = 1 + unseen / max(squares.sum(), 1e-300)
+        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names, scale)
 
     @classmethod
     def fixed(cls, basis: Basis) -> "Component":

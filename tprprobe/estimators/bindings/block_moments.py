@@ -59,12 +59,12 @@ class Moments:
 
         drawn = [multiply(component.draw(rng, n_traces)) for component in components]
         expected = np.stack([sums.mean(-1) for sums, _ in drawn], 1)
-        sizes = np.array([squares.mean(-1) for _, squares in drawn])
+        sizes = np.array([of.scale * squares.mean(-1) for of, (_, squares) in zip(components, drawn, strict=True)])  # fmt: skip
         tables, table_sizes = np.zeros((len(kernels), 1)), np.zeros(1)
         for component in components:
             if component.names:
                 sums, squares = multiply(component.draw_tables(rng))
-                tables, table_sizes = sums.sum(1), squares.sum(0)
+                tables, table_sizes = sums.sum(1), component.scale * squares.sum(0)
         return cls(projection, kernels, expected, sizes, tables, table_sizes)
 
     def measure(self, states: States) -> Interval:
@@ -157,7 +157,7 @@ class _NamedProducts(NamedTuple):
         inner_products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
         measured = (size**2 - (sizes**2).sum(0)) / weights
         n = len(sizes)
-        return cls((of_name @ inner_products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
+        return cls((of_name @ inner_products).reshape(-1, n, n), of_name @ measured, kernel.component.scale * (of_name @ (size / weights)))  # fmt: skip
 
     def variance(self) -> float:
         """The variance of Σ t_f s_f, the sum of squares of a component, if it is estimated by T Σ m_f s_f / M.
