@@ -15,7 +15,6 @@ FOLDER = Path(__file__).parent
 # The hyphen of a measured number; texts that are quoted keep theirs.
 HYPHEN = re.compile(r"(?<=[\s\[])-(?=\d+\.\d)")
 Status = Literal["running", "complete", "error"]
-EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
 COMMAND = 640  # pixels
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
@@ -62,12 +61,9 @@ def show_links(links) -> None:
 
 
 def write(statement) -> None:
-    """A statement, brief where it can be, with its examples, and links to pages that show it."""
-    key = f"examples-{abs(hash(statement.text))}"
-    with st.container(horizontal=True, vertical_alignment="center", key=key):
+    """A statement, brief where it can be, and links to pages that show it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(state.escape(write_minus(statement.brief or statement.text)), width="content")
-        for example in statement.examples:
-            st.code(example, language=None, width=EDGES + CHARACTER * len(example))
         show_links(statement.links)
 
 

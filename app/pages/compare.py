@@ -19,9 +19,8 @@ def compare() -> None:
         return
     lead = st.container()
     with widgets.controls():
-        alike = state.once(lambda: views.folders.rank_alike(runs, name, candidates), "alike")
-        index = candidates.index(alike[0])
-        names = (name, widgets.choose("With", candidates, "with", index))
+        twins = [i for i, path in enumerate(candidates) if path.startswith(f"{name}/")]
+        names = (name, widgets.choose("With", candidates, "with", *twins[:1]))
         stores = [state.open_store(state.root(), name) for name in names]
         sites = [contents.list_vectors(store) for store in stores]
         site = widgets.choose("Site", sites[0], "site", contents.first_role(sites[0]))

@@ -5,7 +5,7 @@ import torch
 from planted.foreign import save_foreign
 
 from tprprobe.errors import InputError
-from tprprobe.interventions import logit_lens
+from tprprobe.interventions import direct_logit_attribution, logit_lens
 from tprprobe.models import load_model
 from tprprobe.site.hooks import capture
 
@@ -37,3 +37,25 @@ def test_a_model_without_a_head_is_refused(tmp_path):
     model = load_model(f"hf:{save_foreign('bert', tmp_path / 'bert')}")
     with pytest.raises(InputError, match="head"):
         logit_lens(model, TEXT)
+
+
+def test_a_layer_s_attribution_is_what_norm_and_head_lose_without_what_it_adds(folder):
+    model = load_model(f"hf:{folder}")
+    table = direct_logit_attribution(model, TEXT)
+    original = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    with capture(model, ["*.embedding", "*.hidden"]) as states, torch.no_grad():
+        best = model.predict(TEXT)[0].topk(2).indices.tolist()
+        layers = [states[site][0, -1] for site in table["site"]]
+
+        def margin(state):
+            logits = original.lm_head(original.transformer.ln_f(state))
+            return float(logits[best[0]] - logits[best[1]])
+
+        below, final = torch.zeros_like(layers[0]), layers[-1]
+        for state, attribution in zip(layers, table["attribution"], strict=True):
+            expected = margin(final) - margin(final - (state - below))
+            assert attribution == pytest.approx(expected, abs=1e-4)
+            below = state
+    assert (table["random"] != table["attribution"]).all()
+    with pytest.raises(InputError, match="give two that begin with different tokens"):
+        direct_logit_attribution(model, TEXT, [" cat", " cat"])

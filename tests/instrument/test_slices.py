@@ -51,9 +51,9 @@ def test_what_is_no_slice_is_one_line(store, where, message):
 def test_metrics_by_slice_are_those_of_its_tokens(tmp_path, store):
     asked = plant_questions(tmp_path / "asked", 24)
     table = score_slices(asked, "source", ["correct=False", "length=20-31"]).set_index("slice")
-    assert table.loc["correct=False", "answered right"] == 0
+    assert table.loc["correct=False", "answered_right"] == 0
     right = asked.tokens.drop_duplicates("sample")["correct"].mean()
-    assert table.loc["all tokens", "answered right"] == pytest.approx(right)
+    assert table.loc["all tokens", "answered_right"] == pytest.approx(right)
     assert table["samples"].between(1, 24).all()
     words = store.tokens_of(ENCODER).query("word >= 0")
     predictions = pd.DataFrame(
@@ -65,9 +65,9 @@ def test_metrics_by_slice_are_those_of_its_tokens(tmp_path, store):
         }
     )
     scores = score_slices(store, "source", ["pos=NN", "pos=VB"], predictions).set_index("slice")
-    assert scores["predicted right"].loc[["pos=NN", "pos=VB"]].tolist() == [1, 0]
+    assert scores["predicted_right"].loc[["pos=NN", "pos=VB"]].tolist() == [1, 0]
     share = (predictions["label"] == "NN").mean()
-    assert scores.loc["all tokens", "predicted right"] == pytest.approx(share)
+    assert scores.loc["all tokens", "predicted_right"] == pytest.approx(share)
 
 
 def test_saved_slices_are_kept_beside_the_store_and_cut_maps_and_samples(tmp_path):

@@ -21,6 +21,7 @@ from tprprobe.store.token_texts import spell
 
 CONDITION = re.compile(r"([\w.-]+?)(!?=)(.*)", re.DOTALL)
 RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)?")
+LABELED = (*LABELS, "upos")  # columns whose cells stand at a word's first token
 LENGTH = "length"  # of a sample, in tokens of one side
 EXAMPLE = "pos=VERB|AUX length=5-10 correct=False"
 MAX_LISTED = 8  # values that a message lists
@@ -128,7 +129,7 @@ def _read_column(store: Store, side: str, name: str) -> pd.Series:
         return tokens.groupby("sample")["position"].transform("size")
     if name not in tokens:
         raise unknown("column", name, [*map(str, tokens), LENGTH])
-    return label_words(tokens, name) if name in LABELS and WORD in tokens else tokens[name]
+    return label_words(tokens, name) if name in LABELED and WORD in tokens else tokens[name]
 
 
 def score_slices(
@@ -157,7 +158,7 @@ def _score(
     row: dict[str, Any] = {"slice": name, "samples": len(samples), "tokens": len(tokens)}
     if store.has_answers and "correct" in samples and store.tokens["correct"].any():
         right = wilson(int(samples["correct"].astype(bool).sum()), len(samples))
-        row |= right.columns("answered right")
+        row |= right.columns("answered_right")
     if predictions is not None and WORD in tokens:
         row |= _score_predictions(_predictions_of(tokens, predictions))
     return row
@@ -169,7 +170,10 @@ def take_predictions(
     """The predictions of words in a slice (of all without one), whose first span begins there."""
     if not where:
         return predictions
-    return _predictions_of(_read_side(store, side)[find_slice(store, side, where)], predictions)
+    part = _predictions_of(_read_side(store, side)[find_slice(store, side, where)], predictions)
+    if part.empty:
+        raise InputError(f"no held-out word is in the slice {where!r}")
+    return part
 
 
 def _predictions_of(tokens: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
@@ -184,5 +188,5 @@ def _score_predictions(predictions: pd.DataFrame) -> dict[str, float]:
     is_right = (predictions["label"] == predictions["predicted"]).to_numpy(float)
     right = bootstrap_mean(is_right, predictions["sample"].to_numpy())
     frequent = predictions["label"].value_counts(normalize=True).iloc[0]
-    scores = right.columns("predicted right") | {"most frequent label": float(frequent)}
+    scores = right.columns("predicted_right") | {"most_frequent": float(frequent)}
     return {"words": len(predictions), **scores}

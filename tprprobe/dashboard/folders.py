@@ -123,20 +123,6 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
         return {"model": f"cannot be read: {visible(error, 160)}"}
 
 
-def rank_alike(runs: Runs, name: str, candidates: Sequence[str]) -> list[str]:
-    """Other stores: first the twins of a store, then those of the same data."""
-    data = runs.open(name).facts.data
-
-    def rank(candidate: str) -> tuple[bool, bool]:
-        try:
-            is_alike = runs.open(candidate).facts.data == data
-        except InputError:
-            is_alike = False
-        return not candidate.startswith(f"{name}/"), not is_alike
-
-    return sorted(candidates, key=rank)
-
-
 def write_report(runs: Runs, name: str) -> bytes:
     """The report of a store's run, as `tprprobe report` writes it; the run's folder is left as it is."""
     from tprprobe.figures.report.page import report_run

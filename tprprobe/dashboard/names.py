@@ -8,7 +8,6 @@ import pandas as pd
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming import load_names, load_word_names
 from tprprobe.analyses.naming.names import UNNAMED, count_names
-from tprprobe.analyses.naming.role_examples import list_examples
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, place
@@ -19,6 +18,7 @@ from tprprobe.figures.scenes import Dots
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
+MAX_ROLES = 3  # that the overview names
 COLUMNS = ["name", "site", "head", "cluster", "k", "precision", "precision_low", "precision_high"]
 COLUMNS += ["recall", "recall_low", "recall_high", "coverage", "f05"]
 
@@ -62,13 +62,10 @@ def list_named(runs: Runs, store: Store) -> pd.DataFrame:
     return rows.sort_values("f05", ascending=False)[COLUMNS].reset_index(drop=True)
 
 
-def find_roles(runs: Runs, store: Store, names: pd.DataFrame) -> Iterator[Statement]:
-    """The strongest named roles, each name once, with examples."""
-    if names.empty:
-        return
-    for row, examples in list_examples(store, names, [*runs.beside(store, "names").values()]):
+def find_roles(names: pd.DataFrame) -> Iterator[Statement]:
+    """The surest named roles, each name once."""
+    for row in names.drop_duplicates("name").head(MAX_ROLES).to_dict("records"):
         measures = f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}"
-        text = f"‘{visible(row['name'], 90)}’: {measures}, held out"
         query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
         link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
-        yield Statement(text, (link,), examples)
+        yield Statement(f"‘{visible(row['name'], 90)}’: {measures}, held out", (link,))

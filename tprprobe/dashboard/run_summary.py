@@ -32,7 +32,7 @@ def summarize(runs: Runs, store: Store) -> Summary:
         from tprprobe.dashboard.names import find_roles, list_named
 
         names = list_named(runs, store)
-        roles = tuple(find_roles(runs, store, names))
+        roles = tuple(find_roles(names))
     return Summary(roles, names, tuple(_results(runs, store)))
 
 

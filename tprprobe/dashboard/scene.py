@@ -21,9 +21,10 @@ def summarize_roles(scene: Cloud) -> Statement:
     if rows.empty:
         text = f"None of the {len(names)} clusters of {scene.place} has a name"
         return Statement(f"{text} that holds on held-out samples.")
-    best, verb = top(rows, "f05"), "has" if len(rows) == 1 else "have"
+    best = top(rows, "f05")
+    verb, cover = ("has", "it covers") if len(rows) == 1 else ("have", "they cover")
     text = (
-        f"{len(rows)} of {len(names)} clusters of {scene.place} {verb} a name that holds on held-out samples; they cover "
+        f"{len(rows)} of {len(names)} clusters of {scene.place} {verb} a name that holds on held-out samples; {cover} "
         f"{100 * rows['coverage'].sum():.0f} % of the tokens. The most certain name is ‘{visible(best['name'], MAX_NAME)}’ (cluster "
         f"{best['cluster']}, precision {number(best, 'precision', '.2f')}, recall {number(best, 'recall', '.2f')})."
     )

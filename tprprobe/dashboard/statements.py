@@ -1,4 +1,4 @@
-"""Statements: a sentence with numbers and intervals, examples, and links to the pages that show what it names."""
+"""Statements: a sentence with numbers and intervals, and links to the pages that show what it names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,11 +21,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence, the pages that show what it names, examples, and what the overview says instead."""
+    """A sentence, the pages that show what it names, and what the overview says instead."""
 
     text: str
     links: tuple[Link, ...] = ()
-    examples: tuple[str, ...] = ()
     brief: str = ""
 
     def __str__(self) -> str:

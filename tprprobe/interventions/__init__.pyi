@@ -11,6 +11,7 @@ from .edits import shift as shift
 from .edits import snap as snap
 from .edits import swap as swap
 from .edits import zero as zero
+from .logit_lens import direct_logit_attribution as direct_logit_attribution
 from .logit_lens import logit_lens as logit_lens
 from .placement import Chain as Chain
 from .salience import salience as salience

@@ -137,11 +137,8 @@ class PairMeasurement:
         return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)
 
     def unedited(self) -> pd.DataFrame:
-        texts, other_texts = self.log_probabilities
-        rows = [
-            self._rows(NONE, NONE, word_edits.REAL, texts),
-            self._rows(NONE, CEILING, word_edits.REAL, other_texts),
-        ]
+        logs = zip((NONE, CEILING), self.log_probabilities, strict=True)
+        rows = [self._rows(NONE, edit, word_edits.REAL, values) for edit, values in logs]
         return pd.concat(rows, ignore_index=True)
 
     def edited(self, name: str, edits: Sequence[str]) -> pd.DataFrame:

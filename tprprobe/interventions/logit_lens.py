@@ -1,10 +1,16 @@
-"""The logit lens: what a model would say next if each layer were its last."""
+"""What the model's own head reads of its layers: their states (the logit lens), or what each of them adds."""
+
+from collections.abc import Sequence
 
 import pandas as pd
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.interventions.edits import patch
+from tprprobe.interventions.text_patching import contrast_answers, read_answer_ids
+from tprprobe.interventions.word_edits import draw_directions
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of
@@ -36,10 +42,7 @@ def logit_lens(model: Language, text: str, k: int = 3) -> pd.DataFrame:
     if k < 1:
         raise InputError(f"k = {k} tokens: give 1 or more")
     model, vocabulary = require_head(model, "a logit lens"), require_vocabulary(model)
-    sites = _stack_sites(model)
-    with capture(model, sites) as states:
-        model.predict(text)
-    layers = torch.cat([states[site] for site in sites])  # [site, seq, d_model]
+    sites, layers = _read_stack(model, text)
     with intervene(model, {sites[-1]: patch(layers)}):
         best = model.predict([text] * len(sites)).topk(k)
     rows = [
@@ -48,6 +51,61 @@ def logit_lens(model: Language, text: str, k: int = 3) -> pd.DataFrame:
         for rank, (token_id, p) in enumerate(zip(ids, probabilities, strict=True))
     ]
     return pd.DataFrame(rows, columns=["site", "rank", "token", "p"])
+
+
+def direct_logit_attribution(
+    model: Language, text: str, answers: Sequence[str] | None = None, seed: int = 0
+) -> pd.DataFrame:
+    """How much every layer adds directly to an answer, over another one: without what later layers make of it.
+
+    What a layer adds to the states is taken from those that the model's own final norm and head read. (Elsewhere the norm's scale is
+    held fixed, and the numbers add up; here they need not.)
+
+    Args:
+        model: A model with a head whose layers add to their input, as those of transformers do.
+        text: The text.
+        answers: The answer and another one, whose first tokens count; default: the two most probable tokens.
+        seed: Seed of the random directions.
+
+    Returns:
+        One row per site: ``site``, ``answer``, ``other``, ``attribution`` (log p(answer) − log p(other), less the same without what this
+        layer adds), and the control ``random``: the same with as long a vector of random direction.
+
+    Raises:
+        InputError: A model without a head, or without sites of layers; answers that begin with the same token.
+
+    Source: Elhage et al. 2021, "A mathematical framework for Transformer circuits"; Nanda et al., TransformerLens.
+
+    Examples:
+        >>> tp.interventions.direct_logit_attribution(model, "Calculate 1+1.")["site"].to_list()
+        ['decoder.0.hidden']
+    """
+    model, vocabulary = require_head(model, "an attribution"), require_vocabulary(model)
+    sites, layers = _read_stack(model, text)
+    if answers is None:
+        first, second = model.predict(text)[0].topk(2).indices.tolist()
+    else:
+        first, second = read_answer_ids(model, [text, text], answers)
+    updates = layers.diff(dim=0, prepend=torch.zeros_like(layers[:1]))
+    random = draw_directions(updates, torch.Generator().manual_seed(seed))
+
+    def measure(removed: Float[Tensor, "row seq d_model"]) -> Float[Tensor, " row"]:
+        with intervene(model, {sites[-1]: patch(layers[-1] - removed)}):
+            return contrast_answers(model, model.read([text] * len(removed)), (second, first))
+
+    whole = measure(torch.zeros_like(layers[:1]))
+    columns = {"attribution": whole - measure(updates), "random": whole - measure(random)}
+    names = {"answer": vocabulary.spell([first]), "other": vocabulary.spell([second])}
+    effects = {name: values.double().cpu() for name, values in columns.items()}
+    return pd.DataFrame({"site": sites} | names | effects)
+
+
+def _read_stack(model: Language, text: str) -> tuple[list[str], Float[Tensor, "site seq d_model"]]:
+    """The embedding and the layers that lead to the head, and their states."""
+    sites = _stack_sites(model)
+    with capture(model, sites) as states:
+        model.predict(text)
+    return sites, torch.cat([states[site] for site in sites])
 
 
 def _stack_sites(model: Language) -> list[str]:

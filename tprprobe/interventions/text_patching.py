@@ -91,8 +91,8 @@ def _measure(
             f"{texts[0]!r} has {len(tokens)} tokens, {texts[1]!r} {len(other_tokens)}: give texts of as many tokens "
             f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
         )
-    answer_ids = _answer_ids(model, texts, answers)
-    start, end = (_contrast(model, ids, answer_ids).item() for ids in sources)
+    answer_ids = read_answer_ids(model, texts, answers)
+    start, end = (contrast_answers(model, ids, answer_ids).item() for ids in sources)
     with capture(model, names) as states:
         model.predict(sources[0])
     with capture(model, names) as other_states:
@@ -112,7 +112,7 @@ def _measure(
     return pd.concat(tables, ignore_index=True)
 
 
-def _answer_ids(
+def read_answer_ids(
     model: Language, texts: Sequence[str], answers: Sequence[str] | None
 ) -> tuple[int, int]:
     vocabulary = require_vocabulary(model)
@@ -126,11 +126,13 @@ def _answer_ids(
         raise InputError(f"answers {[*answers]}: give one to each of the two texts")
     if answer == other:
         token = vocabulary.spell([answer])
-        raise InputError(f"both texts have the answer {token!r}: give two that begin with different tokens")  # fmt: skip
+        raise InputError(
+            f"both answers begin with {token!r}: give two that begin with different tokens"
+        )
     return answer, other
 
 
-def _contrast(model: Language, source: Tensor, answer_ids: tuple[int, int]) -> Tensor:
+def contrast_answers(model: Language, source: Tensor, answer_ids: tuple[int, int]) -> Tensor:
     """log p(other answer) − log p(answer) of the next token, by row."""
     answer, other = answer_ids
     log_p = model.predict(source).clamp_min(1e-30).log()
@@ -144,7 +146,7 @@ def _patched(
     n = source.shape[1]
     rows, values = source.expand(n, -1), moved.expand(n, *moved.shape[1:])
     with intervene(model, {name: patch(values, positions=torch.eye(n, dtype=torch.bool))}):
-        return _contrast(model, rows, answer_ids).cpu().numpy()
+        return contrast_answers(model, rows, answer_ids).cpu().numpy()
 
 
 def list_results(table: pd.DataFrame) -> pd.DataFrame:

@@ -33,10 +33,8 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     sites = list_self_maps(store)
     if not sites:
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
-    tables = [
-        _score(store, sites, sample, tokens, backward)
-        for sample, tokens in list_samples(store, sites)
-    ]
+    samples = list_samples(store, sites)
+    tables = [_score(store, sites, sample, tokens, backward) for sample, tokens in samples]
     tables = [table for table in tables if len(table)]
     if not tables:
         raise InputError(f"no sample of {store.path} with attention maps has words in relations")

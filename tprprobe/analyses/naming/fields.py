@@ -51,12 +51,8 @@ def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
     return pd.DataFrame({name: field.describe(gold) for name, field in fields.items()})
 
 
-LABELS = {
-    "pos": Field(("pos",)),
-    "dep": Field(("dep",)),
-    "srl": Field(("srl",)),
-    "nel": Field(("nel",), "in {}"),
-}
+LABELS = {name: Field((name,)) for name in ("pos", "dep", "srl")}
+LABELS |= {"nel": Field(("nel",), "in {}")}
 
 
 def list_exact(store: Store) -> dict[str, Field]:

@@ -230,10 +230,8 @@ class Splits:
         examples = self.examples.of_first_samples(n)
         tested = examples if is_same else self.tested.of_first_samples(n_tested)
         sizes = len(examples), len(examples), len(tested)
-        folds = [
-            Fold(*(rows[rows < size] for rows, size in zip(fold, sizes, strict=True)))
-            for fold in self.folds
-        ]
+        pairs = [zip(fold, sizes, strict=True) for fold in self.folds]
+        folds = [Fold(*(rows[rows < size] for rows, size in pair)) for pair in pairs]
         if not min(map(len, folds[0])):
             return None
         folds = (folds[0], *(fold for fold in folds[1:] if len(fold.train) and len(fold.test)))
