@@ -136,13 +136,13 @@ def choose_slice() -> None:
     views = tp.dashboard.slices
     if not st.session_state.get("store"):
         return
-    chosen, side = store(), views.find_side(store())
-    columns = ", ".join(map(str, chosen.tokens))
+    current_store, side = store(), views.find_side(store())
+    columns = ", ".join(map(str, current_store.tokens))
     look: dict[str, Any] = {"placeholder": "all tokens", "help": SLICES.format(escape(columns))}
     where = (
         st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP) or ""
     ).strip()
-    saved = views.read_slices(chosen)
+    saved = views.read_slices(current_store)
     with st.sidebar.container(horizontal=True, key="slices"):
         for text in saved:
             choice = {"slice": "" if text == where else text}
@@ -151,9 +151,9 @@ def choose_slice() -> None:
             st.button(escape(text), f"slice-{text}", on_click=act, args=(choice,), type=kind)
         if where and not slice_problem(side):
             label = "Forget this slice" if where in saved else "Save this slice"
-            st.button(label, on_click=views.save_slice, args=(chosen, where))
+            st.button(label, on_click=views.save_slice, args=(current_store, where))
     if where:
-        n = 0 if slice_problem(side) else int(views.find_slice(chosen, side, where).sum())
+        n = 0 if slice_problem(side) else int(views.find_slice(current_store, side, where).sum())
         st.sidebar.caption(escape(slice_problem(side) or f"{n:,} {side} tokens"))
 
 

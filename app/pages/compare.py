@@ -19,7 +19,7 @@ def compare() -> None:
         return
     lead = st.container()
     with widgets.controls():
-        twins = [i for i, other in enumerate(candidates) if other.startswith(f"{name}/")]
+        twins = [i for i, path in enumerate(candidates) if path.startswith(f"{name}/")]
         names = (name, widgets.choose("With", candidates, "with", *twins[:1]))
         stores = [state.open_store(state.root(), name) for name in names]
         sites = [contents.list_vectors(store) for store in stores]

@@ -50,8 +50,8 @@ def _show_slices(store) -> None:
     """Metrics of the slices that are saved, and of the chosen one, beside those of all tokens."""
     views = tp.dashboard.slices
     side = views.find_side(store)
-    chosen = dict.fromkeys([*views.read_slices(store), state.where(side)])
-    if slices := [text for text in chosen if text]:
+    texts = dict.fromkeys([*views.read_slices(store), state.where(side)])
+    if slices := [*filter(None, texts)]:
         st.subheader("Slices")
         widgets.table(views.score_slices(store, side, slices))
 

@@ -36,13 +36,13 @@ def _show_mistakes(folders, task: str) -> None:
     predict = lambda: views.predict_held_out(store, saved[site])  # noqa: E731
     predictions = state.once(predict, "predicted", task, site)
     slices, side = tp.dashboard.slices, store.side(site)
-    part = slices.take_predictions(store, side, state.where(side), predictions)
-    widgets.lead(views.summarize_errors(part, task, site))
-    chosen = dict.fromkeys([*slices.read_slices(store), state.where(side)])
-    if listed := [text for text in chosen if text]:
+    sliced = slices.take_predictions(store, side, state.where(side), predictions)
+    widgets.lead(views.summarize_errors(sliced, task, site))
+    texts = dict.fromkeys([*slices.read_slices(store), state.where(side)])
+    if listed := [*filter(None, texts)]:
         widgets.table(slices.score_slices(store, side, listed, predictions))
-    widgets.show(views.show_confusions(part, task), "confusions")
-    widgets.table(views.list_errors(store, part))
+    widgets.show(views.show_confusions(sliced, task), "confusions")
+    widgets.table(views.list_errors(store, sliced))
 
 
 @state.page("Probes")

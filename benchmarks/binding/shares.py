@@ -25,7 +25,7 @@ from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.files.runs import KeptRun
 from tprprobe.statistics import Interval, wilson
 
-MANIFEST, VERSION = "shares.json", 5
+MANIFEST, VERSION = "shares.json", 6
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 IN_MEAN = (
     0.03,

@@ -47,10 +47,18 @@ def test_fillers_that_prefer_roles_do_not_bind():
 def test_what_is_expected_of_order_has_the_bags_and_preferences():
     sequences = draw_sequences(np.random.default_rng(2), 300, 8, longest=6)
     counts, preferred = counts_of(sequences), counts_of(sort_words(sequences, 1))
-    residual = subtract_expected(counts)
+    residual, unseen = subtract_expected(counts)
+    assert unseen == 0
     np.testing.assert_allclose(residual @ np.eye(8)[counts.filler_of], 0, atol=1e-6)
     np.testing.assert_allclose(residual @ np.eye(6)[counts.role_of], 0, atol=1e-6)
-    assert subtract_expected(preferred).power(2).sum() < 0.8 * residual.power(2).sum()
+    assert subtract_expected(preferred)[0].power(2).sum() < 0.8 * residual.power(2).sum()
+
+
+def test_words_of_one_sequence_are_expected_at_its_other_places():
+    sequences = [np.array([3 * i, 3 * i + 1, 3 * i + 2]) for i in range(4)]
+    residual, unseen = subtract_expected(counts_of(sequences))
+    assert residual.power(2).sum() == pytest.approx(12 * (2 / 3) ** 2)
+    assert unseen == pytest.approx(24 * (1 / 3) ** 2)
 
 
 def test_planted_bindings_get_their_share():

@@ -215,7 +215,7 @@ def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     (line,) = printed.err.splitlines()
-    assert f"no Dask scheduler answers at {url!r}" in line
+    assert f"no Dask scheduler at {url!r}" in line
     assert dask.config.get("scheduler", None) is None  # what computes arrays is as before
 
 

@@ -30,14 +30,14 @@ def test_a_line_and_a_section_for_every_question(examined):
         assert len(pd.read_csv(examined.folder / f"{name}.csv")) == len(table)
     page = examined.page.read_text("utf-8")
     assert all(question in page for question in QUESTIONS.values())
-    assert "Check at the input embeddings, which have no context" in page
+    assert "At the input embeddings all states are the same." in page  # of the last token
     assert "refresh" not in page  # as it does while questions are open
     assert "<table" not in page
 
 
 def test_every_figure_is_a_file_beside_the_page(examined):
     links = re.findall(r'href="(figures/[^"]+)" download', examined.page.read_text("utf-8"))
-    assert len(links) == 3 * len(examined.tables)
+    assert len(links) == 2 * len(examined.tables)
     assert {link.rpartition(".")[2] for link in links} == {"svg", "png"}
     assert all((examined.folder / link).stat().st_size > 1000 for link in links)
 

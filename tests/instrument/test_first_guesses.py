@@ -73,4 +73,4 @@ def test_probe_with_nothing_says_what_it_does_before_it_does_it(monkeypatch, cap
     monkeypatch.setattr("tprprobe.cli.options.model_and_data", stop)
     assert run_main(monkeypatch, "probe", "pos") == 2
     message = capsys.readouterr().err
-    assert message.index("extracts 300 examples through tpt-d-english") < message.index("stopped")
+    assert message.index("probes 300 examples of tpt-d-english") < message.index("stopped")

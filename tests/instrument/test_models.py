@@ -190,7 +190,7 @@ def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
         ({"n_layers": [-1, 1]}, "n_layers"),
         ({"n_layers": []}, "n_layers"),
         ({"n_layers": 0}, "n_layers"),
-        ({"vocab_size": 3}, "eos = 3: the ids of 3 symbols"),
+        ({"vocab_size": 3}, "eos = 3: give an id from 0 to 2"),
         ({"pad": -1}, "pad = -1"),
         ({"dropout": 1.0}, "dropout = 1.0: give 0 or more"),
         ({"dropout": -0.1}, "dropout"),

@@ -6,7 +6,7 @@ import torch
 from planted.tokenizers import KINDS, train_bytes
 
 import tprprobe as tp
-from tprprobe.data.vocabularies.strangers import place_pieces
+from tprprobe.data.vocabularies.encoded import place_pieces
 from tprprobe.data.vocabularies.tokens import BEHIND, DECODER, MASKS, Tokens
 from tprprobe.errors import InputError
 from tprprobe.models.answers import evaluate, next_words
@@ -255,7 +255,8 @@ def test_a_context_is_as_long_as_asked_and_long_texts_are_cut_or_divided(
         tp.extract(writer, texts, None, tmp_path / "none", max_tokens=0)
 
 
-def test_a_function_may_name_its_symbols(tmp_path):
+@pytest.mark.parametrize("way", ["pairs", "two functions"])
+def test_a_function_may_name_its_symbols(tmp_path, way):
     """The words of a stranger's module are shown, and stand where the text has them."""
 
     class Net(torch.nn.Module):
@@ -277,9 +278,10 @@ def test_a_function_may_name_its_symbols(tmp_path):
     def ids(text):
         return [names.index(symbol) for symbol in pieces(text)]
 
-    def vocabulary(text):
-        return [*zip(ids(text), pieces(text), strict=True)]
-
+    vocabulary = {
+        "pairs": lambda text: [*zip(ids(text), pieces(text), strict=True)],
+        "two functions": (ids, names.__getitem__),
+    }[way]
     model = tp.attach(
         Net().eval(), {"layers.0.hidden": "cells"}, forward=lambda net, batch: net(batch[0])
     )
@@ -297,6 +299,18 @@ def test_a_function_may_name_its_symbols(tmp_path):
 
 
 def test_pieces_are_found_one_behind_the_other():
-    assert place_pieces("A cat, a cat", ["a", " ", "CAT", "@@", "a", "cat"]) == [
+    assert place_pieces("A cat, a cat", ["a", " ", "CAT", "##", "a", "cat"]) == [
         (0, 1), (0, 0), (2, 5), (0, 0), (7, 8), (9, 12),
     ]  # fmt: skip
+
+
+def test_a_tokenizer_of_bytes_without_files_is_read_from_a_folder(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
+    config = transformers.T5Config(vocab_size=384, decoder_start_token_id=0, **sizes)
+    transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "byt5")
+    transformers.ByT5Tokenizer().save_pretrained(tmp_path / "byt5")
+    model = tp.load_model(f"hf:{tmp_path / 'byt5'}")
+    store = tp.extract(model, ["I see é"], "encoder.*.hidden", tmp_path / "store", control=False)
+    words = store.tokens.query("side == 'source'")["word"].tolist()
+    assert words == [0, -1, 1, 1, 1, -1, 2, 2, -1]

@@ -203,7 +203,7 @@ def test_joined_to_a_token_table_characters_have_their_structure_one_place_furth
 
 def test_other_tokens_than_the_characters_of_the_questions_are_refused():
     tokens = token_table(["1 + 2"])
-    with pytest.raises(InputError, match="character by character"):
+    with pytest.raises(InputError, match="are not the characters of its questions"):
         join(tokens.assign(token=tokens["token"].astype(str).replace("1", "3")))
-    with pytest.raises(InputError, match="character by character"):
+    with pytest.raises(InputError, match="are not the characters of its questions"):
         join(tokens.assign(position=tokens["position"] - 1))

@@ -344,7 +344,7 @@ def test_tp_n2f_binds_words_and_unbinds_tuples_as_in_its_equations():
         h, cell = lstm(w, "tuple_lstm", inputs, state, cell)
         shares = softmax(np.array(keys) @ w["to_query.weight"] @ h)
         state = np.tanh(w["to_tuple.weight"] @ np.concatenate([shares @ keys, h]))
-        places = np.einsum("aup,pi->aui", state.reshape(8, 4, 2), w["positions"])
+        places = np.einsum("aup,pi->aui", state.reshape(8, 4, 2), w["position_vectors"])
         unbinding = affine(w, "to_unbinding", places.sum(-1).ravel())
         expected = [affine(w, "relation_output", unbinding)] + [
             affine(w, "argument_output", places[..., i] @ unbinding) for i in (0, 1)

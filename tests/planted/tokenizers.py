@@ -94,6 +94,12 @@ def _roberta() -> Any:
     return _bytes("RobertaTokenizer", mask_token=AddedToken("<mask>", lstrip=True, special=True))
 
 
+def _pythonic(name: str) -> Any:
+    import transformers
+
+    return getattr(transformers, name)()
+
+
 LANGUAGES = {"src_lang": "en_XX", "tgt_lang": "ro_RO"}
 MBART = ("<s>", "<pad>", "</s>", "<unk>")
 KINDS: dict[str, Callable[[], Any]] = {
@@ -110,4 +116,6 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mbart50": lambda: _pieces("MBart50Tokenizer", *MBART, **LANGUAGES),
     "nllb": lambda: _bytes("NllbTokenizer", src_lang="eng_Latn", tgt_lang="fra_Latn"),
     "template": _template,
+    "byt5": lambda: _pythonic("ByT5Tokenizer"),
+    "canine": lambda: _pythonic("CanineTokenizer"),
 }

@@ -84,7 +84,7 @@ class TPN2F(Model[TPN2FConfig, TupleState, TupleState]):
         self.tuple_lstm = nn.LSTMCell(N_PLACES * config.d_tuple, d_tuple_tpr)
         self.to_query = nn.Linear(d_tuple_tpr, d_tuple_tpr, bias=False)
         self.to_tuple = nn.Linear(2 * d_tuple_tpr, d_tuple_tpr, bias=False)
-        self.positions = nn.Parameter(torch.rand(config.d_position, N_PLACES - 1))
+        self.position_vectors = nn.Parameter(torch.rand(config.d_position, N_PLACES - 1))
         self.to_unbinding = nn.Linear(config.d_argument * config.d_relation, config.d_relation)
         self.relation_output = nn.Linear(config.d_relation, config.vocab_size)
         self.argument_output = nn.Linear(config.d_argument, config.vocab_size)
@@ -149,7 +149,9 @@ class TPN2F(Model[TPN2FConfig, TupleState, TupleState]):
         read = (shares[:, None] @ state.keys)[:, 0]
         tpr = sites.tpr(self.to_tuple(torch.cat([read, h], -1)).tanh())
         axes = (config.d_argument, config.d_relation, config.d_position)
-        arguments = tpr.unflatten(-1, axes) @ self.positions  # [batch, argument, relation, place]
+        arguments = (
+            tpr.unflatten(-1, axes) @ self.position_vectors
+        )  # [batch, argument, relation, place]
         unbinding = sites.unbinding(self.to_unbinding(arguments.sum(-1).flatten(1)))
         if place == 0:
             return tpr, self.relation_output(unbinding)

@@ -133,7 +133,8 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
     """Whether the bindings at the input embeddings, which have no context, agree with their exact table."""
     for _, exact in table[table["control"] == EXACT].iterrows():
         row = _find(table, exact["site"], PLACE, "factored")
-        if np.isnan(row["share"]):  # all states are the same there
+        if np.isnan(row["share"]):
+            yield "At the input embeddings all states are the same."
             continue
         values = f"bindings {_percent(row, 'share', 1)}, by their exact table {100 * exact['share']:.2f}\u00a0%"
         if binds(row) and row["share_low"] > exact["share"]:

@@ -122,12 +122,14 @@ def _questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     lines = []
     for name, kind in (("questions", ""), ("discordant_questions", " with discordant numbers")):
-        if (counts := naming.facts[name])["n"]:
+        counts: Any = naming.facts[name]
+        if counts["n"]:
             right = Interval(counts["exact_match"], *counts["exact_match_interval"])
             share = interval_text(right, ".1%")
             lines.append(f"{counts['n']} questions{kind}, {share} answered right")
-    if naming.facts["missing"]:
-        lines.append(f"Not in this run: {', '.join(naming.facts['missing'])}")
+    missing: Any = naming.facts["missing"]
+    if missing:
+        lines.append(f"Not in this run: {', '.join(missing)}")
     return ".\n".join(lines) + "."
 
 

@@ -1,6 +1,6 @@
 """Encoded texts one after another, with the symbols around them, and the places of symbols in a text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from jaxtyping import Int64, Integer
 
 Span = tuple[int, int]
 NOWHERE: Span = (0, 0)  # the place of start and end symbols
+BYTES, PARTIAL = 4, "\N{REPLACEMENT CHARACTER}"  # of a character at most; some of them alone
 
 
 class Flat(NamedTuple):
@@ -54,3 +55,26 @@ def cut(flat: Flat, limit: int) -> Flat:
     places = np.arange(len(flat.values)) - starts
     lengths = np.minimum(flat.lengths, limit)
     return Flat(flat.values[places < limit], lengths, int((flat.lengths > limit).sum()))
+
+
+def place_pieces(
+    text: str, tokens: Iterable[str], join: Callable[[list[str]], str] = "".join
+) -> list[Span]:
+    """The places of pieces in a text, one behind the other; bytes stand where their character does, blanks NOWHERE."""
+    lower = text.lower() if len(text.lower()) == len(text) else text
+    places: list[Span] = []
+    end, is_behind, pending = 0, True, []
+    for token in tokens:
+        pending.append(token)
+        spelt = join(pending)
+        start = lower.find(spelt.strip().lower(), end) if spelt.strip() else -1
+        if start >= 0 and not (is_behind and text[end:start].strip()):
+            end, is_behind = start + len(spelt.strip()), True
+            places += [(start, end)] * len(pending)
+        elif len(pending) < BYTES and (not spelt or PARTIAL in spelt):
+            continue
+        else:
+            is_behind = is_behind and not spelt.strip()  # the text may go on behind what it lacks
+            places += [NOWHERE] * len(pending)
+        pending = []
+    return places + [NOWHERE] * len(pending)

@@ -9,13 +9,13 @@ from typing import Any
 
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.encoded import NOWHERE, Span
+from tprprobe.data.vocabularies.encoded import NOWHERE, Span, place_pieces
 from tprprobe.data.vocabularies.tokens import DECODER, ENDLESS, Tokens
 from tprprobe.errors import InputError
 
 ACCEPTED = (
     "a Codec, a tokenizer of transformers, a tokenizers.Tokenizer, a function from a text to its ids or to (id, word) "
-    "pairs, or the ids of every example (a list of lists)"
+    "pairs, two functions (text to ids, id to word), or the ids of every example (a list of lists)"
 )
 
 
@@ -72,13 +72,15 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
         pad = (vocabulary.padding or {}).get("pad_id", 0)
         return CustomCodec(partial(_read, vocabulary), vocabulary.id_to_token, rows, pad)
     if callable(vocabulary):
-        return _of_function(vocabulary, data, rows)
+        return _of_function(vocabulary, None, data, rows)
+    if isinstance(vocabulary, tuple) and len(vocabulary) == 2 and all(map(callable, vocabulary)):
+        return _of_function(*vocabulary, data, rows)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         if len(vocabulary) != len(data):
             n_ids = f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}"
             raise InputError(f"{n_ids}: give all of them")
         ids = {example.source: row for example, row in zip(data, vocabulary, strict=True)}
-        return _of_function(lambda text: ids.get(text, ()) if text else [], data, rows)
+        return _of_function(lambda text: ids.get(text, ()) if text else [], None, data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
 
 
@@ -87,12 +89,14 @@ def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
     return encoding.ids, encoding.offsets
 
 
-def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> CustomCodec:
-    """Symbols are named by pairs, or by the one word that they stand for; else by number."""
+def _of_function(
+    function: Callable[[str], Any], name: Callable[[int], str] | None, data: Dataset, rows: int
+) -> CustomCodec:
+    """Symbols are named by pairs, by ``name``, or by the one word that they stand for; else by number."""
     names: dict[int, str] = {}
     ambiguous, is_named = set(), False
     for example in data:
-        ids, places, tokens = _placed(example.source, function(example.source))
+        ids, places, tokens = _placed(example.source, function(example.source), name)
         words = tokens or [example.source[start:end] for start, end in places]
         for i, word in zip(ids, words, strict=True):
             if names.setdefault(i, word) != word or not word:
@@ -101,13 +105,14 @@ def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> Cu
     if not is_named:
         words = Counter(names.values())
         names = {i: word for i, word in names.items() if i not in ambiguous and words[word] == 1}
-    return CustomCodec(
-        lambda text: _placed(text, function(text))[:2], names.get if names else str, rows
-    )
+    encode = lambda text: _placed(text, function(text), name)[:2]  # noqa: E731
+    return CustomCodec(encode, names.get if names else str, rows)
 
 
-def _placed(text: str, values: Any) -> tuple[list[int], Sequence[Span], list[str] | None]:
-    """The ids of a text, their places and, of pairs, their names. Nameless ids stand at the words if there are as many."""
+def _placed(
+    text: str, values: Any, name: Callable[[int], str] | None
+) -> tuple[list[int], Sequence[Span], list[str] | None]:
+    """The ids of a text, their places and, where known, names. Nameless ids stand at the words if there are as many."""
     result, tokens = values, None
     try:
         values = values.tolist() if hasattr(values, "tolist") else list(values)
@@ -115,27 +120,17 @@ def _placed(text: str, values: Any) -> tuple[list[int], Sequence[Span], list[str
             values, tokens = ([*column] for column in zip(*values, strict=True))
         ids = [int(i) for i in values]
     except (TypeError, ValueError):
-        advice = "give a function from a text to ids or (id, word) pairs"
         raise InputError(
-            f"the vocabulary makes {result!r:.60} of {text[:40]!r}: {advice}"
+            f"the vocabulary makes {result!r:.60} of {text[:40]!r}: give a function from a text to ids or (id, word) pairs"
         ) from None
+    if name is not None:
+        tokens = [str(name(i)) for i in ids]
     if tokens is not None:
-        return ids, place_pieces(text, tokens), tokens
+        return ids, place_pieces(text, tokens, _join), tokens
     places = [match.span() for match in re.finditer(r"\S+", text)]
     return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids), None
 
 
-def place_pieces(text: str, tokens: Sequence[str]) -> list[Span]:
-    """The places of tokens in a text, one behind the other, in either case; NOWHERE for blanks and what it lacks."""
-    lower = text.lower() if len(text.lower()) == len(text) else text
-    places, end, is_behind = [], 0, True
-    for token in tokens:
-        spelt = token.removeprefix("##").lstrip("▁Ġ").strip().lower()
-        start = lower.find(spelt, end) if spelt else -1
-        if start >= 0 and not (is_behind and text[end:start].strip()):
-            end, is_behind = start + len(spelt), True
-            places.append((start, end))
-        else:
-            is_behind = is_behind and not spelt  # the text may go on behind what it lacks
-            places.append(NOWHERE)
-    return places
+def _join(tokens: list[str]) -> str:
+    """The text of pieces without the marks that say where they stand in a word."""
+    return "".join(token.removeprefix("##").lstrip("▁Ġ") for token in tokens)

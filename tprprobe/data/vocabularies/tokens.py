@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int64, Integer
 
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.encoded import Flat, Span
+from tprprobe.data.vocabularies.encoded import NOWHERE, Flat, Span, place_pieces
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 
@@ -34,10 +34,6 @@ class Tokens(Codec):
     writes: Literal["behind", "masks", "decoder"] = BEHIND
     forced: int | None = None
     has_spare_rows = True
-
-    def __post_init__(self):
-        if not self.tokenizer.is_fast:
-            raise InputError("a slow tokenizer does not say where tokens stand: give a fast one")
 
     @property
     def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -166,14 +162,28 @@ class Tokens(Codec):
         return filled[before:end] if is_same_around and has_one_gap else self.encode(answer)
 
     def place_sources(self, texts: Sequence[str]) -> list[list[Span]]:
-        return self._read_cut(texts, "offset_mapping", return_offsets_mapping=True)[0]
+        if self.tokenizer.is_fast:
+            places, _ = self._read_cut(texts, "offset_mapping", return_offsets_mapping=True)
+            return places
+        ids, _ = self._read_cut(texts, "input_ids")
+        masks, _ = self._read_cut(texts, "special_tokens_mask", return_special_tokens_mask=True)
+        return list(map(self._placed, texts, ids, masks))
 
     def offsets(self, text: str) -> list[Span]:
         return self.all_offsets([text])[0]
 
     def all_offsets(self, texts: Sequence[str]) -> list[list[Span]]:
-        options: dict[str, Any] = {"add_special_tokens": False, "return_offsets_mapping": True}
-        return self._read(texts, **options)["offset_mapping"]
+        if self.tokenizer.is_fast:
+            options: dict[str, Any] = {"add_special_tokens": False, "return_offsets_mapping": True}
+            return self._read(texts, **options)["offset_mapping"]
+        encoded = self._read(texts, add_special_tokens=False)["input_ids"]
+        return [self._placed(t, ids, [0] * len(ids)) for t, ids in zip(texts, encoded, strict=True)]
+
+    def _placed(self, text: str, ids: Sequence[int], special: Sequence[int]) -> list[Span]:
+        ordinary = [i for i, mark in zip(ids, special, strict=True) if not mark]
+        tokens = self.tokenizer.convert_ids_to_tokens(ordinary)
+        places = iter(place_pieces(text, tokens, self.tokenizer.convert_tokens_to_string))
+        return [NOWHERE if mark else next(places) for mark in special]
 
     def spell(self, ids: list[int]) -> str:
         return self.tokenizer.decode(ids)

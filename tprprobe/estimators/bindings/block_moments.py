@@ -2,204 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
 from scipy import stats
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array, diags_array, hstack
+from scipy.sparse import csr_array
 
+from tprprobe.estimators.bindings.block_kernels import (
+    TOLERANCE,
+    Basis,
+    Component,
+    Kernel,
+    Products,
+    Projection,
+    States,
+)
 from tprprobe.statistics import Interval
 
-N_TRACES, TRACED_UNITS = (
+N_TRACES, TRACED = (
     (16, 128),
-    500_000,
-)  # random vectors of every component, fewer of many units
-N_TABLES = 64  # random tables, that say how much what vectors share by chance changes an estimate
-TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
-LEVERAGE = 1e-6  # that a block lacks of 1, at least
-SHRINKAGE = 1.0
+    2**24,
+)  # random vectors of every component, and numbers of its columns times these
 MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
 MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
-
-Columns = csr_array | Float64[np.ndarray, "unit column"]
-States = Float64[np.ndarray, "unit d"]
-
-
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """An orthonormal basis of columns, Q = F T, whose rows are made when they are used."""
-
-    columns: csr_array
-    transform: Float64[np.ndarray, "column axis"]
-
-    @classmethod
-    def span(cls, columns: csr_array, beyond: "Basis | None" = None) -> "Basis":
-        """The basis of columns, or of what they add to another basis: Q₂ = (F₂ − Q Qᵀ F₂) T₂."""
-        norm = np.sqrt(np.asarray(columns.power(2).sum(0)).ravel())
-        unit = np.divide(1, norm, out=np.zeros_like(norm), where=norm > 0)
-        gram = unit[:, None] * (columns.T @ columns).toarray() * unit
-        if beyond is None:
-            return cls(columns, unit[:, None] * _inverse_root(gram))
-        shared = beyond.transform.T @ (beyond.columns.T @ columns).toarray() * unit
-        root = _inverse_root(gram - shared.T @ shared)
-        transform = np.vstack([-beyond.transform @ (shared @ root), unit[:, None] * root])
-        return cls(csr_array(hstack([beyond.columns, columns], format="csr")), transform)
-
-    def __len__(self) -> int:
-        return self.transform.shape[1]
-
-    def all_rows(self) -> Float64[np.ndarray, "unit axis"]:
-        return self.columns @ self.transform
-
-
-def _inverse_root(gram: np.ndarray) -> np.ndarray:
-    """T with Tᵀ G T = 1 on the range of G."""
-    values, axes = np.linalg.eigh(gram)
-    is_positive = values > TOLERANCE * max(1.0, values.max(initial=0.0))
-    return axes[:, is_positive] / np.sqrt(values[is_positive])
-
-
-@dataclass(frozen=True, eq=False)
-class Component:
-    """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own.
-
-    The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length.
-    """
-
-    columns: Columns
-    weights: Float64[np.ndarray, " column"]
-    is_measured: bool
-    names: Sequence[Int[np.ndarray, " column"]] = ()
-
-    @classmethod
-    def random(
-        cls,
-        columns: csr_array,
-        is_measured: bool = False,
-        names: Sequence[Int[np.ndarray, " column"]] = (),
-    ) -> "Component":
-        """A component of many columns: W = 1 / (count + SHRINKAGE), where an entry counts by its square over that of a typical one."""
-        squares = columns.power(2)
-        counts = np.asarray(squares.sum(0)).ravel() * squares.sum() / max(squares.power(2).sum(), 1e-300)  # fmt: skip
-        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names)
-
-    @classmethod
-    def fixed(cls, basis: Basis) -> "Component":
-        """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
-        return cls(basis.all_rows(), np.ones(len(basis)), True)
-
-    def draw(self, rng: np.random.Generator, n: int) -> States:
-        """X V of random signs V."""
-        return self.columns @ _draw_signs(rng, self.columns.shape[1], n)  # pyright: ignore[reportOptionalSubscript]
-
-    def draw_tables(self, rng: np.random.Generator) -> States:
-        """X V of random tables V of rank one, products of a sign of every name: f r."""
-        signs = [_draw_signs(rng, 1 + names.max(), N_TABLES)[names] for names in self.names]
-        return self.columns @ np.prod(signs, 0)
-
-
-def _draw_signs(rng: np.random.Generator, *shape: int) -> Float64[np.ndarray, "_column draw"]:
-    return rng.choice([-1.0, 1.0], size=shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Projection:
-    """P, which projects a basis Q out of states, and what each block needs for the residuals that the other blocks leave:
-    (I − Q_b Q_bᵀ)⁻¹ (P S)_b = (P S)_b + Q_b (I − Q_bᵀ Q_b)⁻¹ Q_bᵀ (P S)_b.
-    """
-
-    rows: Float64[np.ndarray, "unit axis"]
-    blocks: Sequence[slice]
-    inner: list[Float64[np.ndarray, "axis axis"]]
-    factors: list[Any]  # Cholesky factors of I − Q_bᵀ Q_b
-
-    @classmethod
-    def prepare(cls, basis: Basis, blocks: Sequence[slice]) -> "Projection":
-        """The projection of units that lie block by block."""
-        rows = basis.all_rows()
-        inner = [rows[units].T @ rows[units] for units in blocks]
-        identity = (1 + LEVERAGE) * np.eye(len(basis))
-        return cls(rows, blocks, inner, [cho_factor(identity - gram) for gram in inner])
-
-    def apply(self, states: States) -> "Residuals":
-        """The residuals of states."""
-        residuals = states - self.rows @ (self.rows.T @ states)
-        left_out, fits, left_out_fits = residuals.copy(), [], []
-        for units, inner, factor in zip(self.blocks, self.inner, self.factors, strict=True):
-            fit = self.rows[units].T @ residuals[units]
-            correction = cho_solve(factor, fit)
-            left_out[units] += self.rows[units] @ correction
-            fits.append(fit)
-            left_out_fits.append(fit + inner @ correction)
-        return Residuals(residuals, left_out, fits, left_out_fits)
-
-
-class Residuals(NamedTuple):
-    """P S; what is left of each block by the other blocks' fit; Q_bᵀ times both."""
-
-    states: States
-    left_out: States
-    fits: list[Float64[np.ndarray, "axis d"]]
-    left_out_fits: list[Float64[np.ndarray, "axis d"]]
-
-
-class Products(NamedTuple):
-    """Products of each block with the other blocks, for every column of states; what the products of two blocks are made of: X_bᵀ r_b,
-    Q_bᵀ r_b and G_bᵀ r_b.
-    """
-
-    sums: Float64[np.ndarray, "block d"]
-    columns: list[Float64[np.ndarray, "column d"]]
-    fits: list[Float64[np.ndarray, "axis d"]]
-    corrections: list[Float64[np.ndarray, "axis d"]]
-
-
-class Kernel:
-    """Products r_aᵀ (P K P)_ab r_b of blocks with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
-    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. Only products with X_a and Q_a of one block are made.
-    """
-
-    def __init__(self, component: Component, projection: Projection):
-        columns, root = component.columns, np.sqrt(component.weights)
-        is_sparse, rows = isinstance(columns, csr_array), projection.rows
-        x = columns @ diags_array(root) if is_sparse else columns * root
-        self.component, self.projection, self.x = component, projection, x
-        self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
-        self.size = float((columns * columns).sum())
-        self.along_basis = np.asarray(rows.T @ x) if is_sparse else None  # fixed ones are orthogonal to Q  # fmt: skip
-        self.of_basis = -rows.T @ (self.own * rows)
-        if self.along_basis is not None:
-            self.of_basis += self.along_basis @ self.along_basis.T
-
-    def multiply(self, residuals: Residuals) -> Products:
-        """The products of residuals."""
-        blocks = self.projection.blocks
-        inner = [self.x[units].T @ residuals.states[units] for units in blocks]
-        own_fits = [self._fit_own(units, residuals.states) for units in blocks]
-        total = np.sum(inner, 0)
-        shared, sums, corrections = self._along(total) - np.sum(own_fits, 0), [], []
-        for units, inside, own_fit, fit, left_out_fit in zip(blocks, inner, own_fits, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
-            r, left_out = residuals.states[units], residuals.left_out[units]
-            left_out_inside = self.x[units].T @ left_out
-            correction = self.of_basis @ fit / 2 - self._along(inside) + own_fit
-            left_out_correction = self.of_basis @ left_out_fit / 2 - self._along(left_out_inside)
-            left_out_correction += self._fit_own(units, residuals.left_out)
-            product = (inside * (total - left_out_inside)).sum(0)
-            product -= (self.own[units] * r * (r - left_out)).sum(0)
-            product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)
-            sums.append(product)
-            corrections.append(correction)
-        return Products(np.array(sums), inner, residuals.fits, corrections)
-
-    def _along(self, inner: States) -> Any:
-        """Qᵀ X times a matrix"""
-        return 0.0 if self.along_basis is None else self.along_basis @ inner
-
-    def _fit_own(self, units: slice, states: States) -> Float64[np.ndarray, "axis d"]:
-        """Q_aᵀ D s"""
-        return self.projection.rows[units].T @ (self.own[units] * states[units])
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,18 +46,26 @@ class Moments:
         """The moments, by random vectors of every column."""
         rng, projection = np.random.default_rng(seed), Projection.prepare(basis, blocks)
         n = len(projection.rows)
-        n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
-        drawn = [component.draw(rng, n_traces) for component in components]
-        drawn += [component.draw_tables(rng) for component in components if component.names]
-        residuals = projection.apply(np.hstack(drawn))
-        ends, n_drawn = np.arange(len(components)) * n_traces, len(components) * n_traces
-        sizes = np.array([(residuals.states[units] ** 2).sum(0) for units in blocks])
-        sizes *= n / max(1, n - len(basis))
+        largest = max(component.columns.size for component in components)
+        n_traces = int(np.clip(TRACED // largest, *N_TRACES))
         kernels = [Kernel(component, projection) for component in components]
-        sums = [kernel.multiply(residuals).sums for kernel in kernels]
-        tables = np.array([block_sums[:, n_drawn:].sum(0) for block_sums in sums])
-        expected, mean_sizes = (np.add.reduceat(numbers[..., :n_drawn], ends, axis=-1).swapaxes(-1, -2) / n_traces for numbers in (np.array(sums), sizes))  # fmt: skip
-        return cls(projection, kernels, expected, mean_sizes, tables, sizes[:, n_drawn:].sum(0))
+        scale = n / max(1, n - len(basis))
+
+        def multiply(states: States) -> tuple[np.ndarray, np.ndarray]:
+            """Products of drawn states by kernel and block, and their squares by block."""
+            residuals = projection.apply(states)
+            squares = [(residuals.states[units] ** 2).sum(0) for units in blocks]
+            return np.array([kernel.multiply(residuals).sums for kernel in kernels]), np.array(squares) * scale  # fmt: skip
+
+        drawn = [multiply(component.draw(rng, n_traces)) for component in components]
+        expected = np.stack([sums.mean(-1) for sums, _ in drawn], 1)
+        sizes = np.array([of.scale * squares.mean(-1) for of, (_, squares) in zip(components, drawn, strict=True)])  # fmt: skip
+        tables, table_sizes = np.zeros((len(kernels), 1)), np.zeros(1)
+        for component in components:
+            if component.names:
+                sums, squares = multiply(component.draw_tables(rng))
+                tables, table_sizes = sums.sum(1), component.scale * squares.sum(0)
+        return cls(projection, kernels, expected, sizes, tables, table_sizes)
 
     def measure(self, states: States) -> Interval:
         """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
@@ -254,7 +88,7 @@ class Moments:
         share = target @ variances / totals.sum()
         misfit = weights @ (sums - np.einsum("klb,l->kb", self.expected, variances))
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
-        gram = np.sum([weight * _multiply_blocks(kernel_products) for weight, kernel_products in zip(weights, products, strict=True)], 0)  # fmt: skip
+        gram = np.sum([weight * _multiply_blocks(kernel, kernel_products) for weight, kernel, kernel_products in zip(weights, self.kernels, products, strict=True)], 0)  # fmt: skip
         of_blocks, of_names = _variance(influence, gram), 0.0
         for kernel, kernel_products in zip(self.kernels, products, strict=True):
             if kernel.component.is_measured and kernel.component.names:
@@ -281,27 +115,25 @@ def _ends(share: float, of_blocks: float, of_names: float, df: int) -> tuple[flo
     return float(low), float((share + root) / (1 - grown))
 
 
-def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:
+def _multiply_blocks(kernel: Kernel, products: Products) -> Float64[np.ndarray, "block block"]:
     """The products of all pairs of blocks."""
-    inner, fit, correction = (_flatten(matrices) for matrices in (products.columns, products.fits, products.corrections))  # fmt: skip
+    n, inner = len(products.columns), products.columns
+    gram = np.zeros((n, n))
+    for i in range(n):
+        of_block = kernel.add_up(inner, [i])
+        gram[i, : i + 1] = [np.vdot(of_block[kernel.ids[j]], inner[j]) for j in range(i + 1)]
+    fit, correction = (np.array([matrix.ravel() for matrix in matrices]) for matrices in (products.fits, products.corrections))  # fmt: skip
     cross = fit @ correction.T
-    return inner @ inner.T + cross + cross.T
-
-
-def _flatten(matrices: Sequence[np.ndarray]) -> Float64[np.ndarray, "block number"]:
-    return np.array([matrix.ravel() for matrix in matrices])
+    return gram + np.tril(gram, -1).T + cross + cross.T
 
 
 def _square(kernel: Kernel, products: Products) -> float:
     """tr C² of the covariance C of the vectors of columns, from products of the first blocks and of the others."""
-    x, covariances = kernel.x, []
-    halves = np.array_split(np.arange(len(products.columns)), 2)
-    for half in halves:
-        inner = [products.columns[block] for block in half]
-        sizes = np.array([np.asarray((columns * columns).sum(0)).ravel() for columns in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
-        total, size = np.sum(inner, 0), sizes.sum(0)
-        scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
-        covariances.append((total.T @ total - sum(block.T @ block for block in inner)) / scale)
+    squares, inner, covariances = kernel.square_columns(), products.columns, []
+    for half in np.array_split(np.arange(len(inner)), 2):
+        sizes, total = squares[half], kernel.add_up(inner, half)
+        scale = ((sizes.sum(0) ** 2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
+        covariances.append((total.T @ total - sum(inner[i].T @ inner[i] for i in half)) / scale)
     a, b = covariances
     return float(np.clip((a * b).sum(), 0, max(0.0, np.trace(a)) * max(0.0, np.trace(b))))  # fmt: skip
 
@@ -318,16 +150,14 @@ class _NamedProducts(NamedTuple):
     @classmethod
     def multiply(cls, kernel: Kernel, products: Products, names: np.ndarray) -> "_NamedProducts":
         """The products of a kernel by names of its columns."""
-        x, weights = kernel.x, kernel.component.weights
-        blocks = kernel.projection.blocks
-        sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in blocks])
+        sizes, weights = kernel.square_columns(), kernel.component.weights
         size = sizes.sum(0)
         of_name = csr_array((np.ones(len(size)), (names, np.arange(len(size)))))
-        inner = np.stack(products.columns, 1)
+        inner = np.stack([kernel.add_up(products.columns, [i]) for i in range(len(sizes))], 1)
         inner_products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
         measured = (size**2 - (sizes**2).sum(0)) / weights
-        n = len(blocks)
-        return cls((of_name @ inner_products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
+        n = len(sizes)
+        return cls((of_name @ inner_products).reshape(-1, n, n), of_name @ measured, kernel.component.scale * (of_name @ (size / weights)))  # fmt: skip
 
     def variance(self) -> float:
         """The variance of Σ t_f s_f, the sum of squares of a component, if it is estimated by T Σ m_f s_f / M.

@@ -46,7 +46,8 @@ from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.block_moments import Basis, Component, Moments
+from tprprobe.estimators.bindings.block_kernels import Basis, Component
+from tprprobe.estimators.bindings.block_moments import Moments
 from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
@@ -224,7 +225,8 @@ class Steps:
         self.fillers, self.rare = split_by_count(fillers, FREQUENT, max_columns // 3)
         self.all_fillers = split_by_count(fillers, FREQUENT, max_columns)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, max_columns)
-        self.pairs = join_columns(*map(subtract_expected, counts))[order]
+        pairs, unseen = zip(*map(subtract_expected, counts), strict=True)
+        self.pairs, self.unseen = join_columns(*pairs)[order], sum(unseen)
         self.names = [_number(counts, name) for name in ("filler_of", "role_of")]
         lengths = counts[-1].lengths[order]
         self.rare_by_length = times(self.rare, lengths if counts[-1].has_shares else 1 / lengths)
@@ -269,7 +271,7 @@ class Steps:
             None,
             [
                 *rare,
-                Component.random(self.pairs, True, self.names),
+                Component.random(self.pairs, True, self.names, self.unseen),
             ],
         )
 

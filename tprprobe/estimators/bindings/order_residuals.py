@@ -22,8 +22,8 @@ Numbers = Int[np.ndarray, " cell"]
 Values = Float64[np.ndarray, " cell"]
 
 
-def subtract_expected(counts: PairCounts) -> csr_array:
-    """X̃ [unit, pair] of the pairs that occur.
+def subtract_expected(counts: PairCounts) -> tuple[csr_array, float]:
+    """X̃ [unit, pair] of the pairs that occur, and Σ x̃² of those that do not: a word that one unit has was expected at other places, too.
 
     A unit of one token has but one assignment; where all are such, roles count by their mean over units instead.
     """
@@ -33,12 +33,13 @@ def subtract_expected(counts: PairCounts) -> csr_array:
         n_pairs = len(counts.filler_of)
         of_filler = csr_array((np.ones(n_pairs), (counts.filler_of, np.arange(n_pairs))))
         expected = counts.fillers @ (of_filler @ diags_array(mean[counts.role_of]))
-        return csr_array(counts.pairs - expected)
+        return csr_array(counts.pairs - expected), 0.0
     cells = Cells.list_all(counts)
     expected = cells.scale(cells.prefer(cells.multiply_bags()))
     occurs = cells.pair >= 0
     where = (cells.unit[occurs], cells.pair[occurs])
-    return csr_array(counts.pairs - csr_array((expected[occurs], where), counts.pairs.shape))
+    residual = csr_array(counts.pairs - csr_array((expected[occurs], where), counts.pairs.shape))
+    return residual, float((expected[~occurs] ** 2).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"
          "max_position_embeddings")  # fmt: skip
 POSITIVE = ("_eps", "_epsilon", "rope_theta")  # endings of settings
 BUCKETS = ("num_buckets", "max_distance")  # of relative positions
-TOKENIZER = "tokenizer.json"
+TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 RANDOM_HEADS = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 MAX_LISTED = 3  # tensors that an error names
 MIN_KNOWN = 0.9  # of a model's symbols, which a tokenizer made for it knows
@@ -132,7 +132,8 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
 
 
 def check_tokenizer(path: str, tokenizer: Any) -> None:
-    names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), TOKENIZER})
+    files = getattr(tokenizer, "vocab_files_names", {})
+    names = sorted({*files.values(), TOKENIZER} if files else {TOKENIZER_CONFIG})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(
             f"{path} has no tokenizer: it lacks {' and '.join(names)}; put the tokenizer's files there"

@@ -1,0 +1,203 @@
+"""Kernels of random components of states, multiplied block by block; `components` has the definition and sources."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array, diags_array, hstack
+
+BATCH = 64  # columns that are multiplied at a time
+N_TABLES = 64  # random tables, that say how much what vectors share by chance changes an estimate
+TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
+LEVERAGE = 1e-6  # that a block lacks of 1, at least
+SHRINKAGE = 1.0  # of weights 1 / (count + SHRINKAGE)
+
+Columns = csr_array | Float64[np.ndarray, "unit column"]
+States = Float64[np.ndarray, "unit d"]
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """An orthonormal basis of columns, Q = F T, whose rows are made when they are used."""
+
+    columns: csr_array
+    transform: Float64[np.ndarray, "column axis"]
+
+    @classmethod
+    def span(cls, columns: csr_array, beyond: "Basis | None" = None) -> "Basis":
+        """The basis of columns, or of what they add to another basis: Q₂ = (F₂ − Q Qᵀ F₂) T₂."""
+        norm = np.sqrt(np.asarray(columns.power(2).sum(0)).ravel())
+        unit = np.divide(1, norm, out=np.zeros_like(norm), where=norm > 0)
+        gram = unit[:, None] * (columns.T @ columns).toarray() * unit
+        if beyond is None:
+            return cls(columns, unit[:, None] * _inverse_root(gram))
+        shared = beyond.transform.T @ (beyond.columns.T @ columns).toarray() * unit
+        root = _inverse_root(gram - shared.T @ shared)
+        transform = np.vstack([-beyond.transform @ (shared @ root), unit[:, None] * root])
+        return cls(csr_array(hstack([beyond.columns, columns], format="csr")), transform)
+
+    def __len__(self) -> int:
+        return self.transform.shape[1]
+
+    def all_rows(self) -> Float64[np.ndarray, "unit axis"]:
+        return self.columns @ self.transform
+
+
+def _inverse_root(gram: np.ndarray) -> np.ndarray:
+    """T with Tᵀ G T = 1 on the range of G."""
+    values, axes = np.linalg.eigh(gram)
+    is_positive = values > TOLERANCE * max(1.0, values.max(initial=0.0))
+    return axes[:, is_positive] / np.sqrt(values[is_positive])
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own.
+
+    The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length. The component has further
+    columns that X lacks; with them the sum of squares of its columns is ``scale`` times that of X.
+    """
+
+    columns: Columns
+    weights: Float64[np.ndarray, " column"]
+    is_measured: bool
+    names: Sequence[Int[np.ndarray, " column"]] = ()
+    scale: float = 1.0
+
+    @classmethod
+    def random(
+        cls,
+        columns: csr_array,
+        is_measured: bool = False,
+        names: Sequence[Int[np.ndarray, " column"]] = (),
+        unseen: float = 0.0,
+    ) -> "Component":
+        """A component of many columns: W = 1 / (count + SHRINKAGE), where an entry counts by its square over that of a typical one."""
+        squares = columns.power(2)
+        counts = np.asarray(squares.sum(0)).ravel() * squares.sum() / max(squares.power(2).sum(), 1e-300)  # fmt: skip
+        scale = 1 + unseen / max(squares.sum(), 1e-300)
+        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names, scale)
+
+    @classmethod
+    def fixed(cls, basis: Basis) -> "Component":
+        """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
+        return cls(basis.all_rows(), np.ones(len(basis)), True)
+
+    def draw(self, rng: np.random.Generator, n: int) -> States:
+        """X V of random signs V."""
+        return self.columns @ _draw_signs(rng, self.columns.shape[1], n)  # pyright: ignore[reportOptionalSubscript]
+
+    def draw_tables(self, rng: np.random.Generator) -> States:
+        """X V of random tables V of rank one, products of a sign of every name: f r."""
+        signs = [_draw_signs(rng, 1 + names.max(), N_TABLES)[names] for names in self.names]
+        return self.columns @ np.prod(signs, 0)
+
+
+def _draw_signs(rng: np.random.Generator, *shape: int) -> Float64[np.ndarray, "_column draw"]:
+    return rng.choice([-1.0, 1.0], size=shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """P, which projects a basis Q out of states, and what each block needs for the residuals that the other blocks leave:
+    (I − Q_b Q_bᵀ)⁻¹ (P S)_b = (P S)_b + Q_b (I − Q_bᵀ Q_b)⁻¹ Q_bᵀ (P S)_b.
+    """
+
+    rows: Float64[np.ndarray, "unit axis"]
+    blocks: Sequence[slice]
+    inner: list[Float64[np.ndarray, "axis axis"]]
+    factors: list[Any]  # Cholesky factors of I − Q_bᵀ Q_b
+
+    @classmethod
+    def prepare(cls, basis: Basis, blocks: Sequence[slice]) -> "Projection":
+        """The projection of units that lie block by block."""
+        rows = basis.all_rows()
+        inner = [rows[units].T @ rows[units] for units in blocks]
+        identity = (1 + LEVERAGE) * np.eye(len(basis))
+        return cls(rows, blocks, inner, [cho_factor(identity - gram) for gram in inner])
+
+    def apply(self, states: States) -> "Residuals":
+        """The residuals of states."""
+        residuals = states - self.rows @ (self.rows.T @ states)
+        left_out, fits, left_out_fits = residuals.copy(), [], []
+        for units, inner, factor in zip(self.blocks, self.inner, self.factors, strict=True):
+            fit = self.rows[units].T @ residuals[units]
+            correction = cho_solve(factor, fit)
+            left_out[units] += self.rows[units] @ correction
+            fits.append(fit)
+            left_out_fits.append(fit + inner @ correction)
+        return Residuals(residuals, left_out, fits, left_out_fits)
+
+
+class Residuals(NamedTuple):
+    """P S; what is left of each block by the other blocks' fit; Q_bᵀ times both."""
+
+    states: States
+    left_out: States
+    fits: list[Float64[np.ndarray, "axis d"]]
+    left_out_fits: list[Float64[np.ndarray, "axis d"]]
+
+
+class Products(NamedTuple):
+    """Products of each block with the other blocks, for every column of states; what the products of two blocks are made of: X_bᵀ r_b
+    (of the columns that the block has), Q_bᵀ r_b and G_bᵀ r_b.
+    """
+
+    sums: Float64[np.ndarray, "block d"]
+    columns: list[Float64[np.ndarray, "column d"]]
+    fits: list[Float64[np.ndarray, "axis d"]]
+    corrections: list[Float64[np.ndarray, "axis d"]]
+
+
+class Kernel:
+    """Products r_aᵀ (P K P)_ab r_b of blocks with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
+    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a. X stays sparse, and a block is multiplied by the columns
+    that it has.
+    """
+
+    def __init__(self, component: Component, projection: Projection):
+        columns, root = component.columns, np.sqrt(component.weights)
+        is_sparse, rows = isinstance(columns, csr_array), projection.rows
+        x: Any = columns @ diags_array(root) if is_sparse else columns * root
+        self.component, self.projection = component, projection
+        self.n_columns, self.size = len(root), float((columns * columns).sum())
+        self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
+        self.image = -self.own * rows  # K Q; fixed columns are orthogonal to Q
+        for axes in np.split(np.arange(rows.shape[1]), range(BATCH, rows.shape[1], BATCH)):
+            self.image[:, axes] += x @ (x.T @ rows[:, axes]) if is_sparse else 0
+        self.of_basis = rows.T @ self.image
+        inside = [x[units] for units in projection.blocks]
+        self.ids = [np.unique(block.indices) if is_sparse else slice(None) for block in inside]
+        self.inside = [block[:, ids] for block, ids in zip(inside, self.ids, strict=True)]
+
+    def multiply(self, residuals: Residuals) -> Products:
+        """The products of residuals."""
+        blocks, r, left_out = self.projection.blocks, residuals.states, residuals.left_out
+        inner = [x.T @ r[units] for x, units in zip(self.inside, blocks, strict=True)]
+        along = [self.image[units].T @ r[units] for units in blocks]
+        total, shared, sums, corrections = self.add_up(inner), np.sum(along, 0), [], []
+        for i, (units, fit, left_out_fit) in enumerate(zip(blocks, residuals.fits, residuals.left_out_fits, strict=True)):  # fmt: skip
+            correction = self.of_basis @ fit / 2 - along[i]
+            left_out_correction = self.of_basis @ left_out_fit / 2
+            left_out_correction -= self.image[units].T @ left_out[units]
+            left_out_inner = self.inside[i].T @ left_out[units]
+            product = (inner[i] * (total[self.ids[i]] - left_out_inner)).sum(0)
+            product -= (self.own[units] * r[units] * (r[units] - left_out[units])).sum(0)
+            product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)
+            sums.append(product)
+            corrections.append(correction)
+        return Products(np.array(sums), inner, residuals.fits, corrections)
+
+    def add_up(self, inner: Sequence[np.ndarray], blocks: Iterable[int] | None = None) -> States:
+        """Σ X_bᵀ r_b over all blocks, or over some."""
+        total = np.zeros((self.n_columns, inner[0].shape[1]))
+        for i in range(len(inner)) if blocks is None else blocks:
+            total[self.ids[i]] += inner[i]
+        return total
+
+    def square_columns(self) -> Float64[np.ndarray, "block column"]:
+        """Σ x² of every column in every block."""
+        return np.array([self.add_up([np.asarray((x * x).sum(0)).reshape(-1, 1) for x in self.inside], [i])[:, 0] for i in range(len(self.inside))])  # fmt: skip
