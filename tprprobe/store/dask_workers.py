@@ -82,7 +82,7 @@ def scheduled(address: str | None) -> Iterator[None]:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, ImportError) as error:
         raise InputError(
-            f"no Dask scheduler answers at {address!r}: give its address, like tcp://HOST:8786"
+            f"no Dask scheduler at {address!r}: give the address of `dask scheduler`, tcp://HOST:8786"
         ) from error
     with client, client.as_current():
         _check_workers(client, address)
