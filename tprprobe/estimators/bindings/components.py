@@ -19,8 +19,9 @@ counts (Shah & Peters 2020). Random vectors of pairs, put through the same produ
 share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F), times 1 and 1/L, and pairs of
 fillers that occur together, times 1/L, are random components of the same system. W = 1 / (count + SHRINKAGE): a pair of
 n units weighs n² / (n + 1) in q, nearly the n that it weighs in the share, and rare pairs count as draws of one distribution. (With
-n + 10 frequent words weighed more than that, and where their vectors were short, the interval lay below the share: in 3 and 4 of 40 draws with
-300 and 5,000 words, with n + 1 in 2 and 0.) A pair of one unit is never measured: its vector is taken to be as long as that of others.
+n + 10 frequent words weighed more than that, and where their vectors were short, the interval lay below the share.) A pair of one unit is never
+measured, its vector is taken to be as long as that of others; so are pairs that occur nowhere, although E[x | b, c] expects them: a
+word of one sentence might have stood at its other places. (Without these a share with 5,000 words was a tenth too small.)
 
 Interval. q is a sum of products g_ab over pairs of blocks: 4 Σ (r_a − r̄)² − 2 Σ (g_ab − ḡ)², r_a = Σ_b g_ab, is the variance of
 such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one. That is how the share varies
