@@ -50,7 +50,7 @@ class Point:
     def label(self) -> str:
         return self.sites[0] if len(self.sites) == 1 else " + ".join(self.sites)
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> dict[str, Any]:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
         place = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
         return place | {"edit": self.edit, "k": self.k, "strength": self.strength}

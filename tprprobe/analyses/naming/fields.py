@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ class Field:
 
     columns: tuple[str, ...]
     text: str = "{}"
-    words: Mapping[object, str] = field(default_factory=dict)
+    words: Mapping[Any, str] = field(default_factory=dict)
     least: int | None = None
     most: int | None = None
 

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -67,7 +68,7 @@ class Naming:
     decoding: pd.DataFrame
     ones: pd.DataFrame
     summary: pd.DataFrame
-    facts: dict[str, object]
+    facts: dict[str, Any]
 
     @property
     def heads(self) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float32, Int32
@@ -35,7 +36,7 @@ def fit_means(
     seed: int = 0,
     starts: int = 1,
     source: str = "the sample",
-) -> KMeans:
+) -> Any:  # a KMeans, whose stubs have labels that may be None
     """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``."""
     too_few = InputError(f"{source} has fewer than {k} distinct vectors: give a smaller k")
     if len(vectors) < k:
