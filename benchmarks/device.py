@@ -1,4 +1,4 @@
-"""The same work on a GPU and on the processor: extraction, probes, decomposition and training.
+"""Extraction, probes, decomposition and training, measured on a GPU and on the processor.
 
     python benchmarks/device.py FOLDER TREEBANK TOKENIZER [--device cuda] [--large] [--sentences 2000]
 

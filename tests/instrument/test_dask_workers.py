@@ -186,6 +186,11 @@ def test_a_model_that_was_loaded_by_its_name_is_sent_as_this_name():
     assert again.model is not model
     weights = zip(again.model.parameters(), model.parameters(), strict=True)
     assert all(torch.equal(one, other) for one, other in weights)
+    with torch.no_grad():
+        next(model.parameters()).mul_(2)  # from now on the name gives another model
+    changed = pickle.loads(distributed.protocol.pickle.dumps(run))
+    weights = zip(changed.model.parameters(), model.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in weights)
 
 
 def test_bad_input_that_a_worker_finds_is_told_as_here(address):

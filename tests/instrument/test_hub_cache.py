@@ -1,4 +1,4 @@
-"""The files of a model in the hub's cache are told beside its weights."""
+"""Which files of a model lie in the hub's cache."""
 
 import hashlib
 

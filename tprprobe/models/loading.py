@@ -94,11 +94,22 @@ def load_model(
         model = _read(str(name), local_files_only, None, placement)
     memory = max_memory and tuple(max_memory)
     settings = (device, local_files_only, seed, dtype, device_map, memory, quantization)
-    model.loaded_by = (locate(str(name)), None, *settings)
+    model.loaded_by = (locate(str(name)), None, *settings), mark_weights(model)
     return model
 
 
 load_again = lru_cache(maxsize=1)(load_model)  # by the arguments that a model was loaded by
+
+
+def find_arguments(model: Readable) -> tuple[Any, ...] | None:
+    """The arguments of ``load_model`` that give this model; None if it was not loaded so, or its weights were changed since."""
+    arguments, marks = model.loaded_by or (None, None)
+    return arguments if marks == mark_weights(model) else None
+
+
+def mark_weights(model: nn.Module) -> tuple[tuple[int, int], ...]:
+    """What differs after a change of weights in memory: identities of the tensors, and torch's counts of changes in place."""
+    return tuple((id(w), w._version) for w in model.parameters() if not w.is_meta)
 
 
 def locate(name: str) -> str:

@@ -38,7 +38,7 @@ class Language(SequenceModel):
         name: Its name.
         vocabulary: What makes ids of texts; None if it is unknown.
         folder: Where it lies on disk; None if nowhere.
-        loaded_by: The arguments of :func:`load_model` that gave it; None of a model in memory.
+        loaded_by: The arguments of :func:`load_model` that gave it, and marks of its weights then; None of a model in memory.
         run: The forward pass of a source and a target.
         pads_look_ahead: Whether a pad that is written reads what follows, so that no cache can be used.
 
