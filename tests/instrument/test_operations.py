@@ -13,7 +13,7 @@ from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.cli import app
 from tprprobe.dashboard import decompositions
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.operations import bind_all
+from tprprobe.estimators.bindings.operations_base import bind_all
 from tprprobe.estimators.bindings.operations_completion import complete, draw_cells
 
 FILLERS, ROLES, WIDTH = 14, 5, 12

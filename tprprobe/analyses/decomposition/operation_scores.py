@@ -17,7 +17,8 @@ from tprprobe.analyses.decomposition.unit_vectors import UnitVectors, fit_moment
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.block_products import Grams
 from tprprobe.estimators.bindings.families import FILLER, PAIR, ROLE, make_block
-from tprprobe.estimators.bindings.operations import Additive, Operation
+from tprprobe.estimators.bindings.operations import Additive
+from tprprobe.estimators.bindings.operations_base import Operation
 from tprprobe.estimators.bindings.operations_completion import complete
 from tprprobe.estimators.bindings.pairs import Pairs, select_units
 from tprprobe.estimators.bindings.ridge import Regression, sum_blocks
