@@ -8,6 +8,7 @@ import sys
 import time
 import zlib
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +43,9 @@ TITLES = {
     "free table": NONE,
 }
 RAW, ROTATED, FOURIER = "raw", "rotated", "Fourier"
-IN_FOURIER = ("Hadamard product", "circular convolution")  # others ask for no basis
+BASES = {RAW: tuple(TITLES)}  # in which an operation is planted; most ask for no basis
+BASES |= {ROTATED: ("Hadamard product", "circular convolution", "rotation of planes")}
+BASES |= {FOURIER: ("Hadamard product", "circular convolution")}
 
 
 def plant(truth: str, rng: np.random.Generator) -> Array:
@@ -79,8 +82,7 @@ def draw_basis(basis: str, rng: np.random.Generator) -> Array:
 
 def list_cells() -> dict[str, tuple[str, str, float]]:
     """The operation, basis and R² of every cell, by name."""
-    in_bases = [(truth, basis) for truth in TITLES for basis in (RAW, ROTATED)]
-    in_bases += [(truth, FOURIER) for truth in IN_FOURIER]
+    in_bases = [(truth, basis) for basis, truths in BASES.items() for truth in truths]
     return {f"{t}, {b} basis, R² {r2}": (t, b, r2) for r2 in R2 for t, b in in_bases}
 
 
@@ -141,13 +143,12 @@ def main(
     if not names:
         raise InputError(f"no cell has {cells!r} in its name: {', '.join(list_cells())}")
     rows = []
-    for name in names:
-        for draw in range(draws):
-            key = f"{name}-{draw}".replace(" ", "_").replace("×", "x")
-            job = run.part(key, partial(measure, name, seed, draw))
-            job.finish()
-            rows.append(job.read("draws"))
-        typer.echo(name, err=True)
+    for draw, name in product(range(draws), names):
+        key = f"{name}-{draw}".replace(" ", "_").replace("×", "x")
+        job = run.part(key, partial(measure, name, seed, draw))
+        job.finish()
+        rows.append(job.read("draws"))
+        typer.echo(f"{name}, draw {draw}", err=True)
     frame = pd.concat(rows, ignore_index=True).fillna({"truth": NONE, "named": NONE})
     typer.echo(summarize(frame).round(3).to_string(index=False))
 

@@ -37,6 +37,10 @@ class Additive(Operation):
 
     title, is_basis_free = "additive", True
 
+    @classmethod
+    def is_case_of(cls, other: type[Operation]) -> bool:
+        return True  # main effects stand beside every operation
+
     def fit(self, table: Table, weights: Weights) -> "Operation":
         self.roles_ = np.zeros(table.shape[1:])
         for _ in range(FEW):
@@ -134,6 +138,10 @@ class Rotation(Operation):
         planes = [] if shape[2] % 2 else [PlaneRotation(), PlaneRotation(halves=True)]
         return [cls(), *planes, *LearnedPlanes.candidates(shape)]
 
+    @classmethod
+    def is_case_of(cls, other: type[Operation]) -> bool:
+        return other is Convolution  # of planes, with numbers of size 1
+
     def fit(self, table: Table, weights: Weights) -> "Operation":
         weighted = table * weights[..., None]
         self.fillers_ = weighted[:, weights.sum(0).argmax()]
@@ -159,8 +167,12 @@ class OuterProduct(RoleMatrix):
 
     @classmethod
     def candidates(cls, shape: tuple[int, int, int]) -> Sequence[Operation]:
-        ranks = [(f, r) for f in RANKS if f < shape[0] for r in RANKS if r < shape[1]]
-        return [cls(f, r) for f, r in ranks if r <= f <= 4 * r]
+        role_ranks = [rank for rank in RANKS if rank < shape[1]]
+        return [cls(m * r, r) for r in role_ranks for m in (1, 2, 4) if m * r < shape[0]]
+
+    @classmethod
+    def is_case_of(cls, other: type[Operation]) -> bool:
+        return other is RoleMatrix
 
     def factorize(self, table: Table) -> None:
         super().factorize(table)

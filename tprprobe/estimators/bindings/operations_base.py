@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 RIDGE = 0.02  # penalty, in units of the mean square of what is regressed on
-FILLINGS = 10  # of the unseen part of a table
+FILLINGS = 5  # of the unseen part of a table
 RANKS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 Array = np.ndarray
@@ -37,6 +37,11 @@ class Operation:
     def candidates(cls, shape: tuple[int, int, int]) -> Sequence["Operation"]:
         """The forms that are tried: one, if the operation has no rank and no choice of a basis."""
         return [cls()]
+
+    @classmethod
+    def is_case_of(cls, other: type["Operation"]) -> bool:
+        """Whether another operation can bind all that it binds."""
+        return False
 
     def fit(self, table: Table, weights: Weights) -> "Operation":
         """Itself, with the vectors of fillers and roles whose bindings are nearest the table."""

@@ -23,9 +23,9 @@ from tprprobe.estimators.bindings.operations_base import (
     bind_all,
 )
 
-RANKS, MAX_RANK = (4, 8, 16), 24  # axes that are tried
+RANKS, MAX_RANK = (8, 16), 24  # axes that are tried
 SWEEPS = 7  # of alternating least squares
-STARTS = 8  # pairs of random sums of the maps of roles, whose eigenvectors are tried
+STARTS = 4  # pairs of random sums of the maps of roles, whose eigenvectors are tried
 
 Factor = Inexact[np.ndarray, "_symbol axis"]
 
@@ -51,9 +51,7 @@ class LearnedProduct(Operation):
             self.is_fitted = True
         for _ in range(SWEEPS):
             self.fillers_ = self._solve(table, weights, self.roles_)
-            self.roles_ = self.restrict(
-                self._solve(table.swapaxes(0, 1), weights.T, self.fillers_)
-            )
+            self.roles_ = self.restrict(self._solve(table.swapaxes(0, 1), weights.T, self.fillers_))
             self._fit_readout(table, weights)
         return self
 
@@ -69,10 +67,14 @@ class LearnedProduct(Operation):
         matrices = RoleMatrix(self.rank).fit(table, weights)
         rng, best = np.random.default_rng(0), np.inf
         for _ in range(STARTS):
-            above, below = np.tensordot(rng.normal(size=(2, len(matrices.roles_))), matrices.roles_, 1)
+            above, below = np.tensordot(
+                rng.normal(size=(2, len(matrices.roles_))), matrices.roles_, 1
+            )
             axes = self._select_axes(*np.linalg.eig(above @ np.linalg.pinv(below)))
             fillers = matrices.fillers_ @ axes
-            coordinates = (np.linalg.pinv(fillers) @ matrices.fillers_ @ matrices.roles_).swapaxes(0, 1)
+            coordinates = (np.linalg.pinv(fillers) @ matrices.fillers_ @ matrices.roles_).swapaxes(
+                0, 1
+            )
             roles = self.restrict(np.linalg.svd(coordinates, full_matrices=False)[0][..., 0].T)
             self.fillers_, self.roles_ = fillers, roles
             self._fit_readout(table, weights)
