@@ -43,7 +43,7 @@ class LearnedProduct(Operation):
     @classmethod
     def candidates(cls, shape: tuple[int, int, int]) -> Sequence[Operation]:
         largest = min(shape[0] - 1, shape[2], MAX_RANK)
-        return [cls(rank) for rank in {*RANKS, largest} if rank <= largest]
+        return [cls(rank) for rank in sorted({*RANKS, largest}) if rank <= largest]
 
     def fit(self, table: Table, weights: Weights) -> "Operation":
         if not self.is_fitted:
@@ -65,23 +65,24 @@ class LearnedProduct(Operation):
     def _start(self, table: Table, weights: Weights) -> None:
         """The common eigenvectors of the maps of roles, from the sums of maps that leave the least error."""
         matrices = RoleMatrix(self.rank).fit(table, weights)
-        rng, best = np.random.default_rng(0), np.inf
-        for _ in range(STARTS):
-            above, below = np.tensordot(
-                rng.normal(size=(2, len(matrices.roles_))), matrices.roles_, 1
-            )
-            axes = self._select_axes(*np.linalg.eig(above @ np.linalg.pinv(below)))
-            fillers = matrices.fillers_ @ axes
-            coordinates = (np.linalg.pinv(fillers) @ matrices.fillers_ @ matrices.roles_).swapaxes(
-                0, 1
-            )
-            roles = self.restrict(np.linalg.svd(coordinates, full_matrices=False)[0][..., 0].T)
-            self.fillers_, self.roles_ = fillers, roles
+        sums = np.random.default_rng(0).normal(size=(STARTS, 2, len(matrices.roles_)))
+        starts = [self._diagonalize(matrices, *np.tensordot(s, matrices.roles_, 1)) for s in sums]
+
+        def error(start: tuple[Factor, Factor]) -> float:
+            self.fillers_, self.roles_ = start
             self._fit_readout(table, weights)
-            error = np.sum(weights[..., None] * (table - bind_all(self)) ** 2)
-            if error < best:
-                best, start = error, (self.fillers_, self.roles_, self.readout_)
-        self.fillers_, self.roles_, self.readout_ = start
+            return float(np.sum(weights[..., None] * (table - bind_all(self)) ** 2))
+
+        error(min(starts, key=error))
+
+    def _diagonalize(
+        self, matrices: RoleMatrix, above: Array, below: Array
+    ) -> tuple[Factor, Factor]:
+        """The coordinates of fillers and roles along the eigenvectors of the quotient of two maps."""
+        axes = self._select_axes(*np.linalg.eig(above @ np.linalg.pinv(below)))
+        maps = np.linalg.pinv(axes) @ matrices.roles_
+        roles = np.linalg.svd(maps.swapaxes(0, 1), full_matrices=False)[0][..., 0].T
+        return matrices.fillers_ @ axes, self.restrict(roles)
 
     def _select_axes(self, values: Array, axes: Array) -> Factor:
         """One axis of two that are conjugate, if axes are complex; else its real and its imaginary part."""
