@@ -172,7 +172,9 @@ class OuterProduct(RoleMatrix):
 
     @classmethod
     def is_case_of(cls, other: type[Operation]) -> bool:
-        return issubclass(other, RoleMatrix | Hadamard)  # in a learned basis, an axis for every product
+        return issubclass(
+            other, RoleMatrix | Hadamard
+        )  # in a learned basis, an axis for every product
 
     def factorize(self, table: Table) -> None:
         super().factorize(table)

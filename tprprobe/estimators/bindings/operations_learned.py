@@ -64,7 +64,8 @@ class LearnedProduct(Operation):
 
     def _start(self, table: Table, weights: Weights) -> None:
         """The common eigenvectors of the maps of roles, from the sums of maps that leave the least error."""
-        matrices = RoleMatrix(self.rank).fit(table, weights)
+        matrices = RoleMatrix(self.rank)
+        matrices.fit(table, weights)
         sums = np.random.default_rng(0).normal(size=(STARTS, 2, len(matrices.roles_)))
         starts = [self._diagonalize(matrices, *np.tensordot(s, matrices.roles_, 1)) for s in sums]
 
@@ -87,8 +88,8 @@ class LearnedProduct(Operation):
     def _select_axes(self, values: Array, axes: Array) -> Factor:
         """One axis of two that are conjugate, if axes are complex; else its real and its imaginary part."""
         if self.is_complex:
-            return axes[:, values.imag >= 0].astype(complex)
-        return np.where(values.imag < 0, axes.imag, axes.real)
+            return axes[:, np.imag(values) >= 0].astype(complex)
+        return np.where(np.imag(values) < 0, np.imag(axes), np.real(axes))
 
     def _solve(self, table: Table, weights: Weights, factor: Factor) -> Factor:
         """The coordinates of the symbols of the first axis, for those of the second."""
@@ -109,7 +110,8 @@ class LearnedProduct(Operation):
 
     def _to_real(self, numbers: Array, axis: int) -> Float64[np.ndarray, "..."]:
         """What the real and imaginary parts of coordinates are multiplied by."""
-        return np.concatenate([numbers.real, -numbers.imag], axis) if self.is_complex else numbers
+        parts = [np.real(numbers), -np.imag(numbers)]
+        return np.concatenate(parts, axis) if self.is_complex else numbers
 
     def _from_real(self, parts: Float64[np.ndarray, "..."], axis: int) -> Array:
         if not self.is_complex:
