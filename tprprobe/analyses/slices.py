@@ -44,9 +44,9 @@ class Condition:
         text = str(value)
         spellings = {text.casefold(), spell(text).strip().casefold()}
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        number = float(text) if is_number else np.nan
         return any(
-            asked.casefold() in spellings or (is_number and _in_range(float(value), asked))
-            for asked in self.values
+            asked.casefold() in spellings or _in_range(number, asked) for asked in self.values
         )
 
 

@@ -21,7 +21,7 @@ from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.stored_states import RowReader, StoredStates
 from tprprobe.analyses.probing.task import Task
-from tprprobe.analyses.probing.trials import TrialResult
+from tprprobe.analyses.probing.trials import Counts, TrialResult
 from tprprobe.errors import InputError
 from tprprobe.estimators.probes.linear import LinearProbe
 from tprprobe.estimators.probes.span_conv import SpanConvProbe
@@ -56,7 +56,7 @@ class ProbeFile(Document):
     loss: str
     shape: Shape
     seed: int
-    model: Any
+    model: object
     metrics: dict[str, float]
 
 
@@ -181,9 +181,11 @@ class SavedProbe:
 
 def save_probe(folder: Path, result: TrialResult) -> None:
     """Writes a fitted probe to a folder of its name, in place of what is there."""
-    trial, estimator, splits = result.trial, result.estimator, result.trial.splits
+    trial, splits = result.trial, result.trial.splits
+    estimator: Any = result.estimator
     source, examples, task = trial.source, splits.examples, splits.task
-    counts: Any = result.counts
+    counts = result.counts
+    assert isinstance(counts, Counts)
     shape = estimator.shape(examples.states.shape[1], len(examples.window))
     sums = counts.sums[0][counts.sums[0][:, N] > 0]
     is_right = accuracy(sums.sum(0, keepdims=True))
