@@ -66,7 +66,9 @@ class Manifest(Document):
     data: Origin = Origin()
     imported: dict[str, object] | None = None  # the dump that the store was made of
     target: str | None = None
-    labels: dict[str, object] = Field(default_factory=dict)  # by task, who labelled the words
+    labels: dict[str, dict[str, Any] | None] = Field(
+        default_factory=dict
+    )  # by task, who labelled the words
     attention_samples: int | None = None
     pool: str | None = None
     words: str | None = None
