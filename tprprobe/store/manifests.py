@@ -66,9 +66,7 @@ class Manifest(Document):
     data: Origin = Origin()
     imported: dict[str, object] | None = None  # the dump that the store was made of
     target: str | None = None
-    labels: dict[str, dict[str, Any] | None] = Field(
-        default_factory=dict
-    )  # by task, who labelled the words
+    labels: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # labellers by task
     attention_samples: int | None = None
     pool: str | None = None
     words: str | None = None
