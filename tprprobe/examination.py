@@ -122,7 +122,7 @@ def examine(
 class Subject:
     """A model, what it reads, and the folder of what is measured."""
 
-    model: Any
+    model: Readable
     data: Dataset
     folder: Path
     sites: Sequence[str]
@@ -272,14 +272,15 @@ def measure_probes(subject: Subject) -> pd.DataFrame:
 
 def measure_behavior(subject: Subject) -> pd.DataFrame:
     """What the model expects next after two words' states have changed places."""
-    if not isinstance(subject.data, MinimalPairs) or getattr(subject.model, "head", None) is None:
+    model: Any = subject.model
+    if not isinstance(subject.data, MinimalPairs) or getattr(model, "head", None) is None:
         raise InputError(HEADLESS)
     from tprprobe.interventions.behavior import measure_pairs  # not for models without a head
 
     data: Any = replace(subject.data, asked=True)[:N_BEHAVIOR]
     out = subject.folder / "behavior"
     sites = [site for site in subject.sites if side_of(site) == SOURCE]
-    return measure_pairs(subject.model, data, sites, out=out, resume=True, seed=subject.seed)
+    return measure_pairs(model, data, sites, out=out, resume=True, seed=subject.seed)
 
 
 MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
@@ -291,7 +292,7 @@ MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
 }
 
 
-def choose_data(model: Any, n: int, seed: int) -> Dataset:
+def choose_data(model: Readable, n: int, seed: int) -> Dataset:
     """The data that the model's card names, else minimal pairs."""
     try:
         name, split = default_data(model) if getattr(model, "folder", None) else (PAIRS, None)

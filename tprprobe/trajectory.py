@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -30,7 +30,7 @@ MANIFEST, FIGURE = "trajectory.json", "trajectory.pdf"
 TABLE, STEPS = "table", "steps"
 NUMBER = re.compile(r"(\d+)/*$")
 TABLES = {"results": FILE, "curves": "curves.csv", "onsets": "onsets.csv"}
-WriteStore = Callable[[Readable, Path], Any]
+WriteStore = Callable[[Readable, Path], object]
 
 
 class Checkpoint(NamedTuple):
@@ -86,7 +86,7 @@ def run_trajectory(
     analyses: Sequence[Analysis],
     out: str | os.PathLike[str],
     write_store: WriteStore | None = None,
-    stores: Any = None,
+    stores: object = None,
     resume: bool = False,
     device: str = "cpu",
 ) -> dict[str, pd.DataFrame]:
@@ -149,7 +149,7 @@ def _measure_all(
 
 
 def _measure(
-    analysis: Analysis, name: str, store: Path, write: Callable[[], Any] | None
+    analysis: Analysis, name: str, store: Path, write: Callable[[], object] | None
 ) -> dict[str, pd.DataFrame]:
     if analysis.sites is not None and write is not None:
         write()
