@@ -16,7 +16,7 @@ from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.analyses.attention.head_relations import score_relation, score_sharpness
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.statements import Link, Statement, percent, place, top
+from tprprobe.dashboard.statements import Link, Statement, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import map_grid, map_squares
@@ -114,7 +114,7 @@ def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, Any]]:
     backs = shade(heads["value"].fillna(0).to_numpy(float), dark)
     for row, back in zip(heads.to_dict("records"), backs, strict=True):
         text = "" if np.isnan(row["value"]) else f"{100 * row['value']:.0f}"
-        title = f"{place(row['site'], row['head'])}: {percent(row)}"
+        title = f"{site_label(row['site'], row['head'])}: {percent(row)}"
         square = {"text": text, "title": title, "back": to_hex(back), "ink": text_color(back)}
         squares = groups.setdefault(site_label(row["site"]), [])
         squares.append({"name": f"{row['site']}:{row['head']}", **square})
@@ -127,7 +127,7 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     """
     is_head = scores["source"] == "head"
     best, n_heads = top(scores[is_head], "value"), is_head.sum()
-    where = place(best["site"], best["head"])
+    where = site_label(best["site"], best["head"])
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
         weight = percent(best, digits=0)
@@ -142,7 +142,7 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
 
 def link_head(site: str, head: Any) -> Link:
     """The page with a head's map."""
-    return Link(f"Show {place(site, head)}", "attention", {"maps": site, "head": str(head)})
+    return Link(f"Show {site_label(site, head)}", "attention", {"maps": site, "head": str(head)})
 
 
 def pack_heads(
@@ -161,7 +161,7 @@ def pack_heads(
 def _pack_head(
     site: str, head: int, weights: Float[np.ndarray, "query key"], effect: str
 ) -> dict[str, Any]:
-    texts = {"text": f"head {head}", "title": f"{place(site, head)}{effect}"}
+    texts = {"text": f"head {head}", "title": f"{site_label(site, head)}{effect}"}
     return {"name": f"{site}:{head}", "map": pack_weights(weights, SMALL), **texts}
 
 

@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 
 from tprprobe import plugins
-from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
+from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.behavior import EDIT_ITSELF, contrast_rows
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.patching import patching_squares
+from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.scenes import Dots, Lines
 from tprprobe.figures.sweeps import MEAN, SNAP, at_full_strength, head_squares, snap_curve
 from tprprobe.files.kinds import Kind
 from tprprobe.interventions.kinds import BEHAVIORS, PATCHINGS, SWEEPS
-from tprprobe.store.token_texts import sign
 
 PATCHED = "patching"
 ALL = "all"  # points of a sweep that are no single head and no number of centers
@@ -85,7 +84,7 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
 def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
     """What one of :func:`read_interventions` changed, in a sentence."""
     if name == PATCHED:
-        return _summarize_patching(rows)
+        return Statement(summarize_patching(rows))
     if "kl" in rows:
         return _summarize_pairs(rows)
     view = _find_view(rows)
@@ -129,22 +128,6 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
     return Statement(text, (link_vectors(best["site"]),), brief=f"{brief}.")
 
 
-def _summarize_patching(rows: pd.DataFrame) -> Statement:
-    """From where to where the state of one token carries most of the difference between two texts."""
-    is_edit = rows["control"].fillna("") == ""
-    edited = rows[is_edit].reset_index(drop=True)
-    best = edited.loc[edited.groupby("site", sort=False)["recovered"].idxmax()]
-    runs = best.groupby(best["position"].ne(best["position"].shift()).cumsum(), sort=False)
-    claims = [
-        f"‘{sign(of_token['token'].iloc[0])}’ from {site_label(of_token['site'].iloc[0])} to {site_label(of_token['site'].iloc[-1])} "
-        f"(at least {of_token['recovered'].min():.2f})"
-        for _, of_token in runs
-    ]
-    control = rows.loc[~is_edit, "recovered"].abs().max()
-    text = f"The state of one token carries most of the difference between the two texts: {'; '.join(claims[:4])}."
-    return Statement(f"{text} As far in a random direction: at most {control:.2f}.")
-
-
 def _show_heads(rows: pd.DataFrame, edit: str) -> View:
     """A row per site, a column per head: the change of exact match, in points."""
     scene = head_squares(rows, edit)
@@ -164,7 +147,7 @@ def _summarize_sweep(rows: pd.DataFrame) -> Statement:
     low, high = 100 * worst["change_low"], 100 * worst["change_high"]
     text = (
         f"{len(sure)} of {len(edited)} edits change the share of right answers beyond chance. Most does "
-        f"‘{worst['edit']}’ at {place(worst['site'], worst['head'])}: {100 * worst['change']:+.1f} points "
+        f"‘{worst['edit']}’ at {site_label(worst['site'], worst['head'])}: {100 * worst['change']:+.1f} points "
         f"[{low:+.1f}, {high:+.1f}], of {worst['n']} questions."
     )
     is_site = "*" not in worst["site"]

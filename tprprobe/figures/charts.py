@@ -113,7 +113,13 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
             chart.add_trace(trace, **cell)
         for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
             style = {"color": find_theme(dark).soft, "width": 1, "dash": "dot"}
-            chart.add_hline(level["value"], line=style, annotation_text=level["line"], **cell)
+            chart.add_hline(
+                level["value"],
+                line=style,
+                annotation_text=level["line"],
+                annotation_position="top left",
+                **cell,
+            )
         chart.update_yaxes(_room(of_panel), **cell)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
     chart.update_yaxes(tickformat=".0%" if lines.percent else None)

@@ -82,17 +82,18 @@ def cluster_strips(
     strips = [_strip(groups[sample], colors, overlay) for sample in samples]
     caption = (
         f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardized'} vectors · agreement of "
-        f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
+        f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f}"
     )
+    if any("<sos>" in strip.tokens for strip in strips):
+        caption += " · # start, % end"
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
     labels = {label for sample in samples for label in groups[sample]["label"]}
     key = [
         (colors[label], text) for label, text in describe_clusters(roles).items() if label in labels
     ]
     note = "\n".join(filter(None, [caption, legend]))
-    return Strips(
-        strips, key, title=f"Role clusters: {site_label(roles.site, roles.head)}", note=note
-    )
+    kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
+    return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
 
 
 def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:

@@ -32,7 +32,7 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
         )
     sites = list_self_maps(store)
     if not sites:
-        raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
+        raise InputError(f"{store.path} has no attention maps: extract with --sites '*.attention'")
     samples = list_samples(store, sites)
     tables = [_score(store, sites, sample, tokens, backward) for sample, tokens in samples]
     tables = [table for table in tables if len(table)]

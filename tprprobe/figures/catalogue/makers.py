@@ -42,13 +42,15 @@ def draw_roles(
     seed: int = 0,
     raw: bool = False,
     every: bool = False,
+    site: str = "",
 ) -> Strips:
-    """Clusters of a layer's roles under the symbols that have them.
+    """Clusters of a layer's roles, or of another ``site``, under the symbols that have them.
 
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
     questions that were answered right, unless ``every`` question is meant.
     """
-    roles = cluster(store, _site(store, layer, "role"), head, k, seed, raw)
+    site = store.select(site or _site(store, layer, "role", ", or give --site"))[0]
+    roles = cluster(store, site, head if store.specs[site].heads else None, k, seed, raw)
     n_rows = 12 if (current_look().inches or PAGE) > PAGE / 2 else 6
     return cluster_strips(store, roles, n_rows, correct_only=not every, gold=True)
 
@@ -67,12 +69,12 @@ def draw_attention(
     return row_strips(store, site, sample, head, positions)
 
 
-def _site(store: Store, layer: int, vectors: str) -> str:
+def _site(store: Store, layer: int, vectors: str, otherwise: str = "") -> str:
     """The site of self-attention in the first stack of the store that has such vectors."""
     names = fnmatch.filter(store.sites, f"*.self.{vectors}")
     if not names:
         raise InputError(
-            f"{store.path} has no site *.self.{vectors}: extract one (--sites '*.self.{vectors}')"
+            f"{store.path} has no site *.self.{vectors}: extract one (--sites '*.self.{vectors}'){otherwise}"
         )
     return f"{names[0].partition('.')[0]}.{layer}.self.{vectors}"
 

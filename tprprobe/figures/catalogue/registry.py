@@ -122,7 +122,14 @@ def draw(
     look, options = _split_look(entry, options)
     sources = {} if source is None else read_source(entry, source)
     with look.used():
-        picture = build(name, **sources, **options)
+        try:
+            picture = build(name, **sources, **options)
+        except KeyError as error:
+            if not any(isinstance(source, Loaded) for source in sources.values()):
+                raise
+            kinds = " and ".join(kind.text for kind in entry.inputs.values())
+            lack = f"{name}: the table has no column {error}; the figure is made of {kinds}"
+            raise InputError(lack) from error
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
 
 
