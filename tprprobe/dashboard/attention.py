@@ -13,8 +13,8 @@ from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import Maps, find_maps, gold_pairs
 from tprprobe.analyses.attention.gold_maps import read_maps as read_maps
 from tprprobe.analyses.attention.head_relations import follow as follow
+from tprprobe.analyses.attention.head_relations import has_sink, score_relation, score_sharpness
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
-from tprprobe.analyses.attention.head_relations import score_relation, score_sharpness
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, top
 from tprprobe.dashboard.view import View
@@ -31,6 +31,12 @@ from tprprobe.store.token_texts import is_special, sign
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 MAX_HEADS = 24  # of a figure on paper
 DEPENDS = "words look most at the word that they depend on"
+BASELINES = {  # that need no head
+    "uniform": "equal weights",
+    "nearest": "the nearest ‘/’ before the digit",
+    "offset": "the best fixed distance",
+    "shuffled": "another head, drawn at random",
+}
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
 
@@ -132,11 +138,16 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     if "follows" not in scores:
         weight = percent(best, digits=0)
         over = f"on average over the queries of {best['n']} samples"
-        text = f"Sharpest of {n_heads} heads is {where}: its largest weight is {weight} {over}."
+        sink = ", on other tokens than the first" * has_sink(best["site"])
+        text = (
+            f"Sharpest of {n_heads} heads is {where}: its largest weight{sink} is {weight} {over}."
+        )
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
-    without = ", ".join(f"{row['source']} ({percent(row)})" for row in controls)
-    text = f"{where} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
+    without = ", ".join(
+        f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
+    )
+    text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
 
 

@@ -114,16 +114,14 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
     is_sure = edited["beyond_low"] > 0 if "beyond_low" in edited else edited["beyond"] > 0
     best = top(edited[is_sure], "beyond") if is_sure.any() else top(edited, "change")
     brief = (
-        f"‘{best['edit']}’ at {best['site']} moves what is expected next furthest towards the other text: by "
+        f"‘{best['edit']}’ at {site_label(best['site'])} moves what is expected next furthest towards the other text: by "
         f"{number(best, 'change', '.2f')} nats; minus its strongest control ({best['against']}) that is "
         f"{number(best, 'beyond', '.2f')}"
     )
     agrees = f"{percent(best, 'agrees', 0)} of {best['n']} trials"
     text = f"{brief}; the next token is then that of the other text in {agrees}."
     if not is_sure.any():
-        brief = (
-            "Nowhere does an edit move what is expected next surely more than its strongest control"
-        )
+        brief = f"‘{best['edit']}’ nowhere moves what is expected next surely more than its strongest control"
         text = f"{brief}. {text}"
     return Statement(text, (link_vectors(best["site"]),), brief=f"{brief}.")
 

@@ -16,7 +16,7 @@ from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.probes import probe_table
+from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.reconstruction import largest_fit
 from tprprobe.figures.scenes import BAND, Lines
 from tprprobe.site.patterns import layer_of
@@ -94,7 +94,7 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
             scene = probe_table(pd.concat([of_kind, rules])).scene
             models = ": " + scene.rows["model"] if scene.rows["model"].nunique() > 1 else ""
-            panel = f"{str(task).upper()} {scene.label} ({kind})"
+            panel = f"{TITLES.get(task, task)} {scene.label} ({kind})"
             lines = scene.rows.assign(panel=panel, line="probe" + models, page="probes")
             lines["query"] = _queries(task=[task] * len(lines))
             yield lines, scene.bands.assign(panel=panel)

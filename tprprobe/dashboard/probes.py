@@ -15,7 +15,7 @@ from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.loaders import load_probes as load_probes
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.probes import probe_table
+from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.scenes import Squares
 
 SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
@@ -36,7 +36,9 @@ def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = No
     if data.empty:
         raise unknown("model", models[0], of_task["model"].unique().tolist())
     lines = probe_table(data).scene
-    return View(f"{task.upper()} by layer: {lines.label}, held out", data, lines, None, SIGNS)
+    return View(
+        f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines, None, SIGNS
+    )
 
 
 def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> Statement:
@@ -47,7 +49,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         return Statement(f"No vectors were probed for {task}.")
     score = find_metric(real)
     name, best = name_score(real), top(real, score)
-    claim = f"{task.upper()} is predicted best from {site_label(best['site'])}: {name} {percent(best, score)}"
+    claim = f"{TITLES.get(task, task)} is predicted best from {site_label(best['site'])}: {name} {percent(best, score)}"
     rival = ""
     if isinstance(best["best_control"], str):
         control = CONTROLS.get(best["best_control"], best["best_control"])

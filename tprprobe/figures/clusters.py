@@ -99,6 +99,7 @@ def cluster_strips(
 def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:
     """Some texts of any kind, with the cluster below every token; clusters without a name are described by their tokens."""
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
+    tokens = tokens.drop(columns="prediction", errors="ignore")
     samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
     step, colors = max(1, len(samples) // N_TEXTS), palette(roles.k)
     strips = [_strip(rows, colors, None) for rows in samples[::step][:N_TEXTS]]
