@@ -62,7 +62,7 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
     scene = map_squares(store, maps.site, maps.sample, head)
     pairs, relation = gold_pairs(store, maps)
     table, title = _list_weights(maps, head), f"{maps.site}, head {head}, sample {maps.sample}"
-    return View(title, table, scene, None, f"○ gold: {relation}" if pairs else "")
+    return View(title, table, scene, f"○ gold: {relation}" if pairs else "")
 
 
 def _list_weights(maps: Maps, head: int) -> pd.DataFrame:

@@ -38,7 +38,7 @@ def show_operations(operations: pd.DataFrame) -> View:
 
     [title] = summarize_operations(operations)
     scene = operation_dots(operations)
-    return View(title, operations, scene, None, scene.note)
+    return View(title, operations, scene, scene.note)
 
 
 def list_families(scores: pd.DataFrame) -> pd.DataFrame:
@@ -67,7 +67,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
     note = "on samples that were not fitted, with 95 % intervals"
     title = f"{site}, roles {roles}: R², held out"
-    return View(title, of_scheme, dots, None, note)
+    return View(title, of_scheme, dots, note)
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
     """The view of one of :func:`read_interventions`, by its name."""
     if name == PATCHED:
         scene = patching_squares(rows)
-        return View(scene.title, rows, scene, None, scene.note)
+        return View(scene.title, rows, scene, scene.note)
     if "kl" in rows:
         return _show_pairs(rows, name)
     if view := _find_view(rows):
@@ -102,7 +102,7 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     trials = f"{int(lines['n'].max())} trials; " if len(lines) else ""
     note = f"{trials}filled: beyond its strongest control (95 % interval)"
     title = f"What ‘{edit}’ does to what is expected next, by layer"
-    return View(title, rows, Lines(lines, label="nats", percent=False), None, note)
+    return View(title, rows, Lines(lines, label="nats", percent=False), note)
 
 
 def _summarize_pairs(rows: pd.DataFrame) -> Statement:
@@ -132,7 +132,7 @@ def _show_heads(rows: pd.DataFrame, edit: str) -> View:
     title = f"Change of exact match, in points, when one head's vectors are replaced ({edit})"
     title += scene.title.removeprefix(edit)
     note = f"{int(rows['n'].max())} examples; in brackets: the 95 % interval includes 0."
-    return View(title, rows, replace(scene, title=title, note=note), None, note)
+    return View(title, rows, replace(scene, title=title, note=note), note)
 
 
 def _summarize_sweep(rows: pd.DataFrame) -> Statement:
@@ -155,7 +155,7 @@ def _summarize_sweep(rows: pd.DataFrame) -> Statement:
 def _show_snap(rows: pd.DataFrame) -> View:
     """Exact match against the number of centers; 1 is the mean."""
     scene = snap_curve(rows)
-    return View(f"{scene.title}, 95 % intervals", scene.rows, scene, None, scene.note)
+    return View(f"{scene.title}, 95 % intervals", scene.rows, scene, scene.note)
 
 
 def _show_edits(rows: pd.DataFrame) -> View:

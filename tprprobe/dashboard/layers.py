@@ -50,7 +50,7 @@ def show_layers(lines: Lines) -> View:
         raise InputError("no measurements by layer yet")
     note = "gray: the strongest control; filled: above it"
     data = lines.rows.drop(columns="query")
-    return View("Measurements by layer, with 95 % intervals", data, lines, None, note)
+    return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
 
 def select_panels(lines: Lines, panels: list[str]) -> Lines:

@@ -36,9 +36,7 @@ def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = No
     if data.empty:
         raise unknown("model", models[0], of_task["model"].unique().tolist())
     lines = probe_table(data).scene
-    return View(
-        f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines, None, SIGNS
-    )
+    return View(f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines, SIGNS)
 
 
 def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> Statement:
@@ -89,7 +87,7 @@ def show_confusions(predictions: pd.DataFrame, task: str) -> View:
     title = f"What a probe of {task} predicts for every label, held out"
     note = f"percent of a row; the {len(counts)} most frequent of {predictions['label'].nunique()} labels"
     scene = Squares(shares, [*labels], columns, (f"{task} label", "predicted"), texts, hints)
-    return View(title, table.reset_index(names="label"), scene, None, note)
+    return View(title, table.reset_index(names="label"), scene, note)
 
 
 def summarize_errors(predictions: pd.DataFrame, task: str, site: str) -> Statement:

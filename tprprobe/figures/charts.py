@@ -117,7 +117,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
                 level["value"],
                 line=style,
                 annotation_text=level["line"],
-                annotation_position="top left",
+                annotation_position="bottom left",
                 **cell,
             )
         chart.update_yaxes(_room(of_panel), **cell)
