@@ -13,6 +13,7 @@ from tprprobe.analyses.kinds import OPERATIONS as OPERATIONS
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots
 from tprprobe.files.kinds import Kind
 from tprprobe.statistics import interval_text, read_interval
@@ -96,14 +97,15 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     rows = {row["family"]: row for row in of_scheme[is_real].to_dict("records")}
     steps = [name for name in STEPS if name in rows] or list(rows)[:1]
     claims = [_summarize_step(rows[name], name, is_first=name == steps[0]) for name in steps]
-    text = f"{site}, roles ‘{roles}’, held out: {'; '.join(claims)}."
+    where = site_label(site)
+    text = f"{where}, roles ‘{roles}’, held out: {'; '.join(claims)}."
     controls = of_scheme[~is_real & (of_scheme["family"] == steps[-1])].sort_values("r2")
     if len(controls):
         records = controls.to_dict("records")
         values = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in records)
         text += f" The same fit ({steps[-1]}) of controls: {values}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
-    return Statement(text, (link,), brief=f"{site}, roles ‘{roles}’: {claims[-1]}.")
+    return Statement(text, (link,), brief=f"{where}, roles ‘{roles}’: {claims[-1]}.")
 
 
 def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:

@@ -47,7 +47,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         return Statement(f"No vectors were probed for {task}.")
     score = find_metric(real)
     name, best = name_score(real), top(real, score)
-    claim = f"{TITLES.get(task, task)} is predicted best from {site_label(best['site'])}: {name} {percent(best, score)}"
+    claim = f"{TITLES.get(task, task.capitalize())} is predicted best from {site_label(best['site'])}: {name} {percent(best, score)}"
     rival = ""
     if isinstance(best["best_control"], str):
         control = CONTROLS.get(best["best_control"], best["best_control"])
@@ -93,7 +93,7 @@ def show_confusions(predictions: pd.DataFrame, task: str) -> View:
 def summarize_errors(predictions: pd.DataFrame, task: str, site: str) -> Statement:
     """How many predictions are right, and the commonest confusion."""
     n, right = len(predictions), int((predictions["label"] == predictions["predicted"]).sum())
-    text = f"{site_label(site).capitalize()} predicts {right:,} of {n:,} held-out {task} labels right ({100 * right / n:.1f} %)"
+    text = f"The state at {site_label(site)} predicts {right:,} of {n:,} held-out {task} labels right ({100 * right / n:.1f} %)"
     wrong = predictions[predictions["label"] != predictions["predicted"]]
     if len(wrong):
         counts: Any = wrong.value_counts(["label", "predicted"])

@@ -53,9 +53,6 @@ def probe_table(
 
     ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; ``controls`` may be
     left out, and only some ``kinds`` of vectors drawn.
-
-    Raises:
-        InputError: no row is of real labels and of all heads together.
     """
     rows = average_probes(probes, kinds)
     names = _sort_kinds(rows["kind"].unique())
@@ -80,10 +77,8 @@ def probe_table(
     warning = _warn_of_fewer_targets(probes) if controls else ""
     table = pd.DataFrame(cells).fillna("–")
     metric = rows.attrs["metric"]
-    title, caption = (
-        TITLE.replace("F1", metric),
-        CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize()),
-    )
+    title = TITLE.replace("F1", metric)
+    caption = CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize())
     return ProbeTable(table, title, f"{caption}{note}{warning}", ruled, rows=rows)
 
 

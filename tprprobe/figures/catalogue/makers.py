@@ -3,8 +3,6 @@
 import fnmatch
 from collections.abc import Sequence
 
-import pandas as pd
-
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
@@ -28,7 +26,6 @@ from tprprobe.figures.role_fits import (
 )
 from tprprobe.figures.scenes import Grid, Squares
 from tprprobe.figures.strips import Strips
-from tprprobe.figures.style import Drawing
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
@@ -79,10 +76,6 @@ def _site(store: Store, layer: int, vectors: str, otherwise: str = "") -> str:
     return f"{names[0].partition('.')[0]}.{layer}.self.{vectors}"
 
 
-def draw_accuracy(evaluations: pd.DataFrame) -> Drawing:
-    return module_bars(evaluations, evaluations["split"].iloc[0])
-
-
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Grid:
     return reconstruction_scene(reconstruct(store, seed=seed), layer)
 
@@ -97,7 +90,7 @@ MAKERS = {
     "roles": Maker(draw_roles, ("*.self.role",)),
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
-    "accuracy": Maker(draw_accuracy),
+    "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),
     "reconstruction": Maker(draw_reconstruction, VALUES),
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
     "behavior": Maker(behavior_scene),

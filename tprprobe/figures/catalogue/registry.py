@@ -25,11 +25,7 @@ LOOKS = tuple(Look.__dataclass_fields__)
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
-    """The figures and tables that can be drawn of a store alone.
-
-    Raises:
-        InputError: there is no complete store.
-    """
+    """The figures and tables that can be drawn of a store alone."""
     store = as_store(source)
     return [
         entry
@@ -56,9 +52,6 @@ def build(name: str, **options: Any) -> Picture:
 
     ``options`` are what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
     ``runs`` (paths or names of checkpoints), and options of that figure.
-
-    Raises:
-        InputError: an unknown figure or option, or an input that is missing or lacks something.
     """
     entry = find_figure(name)
     inputs = entry.inputs
