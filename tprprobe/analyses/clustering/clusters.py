@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Float32, Int, Int32
+from jaxtyping import Float, Float32, Int, Int32, Shaped
 from scipy.special import entr
 
 from tprprobe.analyses.kinds import CLUSTERS
@@ -162,7 +162,7 @@ def _share_words(
     return word_ids[order], counts[order] / max(1, len(codes))
 
 
-def _commonest(words: Sequence[str], shares: Float[np.ndarray, " word"]) -> str:
+def _commonest(words: Shaped[np.ndarray, " word"], shares: Float[np.ndarray, " word"]) -> str:
     pairs = zip(words, shares, strict=True)
     return ", ".join(f"{'␣' if word == ' ' else word} {share:.0%}" for word, share in pairs)
 
