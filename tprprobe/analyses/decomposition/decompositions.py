@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import (
@@ -188,7 +189,7 @@ def decompose(
     family: str = "factored",
     rank: str | int | Ranks = AUTO,
     withheld: float = 0.1,
-    embedding: str | Mapping[str, Any] | None = None,
+    embedding: str | Mapping[str, ArrayLike] | None = None,
     decoder: Decoder | None = None,
     seed: int = 0,
     rare: int = 2,

@@ -1,7 +1,6 @@
 """Which operation binds at a site: a table of all operations, and a sentence."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -86,7 +85,7 @@ def compare_operations(
 def summarize_operations(table: pd.DataFrame) -> list[str]:
     """A sentence per site and scheme: the operation that is named with its R² and the next one, or that none is."""
     lines = []
-    groups: Any = table.groupby(["site", "roles"], sort=False)
+    groups = table.groupby(["site", "roles"], sort=False)
     for (site, roles), rows in groups:
         ranked = rows.sort_values(["is_named", "r2"], ascending=False).to_dict("records")
         texts = [
