@@ -1,4 +1,4 @@
-"""``python -m benchmarks.binding.substitution DATA``: how many pronunciations can a sum of bindings preserve?
+"""``python -m benchmarks.substitution DATA``: how many pronunciations can a sum of bindings preserve?
 
 g2p's vectors of new words are replaced by sums V[f, r] over letters, whose V is fitted in four ways: to the vectors of other words,
 through tanh (the network's numbers lie between -1 and 1), to the tested words as well, or by training V through the
