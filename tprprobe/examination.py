@@ -123,7 +123,7 @@ def examine(
 class Subject:
     """A model, what it reads, and the folder of what is measured."""
 
-    model: Any
+    model: Readable
     data: Dataset
     folder: Path
     sites: Sequence[str]
@@ -276,7 +276,8 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
     from tprprobe.interventions.behavior import measure_pairs
     from tprprobe.interventions.prompts import has_head
 
-    if not has_head(subject.model):
+    model: Any = subject.model
+    if not has_head(model):
         raise InputError(HEADLESS)
     if not isinstance(subject.data, MinimalPairs):
         raise InputError(NO_PAIRS)
@@ -284,7 +285,7 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
     data: Any = replace(subject.data, asked=True)[:N_BEHAVIOR]
     out = subject.folder / "behavior"
     sites = [site for site in subject.sites if side_of(site) == SOURCE]
-    return measure_pairs(subject.model, data, sites, out=out, resume=True, seed=subject.seed)
+    return measure_pairs(model, data, sites, out=out, resume=True, seed=subject.seed)
 
 
 MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
@@ -296,7 +297,7 @@ MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
 }
 
 
-def choose_data(model: Any, n: int, seed: int) -> Dataset:
+def choose_data(model: Readable, n: int, seed: int) -> Dataset:
     """The data that the model's card names, else minimal pairs."""
     try:
         name, split = default_data(model) if getattr(model, "folder", None) else (PAIRS, None)

@@ -214,13 +214,13 @@ def name(
     elif "baseline" in options:
         options["baseline"] = open_store(options["baseline"])
     with scheduled(scheduler):
-        result: Any = (name_words if is_labeled else name_all)(opened, **options)
-    if is_labeled:
-        content: Any = result
-        texts = [naming.summarize_words(result), naming.words_table(result).markdown()]
-    else:
-        content = result.as_dict()
-        texts = [table.markdown() for table in find_structure().tables(result)]
+        if is_labeled:
+            content = words = name_words(opened, **options)
+            texts = [naming.summarize_words(words), naming.words_table(words).markdown()]
+        else:
+            names = name_all(opened, **options)
+            content = names.as_dict()
+            texts = [table.markdown() for table in find_structure().tables(names)]
     common.show(as_json, content, lambda: "\n".join(texts))
 
 

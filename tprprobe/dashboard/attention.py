@@ -112,7 +112,7 @@ def show_heads(scores: pd.DataFrame, title: str) -> View:
     return View(title, scores, Dots(dots, "share"))
 
 
-def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, Any]]:
+def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, object]]:
     """A square a head with its percent, a row a site, each to be picked; above them the numbers of heads."""
     heads = scores[scores["source"] == "head"].astype({"head": int})
     numbers = range(heads["head"].max() + 1)
@@ -158,7 +158,7 @@ def link_head(site: str, head: Any) -> Link:
 
 def pack_heads(
     maps: Mapping[str, Float[np.ndarray, "head query key"]], effect: str = ""
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Attention maps, small, by the name of their site, each to be picked; ``effect`` is what that does to a head."""
     return [
         {
@@ -171,12 +171,12 @@ def pack_heads(
 
 def _pack_head(
     site: str, head: int, weights: Float[np.ndarray, "query key"], effect: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     texts = {"text": f"head {head}", "title": f"{site_label(site, head)}{effect}"}
     return {"name": f"{site}:{head}", "map": pack_weights(weights, SMALL), **texts}
 
 
-def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:
+def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, object]:
     """One head's map: the tokens of queries and keys with their rows, weights, gold pairs."""
     pairs, relation = gold_pairs(store, maps)
     packed = _pack_map(maps.weights[head], maps.queries, maps.keys, dark)
@@ -185,7 +185,7 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
 
 def pack_prompt(
     tokens: Sequence[str], weights: Float[np.ndarray, "query key"], dark: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """One head's map of a text that is asked; of an answer its queries are numbers."""
     names = ([*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape)
     queries, keys = (pd.DataFrame({"token": texts, "row": -1, "side": "asked"}) for texts in names)
@@ -194,14 +194,14 @@ def pack_prompt(
 
 def _pack_map(
     weights: Float[np.ndarray, "query key"], queries: pd.DataFrame, keys: pd.DataFrame, dark: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     sees_later = np.triu(weights, 1).any()
     sides = {"queries": _pack_side(queries, sees_later), "keys": _pack_side(keys, sees_later)}
     ramp = find_theme(dark).scale
     return {"map": pack_weights(weights, CELLS), "pairs": [], "gold": "", "ramp": ramp, **sides}
 
 
-def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:
+def _pack_side(tokens: pd.DataFrame, sees_later: object) -> dict[str, object]:
     """The tokens of one axis; of causal maps all can see the first token, which is special."""
     signs = [sign(token).strip() for token in tokens["token"]]
     special = [is_special(text) for text in signs]
@@ -210,7 +210,7 @@ def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:
     return {"signs": signs, "special": special, "rows": tokens["row"].tolist(), "side": side}
 
 
-def pack_weights(weights: Float[np.ndarray, "query key"], max_side: int) -> dict[str, Any]:
+def pack_weights(weights: Float[np.ndarray, "query key"], max_side: int) -> dict[str, object]:
     """Weights in 8 bits; of a large map the largest weight of every block of ``step`` × ``step``."""
     step = -(-max(weights.shape) // max_side)
     rows, columns = (-(-n // step) for n in weights.shape)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots
 from tprprobe.files.kinds import Kind
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import Row, interval_text, read_interval
 
 FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindings"}
 FAMILIES |= {"saturated": "+ a vector for every pair"}
@@ -80,7 +79,7 @@ def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     return fits[columns].reset_index(drop=True)
 
 
-def find_scheme(scores: pd.DataFrame) -> Any:
+def find_scheme(scores: pd.DataFrame) -> pd.Series:
     """The row of the best scheme that has roles; where there is none, of the best bag."""
     fits = scores[scores["control"] == ""]
     with_roles = fits[~fits["family"].isin(["bag", "roles"]) & (fits["n_roles"] > 1)]
@@ -108,7 +107,7 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     return Statement(text, (link,), brief=f"{where}, roles ‘{roles}’: {claims[-1]}.")
 
 
-def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
+def _summarize_step(row: Row, name: str, is_first: bool) -> str:
     """One step: its R², what it adds to the step below, and how much of that is learned."""
     word, r2 = STEPS.get(name, name), f"R² {number(row, 'r2')}"
     if is_first:

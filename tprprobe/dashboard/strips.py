@@ -3,7 +3,6 @@ paper and notebooks :func:`tprprobe.figures.role_clusters`.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -82,7 +81,7 @@ def pack_strips(
     samples: Sequence[int],
     pair: Cloud | None = None,
     pair_samples: Sequence[int] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
     them by, rows and clusters.
 

@@ -58,7 +58,7 @@ def summarize_texts(texts: TextComparison) -> str:
         sentences += [
             f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the other text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
         ]
-    row: Any = texts.states.iloc[texts.states["distance"].argmax()]
+    row = texts.states.iloc[texts.states["distance"].argmax()]
     where = f"at {site_label(row['site'])}, token ‘{sign(row['token'])}’"
     sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]
     if len(texts.heads):

@@ -18,7 +18,7 @@ from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import Row, interval_text, read_interval
 from tprprobe.store.token_texts import visible
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
@@ -70,12 +70,12 @@ def _section(
     return Section(QUESTIONS[name], write_minus(text), figures, lack=lack, deeper=deeper, name=name)
 
 
-def top(rows: pd.DataFrame, name: str) -> Any:
+def top(rows: pd.DataFrame, name: str) -> pd.Series:
     """The row with the largest value of a column."""
     return rows.iloc[int(np.nanargmax(rows[name].to_numpy(float)))]
 
 
-def _percent(row: Any, name: str, digits: int = 0) -> str:
+def _percent(row: Row, name: str, digits: int = 0) -> str:
     return interval_text(read_interval(row, name), f".{digits}f", 100, "\u00a0%")
 
 
@@ -97,7 +97,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
 
 
-def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Any:
+def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
     names = {"site": site, "roles": roles, "family": family, "control": control}
     rows = table[(table[[*names]] == [*names.values()]).all(axis=1)]
     return next(iter(rows.to_dict("records")), {})
@@ -109,7 +109,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     is_real = (table["family"] == "factored") & (table["control"] == "")
     for roles, rows in table[is_real].groupby("roles", sort=False):
         name = "places (counted from the left)" if roles == PLACE else f"‘{roles}’"
-        records: list[Any] = rows.dropna(subset="share").to_dict("records")
+        records = rows.dropna(subset="share").to_dict("records")
         if not records:
             continue
         bound = [row for row in records if binds(row)]

@@ -1,10 +1,9 @@
 """Affine reconstruction of z from one head's value vector, with controls."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
@@ -43,7 +42,7 @@ CAPTION = f"{HELD_OUT} n = {SMALL}: in-sample."
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     """The reconstruction of z in one layer of every model of ``tprprobe reconstruct``."""
     rows, ruled = [], []
-    groups: Any = results.groupby(["model", "untrained"], sort=False)
+    groups = results.groupby(["model", "untrained"], sort=False)
     for (model, untrained), of_model in groups:
         number = int(sorted(of_model["layer"].unique())[layer])
         ruled.append(len(rows))
@@ -81,7 +80,10 @@ def save_reconstruction(
 ) -> Path:
     """The new folder with the results of some stores, their table and their figure."""
     origin = origin_json({"stores": [store.fingerprint for store in stores]})
-    files: Any = {FILE: encode(list_results(results)), RECONSTRUCTION.file: origin}
+    files: dict[str, bytes | str] = {
+        FILE: encode(list_results(results)),
+        RECONSTRUCTION.file: origin,
+    }
     files["reconstruction.md"] = reconstruction_table(results).markdown()
     return write_folder(out, files | figure_files(render(reconstruction_scene(results))))
 
@@ -90,7 +92,7 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
     held_out = largest_fit(results, "held_out")
     small = results[(results["n"] == SMALL) & (results["split"] == "in_sample")]
     for predictor, name in ROWS.items():
-        row: Any = held_out[held_out["predictor"] == predictor].iloc[0]
+        row = held_out[held_out["predictor"] == predictor].iloc[0]
         errors = small[small["predictor"] == predictor].set_index("unit")["mse"].to_dict()
         yield {
             "model": model,
@@ -104,7 +106,7 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
         }
 
 
-def _number(errors: Mapping[Any, float], unit: str) -> str:
+def _number(errors: Mapping[Hashable, float], unit: str) -> str:
     return f"{errors[unit]:.4f}" if unit in errors else "–"
 
 

@@ -58,7 +58,7 @@ class SearchData:
         """Σ |e − ē|² by group, ē the mean of the fitted units."""
         return self.sum_errors(self.vectors[self.fitting].mean(0))
 
-    def sum_errors(self, predicted: Any) -> Errors:
+    def sum_errors(self, predicted: Float64[np.ndarray, "..."]) -> Errors:
         """Σ |e − ê|² by group."""
         return np.bincount(self.groups, np.sum((self.vectors - predicted) ** 2, 1))
 

@@ -1,7 +1,6 @@
 """The shares of variance of words, places and bindings at several sites, in a model and its baselines, without fits."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -12,6 +11,7 @@ from tprprobe.analyses.decomposition.variance_shares import compare_shares, meas
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, STEPS
 from tprprobe.estimators.bindings.families import FACTORED
+from tprprobe.evaluation.results import Row
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import FEWEST_GROUPS
 from tprprobe.store import Store
@@ -36,7 +36,7 @@ def score_shares(
     Raises:
         InputError: Too few documents.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for site in sites:
         for scheme in schemes:
             steps = STEPS if scheme == schemes[0] else [BINDINGS]  # fillers' share has no scheme
@@ -56,7 +56,7 @@ def score_shares(
 
 def _score_scheme(
     store: Store, site: str, scheme: str, steps: Sequence[str], unit: str, seed: int
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, Row]]:
     """By control and family the columns of shares."""
     scored = {}
     for control, source in {"": store, **store.twins}.items():

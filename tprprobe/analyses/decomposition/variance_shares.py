@@ -23,6 +23,7 @@ from tprprobe.estimators.bindings.components import (
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED
 from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.estimators.bindings.pairs import starts_of
+from tprprobe.evaluation.results import Row
 from tprprobe.evaluation.splits import stand_first
 from tprprobe.statistics import FEWEST_GROUPS
 
@@ -32,7 +33,7 @@ MAX_CELLS = 5_000_000  # of the pairs that a unit's tokens and roles could be
 
 def measure_shares(
     units: Units, design: Design, seed: int, steps: Sequence[str] = STEPS
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Row]:
     """By family the columns ``share…`` (of additive fits also ``share_by_length…``) of its row; none where units or documents are
     too few.
 
@@ -54,7 +55,7 @@ def measure_shares(
     return columns
 
 
-def compare_shares(rows: Mapping[str, dict[str, Any]], twins: Sequence[str]) -> None:
+def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
     """Adds to the row of bindings the share with shuffled roles, and how much larger its own is than those of baseline models;
     ``rows`` are by control.
 
@@ -86,7 +87,7 @@ def _limit(units: Units, rows: np.ndarray, seed: int) -> np.ndarray:
     return np.sort(rows[order[np.cumsum(cells[order]) <= MAX_CELLS]])
 
 
-def _columns(name: str, row: Mapping[Any, Any]) -> dict[str, Any]:
+def _columns(name: str, row: Mapping[Any, object]) -> Row:
     return {name: row["share"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
 
 

@@ -51,10 +51,10 @@ def load_searches(sources: Iterable[Source]) -> list[tuple[str, Any]]:
 class Loaded:
     """An input that is in memory already."""
 
-    value: Any
+    value: object
 
 
-def name_result(key: str, result: Any) -> Any:
+def name_result(key: str, result: object) -> object:
     """A result in memory as the input of that name: a table with the columns that folders would name it by."""
     if key == "roles":
         return [("", result)]
@@ -161,7 +161,7 @@ def _find(source: Source) -> Path:
     return Path(source) if Path(source).exists() else assets.find("models", source)
 
 
-def find_files(parse_file: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
+def find_files(parse_file: Callable[[Path], object]) -> Callable[[Sequence[Path]], list[Path]]:
     """What finds the folders with a JSON file that can be read so."""
     return lambda folders: [path for path in folders if any(map(parse_file, path.glob("*.json")))]
 

@@ -126,7 +126,7 @@ def draw(
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
 
 
-def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, Any]]:
+def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
     """The look that options say, and the options of the figure itself."""
     names = [key for key in options if key in LOOKS and key not in entry.options]
     look = Look(**{key: options[key] for key in names})
@@ -156,7 +156,7 @@ def _plot(name: str, picture: Picture) -> Any:
     return plot(scene, dark=False)
 
 
-def read_source(entry: Entry, source: Any) -> dict[str, Any]:
+def read_source(entry: Entry, source: Any) -> dict[str, object]:
     """What a figure is made of, by the names of its inputs: a result as it is, or what lies in folders."""
     inputs = [key for key, kind in entry.inputs.items() if kind.default is None]
     if isinstance(source, Store):
@@ -178,7 +178,7 @@ def write_figure(
     name: str,
     store: Source | None = None,
     sources: Sequence[Source] = (),
-    options: Mapping[str, Any] = MappingProxyType({}),
+    options: Mapping[str, object] = MappingProxyType({}),
     out: Source | None = None,
 ) -> Path:
     """The file of a figure (PDF, SVG, PNG) or table (these, Markdown, LaTeX or CSV).
