@@ -184,11 +184,11 @@ def bootstrap_mean(
 def bootstrap_difference(
     sums: Sums, other_sums: Sums, statistic: Statistic, **options: int
 ) -> Interval:
-    """statistic(first) − statistic(second) of two systems on the same groups, drawn together."""
+    """statistic(sums) − statistic(other_sums) of two systems on the same groups: a paired bootstrap."""
     width = sums.shape[1]
     paired = np.concatenate([sums, other_sums], 1)
     return bootstrap(
-        paired, lambda all: statistic(all[:, :width]) - statistic(all[:, width:]), **options
+        paired, lambda both: statistic(both[:, :width]) - statistic(both[:, width:]), **options
     )
 
 

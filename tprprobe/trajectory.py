@@ -54,8 +54,8 @@ class Analysis(NamedTuple):
 
 
 def find_checkpoints(paths: Sequence[str]) -> list[Checkpoint]:
-    """The checkpoints: a folder of steps is a series, and all others together are one, by the numbers that end
-    their names, or in their order where one has none.
+    """The checkpoints of several series, by step. A folder of checkpoints is a series; all other paths together are
+    one, whose steps are the numbers at the end of their names (where one has none: 1, 2, …).
     """
     steps_by_path = {path: _list_steps(path) for path in paths}
     single = [path for path, steps in steps_by_path.items() if not steps]

@@ -90,7 +90,7 @@ def capture(
     captured: dict[str, Tensor] = {}
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        sites_by_name, calls = find_sites(readable), stack.enter_context(_counted(readable))
+        sites_by_name, calls = find_sites(readable), stack.enter_context(_count_calls(readable))
         for name in select(patterns, list(sites_by_name)):
             keeper = _Keeper(calls, name, sites_by_name[name].axes, captured)
             stack.callback(sites_by_name[name].register_forward_hook(keeper).remove)
@@ -158,7 +158,7 @@ def intervene(
     """
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        sites_by_name, calls = find_sites(readable), stack.enter_context(_counted(readable))
+        sites_by_name, calls = find_sites(readable), stack.enter_context(_count_calls(readable))
         for pattern, edit in edits.items():
             for name in select(pattern, list(sites_by_name)):
                 hook = partial(_replace, name, sites_by_name[name].axes, edit, Passes(calls))
@@ -217,7 +217,8 @@ class Calls:
 
 
 @contextlib.contextmanager
-def _counted(model: nn.Module) -> Iterator[Any]:
+def _count_calls(model: nn.Module) -> Iterator[Any]:
+    """What counts the model's calls and their positions meanwhile: the model itself where it does."""
     if hasattr(model, "calls"):
         yield model
         return

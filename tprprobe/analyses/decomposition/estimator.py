@@ -183,6 +183,18 @@ class TPDecomposition(BaseEstimator):
         inverse = np.linalg.pinv(binding.reshape(-1, e.shape[1]), rcond=1e-6)
         return (e @ inverse).reshape(len(e), *binding.shape[:2])
 
+    def project_out(self, vectors: Any) -> np.ndarray:
+        """Vectors without all that is a sum of fitted bindings: what a binding that was never fitted may have.
+
+        Args:
+            vectors: The vectors [row, d_model], or differences of vectors.
+
+        Returns:
+            Their parts at right angles to every fitted V[f, r].
+        """
+        check_is_fitted(self)
+        return self._fit.project_out(_check_vectors(vectors))
+
     def score(self, pairs: Any, vectors: Any) -> float:
         """R² over all numbers of the vectors: 1 − Σ|e − ê|² / Σ|e − ē|².
 

@@ -10,7 +10,7 @@ from tprprobe.analyses.decomposition.operation_scores import UnitParts, score_op
 from tprprobe.analyses.decomposition.role_schemes import Roles
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.errors import InputError, unknown
-from tprprobe.estimators.bindings.operations import Operation, as_operation
+from tprprobe.estimators.bindings.operations_base import Operation, as_operation
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
