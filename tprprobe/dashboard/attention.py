@@ -13,10 +13,10 @@ from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import Maps, find_maps, gold_pairs
 from tprprobe.analyses.attention.gold_maps import read_maps as read_maps
 from tprprobe.analyses.attention.head_relations import follow as follow
+from tprprobe.analyses.attention.head_relations import has_sink, score_relation, score_sharpness
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
-from tprprobe.analyses.attention.head_relations import score_relation, score_sharpness
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.statements import Link, Statement, percent, place, top
+from tprprobe.dashboard.statements import Link, Statement, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import map_grid, map_squares
@@ -31,6 +31,12 @@ from tprprobe.store.token_texts import is_special, sign
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 MAX_HEADS = 24  # of a figure on paper
 DEPENDS = "words look most at the word that they depend on"
+BASELINES = {  # that need no head
+    "uniform": "equal weights",
+    "nearest": "the nearest ‘/’ before the digit",
+    "offset": "the best fixed distance",
+    "shuffled": "another head, drawn at random",
+}
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
 
@@ -56,7 +62,7 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
     scene = map_squares(store, maps.site, maps.sample, head)
     pairs, relation = gold_pairs(store, maps)
     table, title = _list_weights(maps, head), f"{maps.site}, head {head}, sample {maps.sample}"
-    return View(title, table, scene, None, f"○ gold: {relation}" if pairs else "")
+    return View(title, table, scene, f"○ gold: {relation}" if pairs else "")
 
 
 def _list_weights(maps: Maps, head: int) -> pd.DataFrame:
@@ -114,7 +120,7 @@ def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, object]]:
     backs = shade(heads["value"].fillna(0).to_numpy(float), dark)
     for row, back in zip(heads.to_dict("records"), backs, strict=True):
         text = "" if np.isnan(row["value"]) else f"{100 * row['value']:.0f}"
-        title = f"{place(row['site'], row['head'])}: {percent(row)}"
+        title = f"{site_label(row['site'], row['head'])}: {percent(row)}"
         square = {"text": text, "title": title, "back": to_hex(back), "ink": text_color(back)}
         squares = groups.setdefault(site_label(row["site"]), [])
         squares.append({"name": f"{row['site']}:{row['head']}", **square})
@@ -127,22 +133,27 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     """
     is_head = scores["source"] == "head"
     best, n_heads = top(scores[is_head], "value"), is_head.sum()
-    where = place(best["site"], best["head"])
+    where = site_label(best["site"], best["head"])
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
         weight = percent(best, digits=0)
         over = f"on average over the queries of {best['n']} samples"
-        text = f"Sharpest of {n_heads} heads is {where}: its largest weight is {weight} {over}."
+        sink = ", on other tokens than the first" * has_sink(best["site"])
+        text = (
+            f"Sharpest of {n_heads} heads is {where}: its largest weight{sink} is {weight} {over}."
+        )
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
-    without = ", ".join(f"{row['source']} ({percent(row)})" for row in controls)
-    text = f"{where} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
+    without = ", ".join(
+        f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
+    )
+    text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
 
 
 def link_head(site: str, head: Any) -> Link:
     """The page with a head's map."""
-    return Link(f"Show {place(site, head)}", "attention", {"maps": site, "head": str(head)})
+    return Link(f"Show {site_label(site, head)}", "attention", {"maps": site, "head": str(head)})
 
 
 def pack_heads(
@@ -161,7 +172,7 @@ def pack_heads(
 def _pack_head(
     site: str, head: int, weights: Float[np.ndarray, "query key"], effect: str
 ) -> dict[str, object]:
-    texts = {"text": f"head {head}", "title": f"{place(site, head)}{effect}"}
+    texts = {"text": f"head {head}", "title": f"{site_label(site, head)}{effect}"}
     return {"name": f"{site}:{head}", "map": pack_weights(weights, SMALL), **texts}
 
 

@@ -12,6 +12,7 @@ from tprprobe.analyses.kinds import OPERATIONS as OPERATIONS
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots
 from tprprobe.files.kinds import Kind
 from tprprobe.statistics import Row, interval_text, read_interval
@@ -37,7 +38,7 @@ def show_operations(operations: pd.DataFrame) -> View:
 
     [title] = summarize_operations(operations)
     scene = operation_dots(operations)
-    return View(title, operations, scene, None, scene.note)
+    return View(title, operations, scene, scene.note)
 
 
 def list_families(scores: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +67,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
     note = "on samples that were not fitted, with 95 % intervals"
     title = f"{site}, roles {roles}: R², held out"
-    return View(title, of_scheme, dots, None, note)
+    return View(title, of_scheme, dots, note)
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
@@ -95,14 +96,15 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     rows = {row["family"]: row for row in of_scheme[is_real].to_dict("records")}
     steps = [name for name in STEPS if name in rows] or list(rows)[:1]
     claims = [_summarize_step(rows[name], name, is_first=name == steps[0]) for name in steps]
-    text = f"{site}, roles ‘{roles}’, held out: {'; '.join(claims)}."
+    where = site_label(site)
+    text = f"{where}, roles ‘{roles}’, held out: {'; '.join(claims)}."
     controls = of_scheme[~is_real & (of_scheme["family"] == steps[-1])].sort_values("r2")
     if len(controls):
         records = controls.to_dict("records")
         values = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in records)
         text += f" The same fit ({steps[-1]}) of controls: {values}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
-    return Statement(text, (link,), brief=f"{site}, roles ‘{roles}’: {claims[-1]}.")
+    return Statement(text, (link,), brief=f"{where}, roles ‘{roles}’: {claims[-1]}.")
 
 
 def _summarize_step(row: Row, name: str, is_first: bool) -> str:

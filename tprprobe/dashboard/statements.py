@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprprobe.figures.labels import site_label
 from tprprobe.statistics import Row, interval_text, read_interval
 
 
@@ -46,11 +47,6 @@ def top(rows: pd.DataFrame, column: str, sign: int = 1) -> pd.Series:
     return rows.iloc[int(np.nanargmax(sign * rows[column].to_numpy(float)))]
 
 
-def place(site: str, head: Any = None) -> str:
-    """A site and a head in words."""
-    return str(site) if head is None or pd.isna(head) or head < 0 else f"{site}, head {int(head)}"
-
-
 def name_vectors(site: object) -> str:
     """A site without its layer, in words: ``encoder self role``."""
     return " ".join(word for word in str(site).split(".") if not word.isdigit())
@@ -60,5 +56,5 @@ def link_vectors(site: str, head: Any = None, label: str = "", **query: str) -> 
     """The page that shows the vectors of a site and head."""
     of_head = {} if head is None or pd.isna(head) or head < 0 else {"head": str(int(head))}
     return Link(
-        label or f"Show {place(site, head)}", "roles", {"site": str(site), **of_head, **query}
+        label or f"Show {site_label(site, head)}", "roles", {"site": str(site), **of_head, **query}
     )

@@ -51,7 +51,7 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     long_samples = ", ".join(map(str, lengths.index[lengths > MAX_TOKENS]))
     note = f"the first {MAX_TOKENS} tokens of sample {long_samples}" if long_samples else ""
     picture = cluster_strips(part, roles, samples=drawn, gold=True)
-    return View(f"Clusters of {scene.place}", tokens, picture, None, note)
+    return View(f"Clusters of {scene.place}", tokens, picture, note)
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:

@@ -51,6 +51,30 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
 
 
+def summarize_reconstruction(results: pd.DataFrame) -> str:
+    """Whether one head's value tells more of a model's last state than random numbers of its width do; a sentence a model."""
+    groups: Any = results[~results["untrained"]].groupby("model", sort=False)
+    return "\n".join(_compare_to_random(of_model, model) for model, of_model in groups)
+
+
+def _compare_to_random(results: pd.DataFrame, model: str) -> str:
+    rows = largest_fit(results[results["layer"] == results["layer"].max()], "held_out")
+    head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
+    gain = read_interval(head, "gain")
+    how_much = (
+        ("more", "than")
+        if gain.low > 0
+        else ("less", "than")
+        if gain.high < 0
+        else ("as much", "as")
+    )
+    comparison = " about the state z ".join(how_much)
+    return (
+        f"{model}, layer {head['layer']}: the value of one head (mean over heads) tells {comparison} random projections of its width: "
+        f"R² {interval_text(read_interval(head, 'r2'))}, random {random['r2']:.3f}, best linear code {code['r2']:.3f}."
+    )
+
+
 def save_reconstruction(
     results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
 ) -> Path:

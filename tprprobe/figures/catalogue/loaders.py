@@ -29,11 +29,7 @@ LOGGED = columns(number="value", whole="step")
 
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
-    """The tables of a kind, one folder after another, with the name of each.
-
-    Raises:
-        InputError: a folder has none.
-    """
+    """The tables of a kind, one folder after another, with the name of each."""
     tables = [kind.load(path).assign(name=Path(path).resolve().name) for path in sources]
     return pd.concat(tables, ignore_index=True)
 
@@ -72,11 +68,7 @@ def name_result(key: str, result: object) -> object:
 
 
 def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
-    """The evaluations that ``tprprobe eval --out`` wrote: one row per model, split and module.
-
-    Raises:
-        InputError: a source holds no evaluation.
-    """
+    """The evaluations that ``tprprobe eval --out`` wrote: one row per model, split and module."""
     rows = [row for source in sources for row in _read_evaluations(_find(source))]
     names = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
     return pd.DataFrame(rows, columns=names)
@@ -146,9 +138,6 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     """The rows of ``tprprobe probe --out``, one folder after another, with the model of each.
 
     Two folders of one model are two protocols, not more seeds: their models are named by folder too.
-
-    Raises:
-        InputError: a folder has none.
     """
     folders = [Path(source) for source in sources]
     tables = [PROBES.load(folder) for folder in folders]

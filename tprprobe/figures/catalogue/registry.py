@@ -25,11 +25,7 @@ LOOKS = tuple(Look.__dataclass_fields__)
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
-    """The figures and tables that can be drawn of a store alone.
-
-    Raises:
-        InputError: there is no complete store.
-    """
+    """The figures and tables that can be drawn of a store alone."""
     store = as_store(source)
     return [
         entry
@@ -56,9 +52,6 @@ def build(name: str, **options: Any) -> Picture:
 
     ``options`` are what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
     ``runs`` (paths or names of checkpoints), and options of that figure.
-
-    Raises:
-        InputError: an unknown figure or option, or an input that is missing or lacks something.
     """
     entry = find_figure(name)
     inputs = entry.inputs
@@ -122,7 +115,14 @@ def draw(
     look, options = _split_look(entry, options)
     sources = {} if source is None else read_source(entry, source)
     with look.used():
-        picture = build(name, **sources, **options)
+        try:
+            picture = build(name, **sources, **options)
+        except KeyError as error:
+            if not any(isinstance(source, Loaded) for source in sources.values()):
+                raise
+            kinds = " and ".join(kind.text for kind in entry.inputs.values())
+            lack = f"{name}: the table has no column {error}; the figure is made of {kinds}"
+            raise InputError(lack) from error
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
 
 
