@@ -23,6 +23,7 @@ pages = [
 pages += [
     st.Page(state.plugged(plugin), title=plugin.title or name.capitalize(), url_path=name)
     for name, plugin in tp.plugins.find("pages").items()
+    if name not in PAGES  # two pages of one address would stop all of them
 ]
 page = st.navigation(pages)
 state.follow_link()

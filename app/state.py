@@ -25,7 +25,7 @@ SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 SLICES = "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: length, {}"
-PLACING = "Clustering and projecting the vectors (UMAP takes minutes the first time) …"
+PLACING = "Clustering and projecting the vectors (UMAP takes minutes) …"
 
 
 @st.cache_resource(ttl=30, show_spinner=False)

@@ -130,8 +130,8 @@ def verdicts_of(drawing: Drawing | Table | None) -> tuple[Verdict, ...]:
 
 
 def add_verdicts(drawing: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:
-    """The figure or table with the verdicts on these claims under it: those that were judged on what it
-    shows where there are such, else those of the results pages.
+    """The figure or table with the verdicts on these claims under it: a verdict on what it shows, else that
+    of the results pages.
 
     Raises:
         InputError: there is no such claim.

@@ -7,10 +7,12 @@ import os
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from tprprobe.errors import InputError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 SEEDS = range(2**32)
 NUMBERS = {int: numbers.Integral, float: numbers.Real}
 SEVERAL = (Sequence, Iterable, list, tuple)
@@ -37,7 +39,7 @@ WORDS: dict[Any, str] = {
 
 
 @functools.cache
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The public function, which refuses an argument of another type.
 
     Raises:
@@ -45,7 +47,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name, value, hint in _arguments(function, args, kwargs):
             if not _fits(value, hint) or (name == "seed" and value not in SEEDS):
                 accepted = f"{name} is {' or '.join(dict.fromkeys(_words(hint)))}"
@@ -57,11 +59,13 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _signature(function: Callable[..., object]) -> inspect.Signature:
     return inspect.signature(function, eval_str=True)
 
 
-def _arguments(function: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any, Any]]:
+def _arguments(
+    function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> Iterator[tuple[str, object, Any]]:
     """Name, value and type of every argument; none of a call with names that the function lacks."""
     signature = _signature(function)
     try:  # what is missing is Python's to refuse
@@ -79,7 +83,7 @@ def _split(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return get_origin(hint) or hint, get_args(hint)
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: object, hint: Any) -> bool:
     """True if a value, and what it holds, is of a type; an iterator is not used up."""
     kind, inner = _split(hint)
     if kind in (Union, UnionType):

@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 DECIMALS = 3  # of R², shares and their intervals, wherever they are printed
@@ -36,7 +39,7 @@ def quiet() -> Iterator[None]:
         stderr.quiet = was_quiet
 
 
-def format_table(table: Any) -> str:
+def format_table(table: "pd.DataFrame") -> str:
     """A table as text, its numbers with DECIMALS, a dash where there is none."""
     return table.to_string(index=False, na_rep="–", float_format=f"{{:.{DECIMALS}f}}".format)
 

@@ -51,7 +51,8 @@ PROBED = ("role", "pos", "dep", "nel", "srl")
 GUESSED = "pos,dep"  # what a pipeline labels
 N_MAPS, N_CLUSTERS = 64, 12  # texts whose attention is read; clusters of tokens
 SOURCE = "source"
-HEADLESS = "it needs a model that was saved with a head, and minimal pairs (--data pairs:FRAME)"
+HEADLESS = "it needs a model that was saved with a head"
+NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
 UNLABELLED = "the words of these texts have no labels: give a treebank, or --labels spacy:PIPELINE"
 
 
@@ -122,7 +123,7 @@ def examine(
 class Subject:
     """A model, what it reads, and the folder of what is measured."""
 
-    model: Any
+    model: Readable
     data: Dataset
     folder: Path
     sites: Sequence[str]
@@ -204,7 +205,7 @@ def _examine(subject: Subject, resume: bool) -> Examination:
             section = explain_lack(name, str(error))
         page.add(section)
         sections.append(section)
-    lines = [section.text or section.lack for section in sections]
+    lines = [section.text or f"{section.heading} {section.lack}" for section in sections]
     facts = {"lines": lines, "sections": [section.as_dict() for section in sections]}
     run.finish({f"{name}.csv": table for name, table in tables.items()}, facts)
     return Examination(folder, lines, tables)
@@ -272,14 +273,18 @@ def measure_probes(subject: Subject) -> pd.DataFrame:
 
 def measure_behavior(subject: Subject) -> pd.DataFrame:
     """What the model expects next after two words' states have changed places."""
-    if not isinstance(subject.data, MinimalPairs) or getattr(subject.model, "head", None) is None:
+    from tprprobe.interventions.behavior import measure_pairs
+    from tprprobe.interventions.prompts import has_head
+
+    if not has_head(subject.model):
         raise InputError(HEADLESS)
-    from tprprobe.interventions.behavior import measure_pairs  # not for models without a head
+    if not isinstance(subject.data, MinimalPairs):
+        raise InputError(NO_PAIRS)
 
     data: Any = replace(subject.data, asked=True)[:N_BEHAVIOR]
     out = subject.folder / "behavior"
     sites = [site for site in subject.sites if side_of(site) == SOURCE]
-    return measure_pairs(subject.model, data, sites, out=out, resume=True, seed=subject.seed)
+    return measure_pairs(model, data, sites, out=out, resume=True, seed=subject.seed)
 
 
 MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
@@ -291,7 +296,7 @@ MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
 }
 
 
-def choose_data(model: Any, n: int, seed: int) -> Dataset:
+def choose_data(model: Readable, n: int, seed: int) -> Dataset:
     """The data that the model's card names, else minimal pairs."""
     try:
         name, split = default_data(model) if getattr(model, "folder", None) else (PAIRS, None)

@@ -59,9 +59,6 @@ def find(group: str) -> dict[str, Plugin]:
         The plug-ins by name; the first, where several packages give one name.
 
     Raises:
-        InputError: The list of a package is damaged.
-
-    Raises:
         InputError: A package's list of entry points is damaged.
 
     Examples:

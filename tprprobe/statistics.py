@@ -20,6 +20,7 @@ from tprprobe.errors import unknown
 
 Sums = Float[np.ndarray, "group term"]
 Totals = Float[np.ndarray, "replicate term"]
+Row = Mapping[Any, Any] | pd.Series  # of a table
 Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
 
 FEWEST_GROUPS = 10  # that an interval is given for; see bounds
@@ -53,7 +54,7 @@ class Interval:
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
-def read_interval(row: Mapping[Any, Any] | pd.Series, name: str = "value") -> Interval:
+def read_interval(row: Row, name: str = "value") -> Interval:
     """The interval of a row: ``name``, ``name_low``, ``name_high``; else ``low``, ``high``, or NaN."""
     prefix = f"{name}_" if f"{name}_low" in row else ""
     ends = (row[name], row.get(f"{prefix}low"), row.get(f"{prefix}high"))
@@ -166,14 +167,14 @@ def bootstrap(
 def bootstrap_ratio(
     numerators: Float[np.ndarray, " group"],
     denominators: Float[np.ndarray, " group"],
-    **options: Any,
+    **options: int,
 ) -> Interval:
     """Σ numerators / Σ denominators, both summed over the items of every group before."""
     return bootstrap(np.stack([numerators, denominators], 1), lambda t: divide(*t.T), **options)
 
 
 def bootstrap_mean(
-    values: Float[np.ndarray, " item"], groups: Shaped[np.ndarray, " item"], **options: Any
+    values: Float[np.ndarray, " item"], groups: Shaped[np.ndarray, " item"], **options: int
 ) -> Interval:
     """The mean over all items; a group counts as often as it has items."""
     sums = group_sums(np.stack([values, np.ones(len(values))], 1), groups)
@@ -181,13 +182,13 @@ def bootstrap_mean(
 
 
 def bootstrap_difference(
-    sums: Sums, other_sums: Sums, statistic: Statistic, **options: Any
+    sums: Sums, other_sums: Sums, statistic: Statistic, **options: int
 ) -> Interval:
-    """statistic(first) − statistic(second) of two systems on the same groups, drawn together."""
+    """statistic(sums) − statistic(other_sums) of two systems on the same groups: a paired bootstrap."""
     width = sums.shape[1]
     paired = np.concatenate([sums, other_sums], 1)
     return bootstrap(
-        paired, lambda all: statistic(all[:, :width]) - statistic(all[:, width:]), **options
+        paired, lambda both: statistic(both[:, :width]) - statistic(both[:, width:]), **options
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -30,7 +30,7 @@ MANIFEST, FIGURE = "trajectory.json", "trajectory.pdf"
 TABLE, STEPS = "table", "steps"
 NUMBER = re.compile(r"(\d+)/*$")
 TABLES = {"results": FILE, "curves": "curves.csv", "onsets": "onsets.csv"}
-WriteStore = Callable[[Readable, Path], Any]
+WriteStore = Callable[[Readable, Path], object]
 
 
 class Checkpoint(NamedTuple):
@@ -54,8 +54,8 @@ class Analysis(NamedTuple):
 
 
 def find_checkpoints(paths: Sequence[str]) -> list[Checkpoint]:
-    """The checkpoints: a folder of steps is a series, and all others together are one, by the numbers that end
-    their names, or in their order where one has none.
+    """The checkpoints of several series, by step. A folder of checkpoints is a series; all other paths together are
+    one, whose steps are the numbers at the end of their names (where one has none: 1, 2, …).
     """
     steps_by_path = {path: _list_steps(path) for path in paths}
     single = [path for path, steps in steps_by_path.items() if not steps]
@@ -86,7 +86,7 @@ def run_trajectory(
     analyses: Sequence[Analysis],
     out: str | os.PathLike[str],
     write_store: WriteStore | None = None,
-    stores: Any = None,
+    stores: object = None,
     resume: bool = False,
     device: str = "cpu",
 ) -> dict[str, pd.DataFrame]:
@@ -149,7 +149,7 @@ def _measure_all(
 
 
 def _measure(
-    analysis: Analysis, name: str, store: Path, write: Callable[[], Any] | None
+    analysis: Analysis, name: str, store: Path, write: Callable[[], object] | None
 ) -> dict[str, pd.DataFrame]:
     if analysis.sites is not None and write is not None:
         write()

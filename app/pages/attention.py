@@ -8,7 +8,7 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store has no attention maps. If its model attends, extract it again with `--attention-samples N`."
+NOTHING = "This store has no attention maps. If its model attends, extract it again with `--sites '*.attention'`, and once more `--sites` for every other site."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 CLICK = "Click a square: that head is shown below."
 SHARP = "Mean largest weight of every head, in percent"

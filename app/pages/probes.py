@@ -1,4 +1,4 @@
-"""Probes: what vectors and clusters know, beside their best control; what is mistaken for what; the row behind a mark."""
+"""Probes: what vectors and clusters know, beside their best control; the row behind a mark."""
 
 import state
 import streamlit as st
@@ -23,26 +23,6 @@ def _show_probes(folders) -> None:
     title = "The rows of the marked points" if marked else "All rows"
     table = view.data.iloc[marked] if marked else view.data
     widgets.fold(title, title, lambda: widgets.table(table, 3), bool(marked))
-    _show_mistakes(folders, task)
-
-
-def _show_mistakes(folders, task: str) -> None:
-    """The confusions of a trained probe, and examples of its errors."""
-    views, store = tp.dashboard.probes, state.store()
-    saved = views.list_probes(folders, task)
-    if not saved or not st.toggle("Confused labels", key="mistaken", **state.KEEP):
-        return
-    site = widgets.choose("Probe of", list(saved), "errors_of")
-    predict = lambda: views.predict_held_out(store, saved[site])  # noqa: E731
-    predictions = state.once(predict, "predicted", task, site)
-    slices, side = tp.dashboard.slices, store.side(site)
-    sliced = slices.take_predictions(store, side, state.where(side), predictions)
-    widgets.lead(views.summarize_errors(sliced, task, site))
-    texts = dict.fromkeys([*slices.read_slices(store), state.where(side)])
-    if listed := [*filter(None, texts)]:
-        widgets.table(slices.score_slices(store, side, listed, predictions))
-    widgets.show(views.show_confusions(sliced, task), "confusions")
-    widgets.table(views.list_errors(store, sliced))
 
 
 @state.page("Probes")

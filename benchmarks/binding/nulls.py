@@ -10,20 +10,32 @@ import numpy as np
 from benchmarks.binding.structure import Array
 
 WIDTH, R2 = 48, 0.9  # numbers of a state, and which share of their variance is no noise
-TREEBANK = Path("ewt/conllu/en_ewt-ud-dev.conllu.gz")
+TREEBANK = "ewt/conllu/en_ewt-ud-*.conllu.gz"
 SHORTEST, LONGEST = 3, 12
 Indices = Sequence[np.ndarray]  # of every sequence, its words by number
 Null = Callable[[np.random.Generator, Indices, Array], Array]  # words' vectors → states
 
 
-def read_sentences(data: Path) -> list[np.ndarray]:
-    """The different sentences of 3 to 12 words of EWT's dev part, words by number."""
-    with gzip.open(data / TREEBANK, "rt") as file:
-        blocks = file.read().split("\n\n")
-    words = [[line.split("\t")[1].lower() for line in block.splitlines() if line[:1].isdigit() and line.split("\t")[0].isdigit()] for block in blocks]  # fmt: skip
-    sentences = dict.fromkeys(tuple(w) for w in words if SHORTEST <= len(w) <= LONGEST)
-    numbers = {word: i for i, word in enumerate(sorted({w for s in sentences for w in s}))}
-    return [np.array([numbers[word] for word in sentence]) for sentence in sentences]
+def read_sentences(data: Path) -> list[tuple[str, ...]]:
+    """The different sentences of 3 to 12 words of EWT."""
+    sentences = {}
+    for part in sorted(data.glob(TREEBANK)):
+        with gzip.open(part, "rt") as file:
+            for block in file.read().split("\n\n"):
+                rows = [line.split("\t") for line in block.splitlines()]
+                words = tuple(row[1].lower() for row in rows if row[0].isdigit())
+                if SHORTEST <= len(words) <= LONGEST:
+                    sentences[words] = None
+    return list(sentences)
+
+
+def draw_sentences(
+    rng: np.random.Generator, sentences: Sequence[tuple[str, ...]], n: int
+) -> list[np.ndarray]:
+    """A sample of sentences, words by number."""
+    sample = [sentences[i] for i in rng.choice(len(sentences), n, replace=False)]
+    numbers = {word: i for i, word in enumerate(sorted({w for s in sample for w in s}))}
+    return [np.array([numbers[word] for word in sentence]) for sentence in sample]
 
 
 def draw_sequences(

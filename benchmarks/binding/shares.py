@@ -6,7 +6,7 @@ Nulls that bind nothing and planted effects are drawn anew by seed; a run that w
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +17,13 @@ import pandas as pd
 import typer
 
 from benchmarks.binding.effects import plant, plant_in_mean, split_halves
-from benchmarks.binding.nulls import NULLS, draw_null, draw_sequences, read_sentences
+from benchmarks.binding.nulls import (
+    NULLS,
+    draw_null,
+    draw_sentences,
+    draw_sequences,
+    read_sentences,
+)
 from benchmarks.binding.structure import Array
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, N_BLOCKS, Steps, narrow
@@ -25,7 +31,7 @@ from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.files.runs import KeptRun
 from tprprobe.statistics import Interval, wilson
 
-MANIFEST, VERSION = "shares.json", 6
+MANIFEST, VERSION = "shares.json", 7
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 IN_MEAN = (
     0.03,
@@ -38,6 +44,7 @@ REPEATED = "repeated documents"
 Cell = Callable[[np.random.Generator, int], Iterable[dict]]
 RANDOM, REAL = "random order", "order of real text"
 N_NULL, REPEATS = 956, 4  # sequences of a null; how often a document repeats one of them
+SAME = 5  # draws of a null in the same sequences: the interval is one of new texts
 
 
 def run(
@@ -96,34 +103,36 @@ class Sample:
 
 def list_cells(data: Path | None) -> dict[str, Cell]:
     """What is drawn, by name: a function of a generator and of the number of draws that gives their rows."""
-    sentences = read_sentences(data) if data else None
-    real = {1: Sample(sentences), REPEATS: _repeat(sentences)} if sentences else {}
-    names = (*NULLS, REPEATED)
-    nulls = {f"{null}, {order}": partial(_null, null, {} if order == RANDOM else real)
-             for order in (RANDOM, REAL)[: 1 + bool(real)] for null in names}  # fmt: skip
+    sentences = read_sentences(data) if data else []
+    orders = {RANDOM: [], REAL: sentences} if sentences else {RANDOM: []}
+    nulls = {f"{null}, {order}": partial(_null, null, sentences)
+             for order, sentences in orders.items() for null in (*NULLS, REPEATED)}  # fmt: skip
     effects = {f"{share:.3f}, {n} sequences, {n_words} words": partial(_effect, share, n, n_words)
                for n in SIZES for n_words in VOCABULARIES for share in SHARES}  # fmt: skip
-    in_mean = {f"{share:.3f} in a mean, {REAL}": partial(_effect_in_mean, share, real[1])
-               for share in IN_MEAN if real}  # fmt: skip
+    in_mean = {f"{share:.3f} in a mean, {REAL}": partial(_effect_in_mean, share, sentences)
+               for share in IN_MEAN if sentences}  # fmt: skip
     cells: dict[str, Any] = nulls | in_mean | effects
     return cells
 
 
-def _repeat(sequences: list[np.ndarray]) -> Sample:
-    sampled = sequences[: len(sequences) // REPEATS * REPEATS : REPEATS]
-    return Sample([words for words in sampled for _ in range(REPEATS)], REPEATS)
+def _draw_samples(
+    rng: np.random.Generator, sentences: Sequence[tuple[str, ...]], repeats: int, n: int
+) -> Iterator[tuple[int, Sample]]:
+    """The numbers of draws, each with its sample of sentences, or of words in random order."""
+    sample = None
+    for draw in range(n):
+        if sample is None or draw % SAME == 0:
+            n_different = N_NULL // repeats
+            sequences = draw_sentences(rng, sentences, n_different) if sentences else draw_sequences(rng, n_different, 300, longest=12)  # fmt: skip
+            sample = Sample([words for words in sequences for _ in range(repeats)], repeats)
+        yield draw, sample
 
 
 def _null(
-    null: str, samples: dict[int, Sample], rng: np.random.Generator, n: int
+    null: str, sentences: Sequence[tuple[str, ...]], rng: np.random.Generator, n: int
 ) -> Iterator[dict]:
-    """Draws of states of the same sequences."""
     is_repeated = null == REPEATED
-    sample = samples.get(REPEATS if is_repeated else 1)
-    if sample is None:
-        sequences = draw_sequences(rng, N_NULL, 300, longest=12)
-        sample = _repeat(sequences) if is_repeated else Sample(sequences)
-    for draw in range(n):
+    for draw, sample in _draw_samples(rng, sentences, REPEATS if is_repeated else 1, n):
         states = draw_null("hash" if is_repeated else null, rng, sample.sequences, sample.n_words)
         yield _row(draw, "components", 0.0, sample.measure, states)
 
@@ -138,8 +147,10 @@ def _effect(share: float, n: int, n_words: int, rng: np.random.Generator, n_draw
             yield _row(draw, "split halves", share, partial(split_halves, sample.counts, rng=rng), states)  # fmt: skip
 
 
-def _effect_in_mean(share: float, sample: Sample, rng: np.random.Generator, n: int) -> Iterator[dict]:  # fmt: skip
-    for draw in range(n):
+def _effect_in_mean(
+    share: float, sentences: Sequence[tuple[str, ...]], rng: np.random.Generator, n: int
+) -> Iterator[dict]:
+    for draw, sample in _draw_samples(rng, sentences, 1, n):
         states = plant_in_mean(rng, sample.sequences, share)
         yield _row(draw, "components", np.nan, sample.measure, states)
 

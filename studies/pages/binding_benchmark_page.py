@@ -104,6 +104,7 @@ def divide(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
     parts |= {"twins": family == "twin", "real": family == "real"}
     parts |= {"planted": family == "planted", "compiled": known & (family == "compiled")}
     parts |= {"tpt": name == "TP-Transformer v⊙r", "g2p": name == "g2p"}
+    parts |= {"lookup": name == "compiled lookup"}
     parts |= {"orthogonal": name.isin(["compiled copy", "compiled reverse"])}
     return {part: cells[where] for part, where in parts.items()}
 

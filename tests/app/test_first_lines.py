@@ -47,9 +47,10 @@ def probed(beyond):
 
 def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
     summary = str(probes.summarize_probes(probed([False, False, False, True]), "pos", ["m"]))
-    assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in summary
+    assert "best from decoder layer 1, role: micro-F1 90.0 % [80.0, 95.0]" in summary
     assert (
-        "0 of 2 sites of the encoder; 1 of 2 sites of the decoder (decoder.1.self.role)" in summary
+        "0 of 2 sites of the encoder; 1 of 2 sites of the decoder (decoder layer 1, role)"
+        in summary
     )
 
 

@@ -2,9 +2,11 @@
 
 import json
 import random
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from planted.sentences import ENCODER, plant
 
 import tprprobe as tp
@@ -216,3 +218,28 @@ def test_an_address_that_nobody_wrote_is_a_page(open_page, runs, seed):
     for page in ("roles", "attention"):
         app = open_page(runs, page, **query, **rng.choice([{}, {"link": "1"}]))
         assert not app.exception, (page, query)
+
+
+def test_a_page_of_a_plugin_is_drawn_and_cannot_replace_one_of_ours(open_page, runs, monkeypatch):
+    points = [
+        EntryPoint(name, f"{__name__}:draw_counts", "tprprobe.pages") for name in ("drawn", "roles")
+    ]
+    plugins = {point.name: tp.plugins.Plugin(point.name, "", point) for point in points}
+    find = tp.plugins.find
+    monkeypatch.setattr(
+        tp.plugins, "find", lambda group: plugins if group == "pages" else find(group)
+    )
+    app = open_page(runs)
+    assert not app.exception
+    (app._page_hash,) = [  # as switch_page sets it, which takes files alone
+        key for key, page in app._registered_pages.items() if page["url_pathname"] == "drawn"
+    ]
+    app.run()
+    assert not app.exception
+    assert app.title[0].value == "Drawn"
+    n_tokens = len(tp.open_store(runs / "demo/store").tokens)
+    assert app.main.markdown[0].value == f"{n_tokens} tokens"
+
+
+def draw_counts(store):
+    st.write(f"{len(store.tokens)} tokens")

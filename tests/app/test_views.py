@@ -11,7 +11,6 @@ from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
-from tprprobe.analyses import projections
 from tprprobe.cli import server
 from tprprobe.errors import InputError
 from tprprobe.store import sampling
@@ -110,20 +109,6 @@ def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
     assert np.array_equal(samples.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
     assert np.array_equal(samples.read(LAST, np.array([1, 0]), 1), samples.read(LAST)[[1, 0], 1])
     assert len(samples.tokens_of(LAST)) == tokens.sum()
-
-
-def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
-    calls = []
-
-    def slow(vectors, method, seed, fit, progress):
-        calls.append(method)
-        return projections.Projection(vectors[:, :2], "umap", ("1", "2"), (np.nan, np.nan), fit)
-
-    monkeypatch.setattr(projections, "project", slow)
-    projected = [projections.place(store, scene.roles, "umap") for _ in range(2)]
-    assert calls == ["umap"]
-    assert np.array_equal(projected[0].points, projected[1].points)
-    assert tp.open_store(store.path).samples == store.samples
 
 
 def test_marks_in_a_map_are_drawn_and_every_value_is_written(scene):

@@ -54,8 +54,10 @@ def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):  # noqa: F811
     texts = [f"the cat saw the {name} ." for name in ("dog", "man", "cat", "king") * 3]
     examined = examine(model, data=texts, out=tmp_path / "run", layers=1)
     lines = dict(zip(QUESTIONS, examined.lines, strict=True))
-    assert lines["behavior"].startswith("Not measured: it needs a model")
-    assert lines["probes"].startswith("Not measured: the words of these texts have no labels")
+    assert lines["behavior"].endswith(
+        "Not measured: it needs minimal pairs, in which two words change places (--data pairs:FRAME)."
+    )
+    assert "Not measured: the words of these texts have no labels" in lines["probes"]
     assert "behavior" not in examined.tables
 
 

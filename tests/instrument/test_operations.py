@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from string import ascii_letters
 
 import numpy as np
 import pandas as pd
@@ -9,50 +10,40 @@ import pytest
 from typer.testing import CliRunner
 
 import tprprobe as tp
+from benchmarks.binding.operations import FILLERS, ROLES, draw_basis, measure, summarize
+from benchmarks.binding.operations import plant as plant_operation
 from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.cli import app
 from tprprobe.dashboard import decompositions
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.operations import bind_all
+from tprprobe.estimators.bindings.operations_base import bind_all
 from tprprobe.estimators.bindings.operations_completion import complete, draw_cells
 
-FILLERS, ROLES, WIDTH = 14, 5, 12
-LETTERS = "abcdefghijklmn"
+TRUTHS = {
+    "additive": "additive",
+    "outer": "outer product 4×3",
+    "hadamard": "Hadamard product",
+    "convolution": "circular convolution",
+    "rotation": "orthogonal maps",
+    "matrix": "matrix a role",
+    "free": "free table",
+}
 SEEDS = (0, 1)
-
-
-def rotate(fillers):
-    angles = np.arange(1, ROLES + 1)[:, None] * np.linspace(0.2, 1.2, WIDTH // 2)
-    turned = (fillers[:, ::2] + 1j * fillers[:, 1::2])[:, None] * np.exp(1j * angles)
-    return np.stack([turned.real, turned.imag], -1).reshape(len(fillers), ROLES, -1)
 
 
 def plant(name, seed):
     """The table V[f, r] of an operation, or a free one."""
-    rng = np.random.default_rng((seed, 4))
-    f, r = rng.normal(size=(FILLERS, WIDTH)), rng.normal(size=(ROLES, WIDTH))
-    readout = rng.normal(size=(3, 2, WIDTH))
-    matrices = rng.normal(size=(ROLES, 2, WIDTH)) * rng.lognormal(size=(ROLES, 2, 1))
-    tables = {
-        "additive": f[:, None] + r,
-        "outer": np.einsum("fj,rk,jkd->frd", f[:, :3], r[:, :2], readout),
-        "hadamard": f[:, None] * r,
-        "convolution": np.fft.irfft(np.fft.rfft(f)[:, None] * np.fft.rfft(r), WIDTH),
-        "rotation": rotate(f),
-        "matrix": np.einsum("fk,rkd->frd", f[:, :2], matrices),
-        "free": rng.normal(size=(FILLERS, ROLES, WIDTH)),
-    }
-    return tables[name]
+    return plant_operation(TRUTHS[name], np.random.default_rng((seed, 4)))
 
 
-def write_store(folder, table, seed=0, n=500, noise=0.3):
+def write_store(folder, table, seed=0, n=1000, noise=0.3):
     """A store of sums of bindings to places from the left, with noise."""
     rng = np.random.default_rng((seed, 5))
     samples = [rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)) for _ in range(n)]
     states = np.array([table[fillers, np.arange(len(fillers))].sum(0) for fillers in samples])
     states += rng.normal(size=states.shape) * noise * states.std()
     np.savez(folder / "states.npz", state=states.astype(np.float32))
-    texts = [" ".join(LETTERS[i] for i in fillers) for fillers in samples]
+    texts = [" ".join(ascii_letters[i] for i in fillers) for fillers in samples]
     pd.DataFrame({"sample": range(n), "sequence": texts}).to_csv(folder / "states.csv", index=False)
     return tp.import_store(folder / "states.npz", folder / "store")
 
@@ -70,6 +61,37 @@ def test_an_operation_completes_the_table_that_it_made(name, seed):
     errors = np.sum((completed - truth)[unseen] ** 2)
     assert errors < 0.1 * np.sum(truth[unseen] ** 2), form.operation.form
     assert bind_all(form.operation).shape[:2] == truth.shape[:2]
+
+
+@pytest.mark.parametrize(
+    ("truth", "name"),
+    [
+        ("Hadamard product", "hadamard"),
+        ("circular convolution", "convolution"),
+        ("rotation of planes", "rotation"),
+    ],
+)
+def test_a_product_in_a_rotated_basis_is_learned(truth, name):
+    rng = np.random.default_rng(6)
+    table = plant_operation(truth, rng) @ draw_basis("rotated", rng)
+    table = table - table.mean((0, 1))
+    unseen = draw_cells(np.ones(table.shape[:2], bool), 0.15, rng)
+    noisy, weights = table + 0.3 * table.std() * rng.normal(size=table.shape), 1.0 - unseen
+    errors = {}
+    for kind in (name, "matrix"):
+        completed = complete(find_operations([kind])[kind], noisy * weights[..., None], weights)[1]
+        errors[kind] = np.sum((completed - table)[unseen] ** 2) / np.sum(table[unseen] ** 2)
+    assert errors[name] < 0.12
+    assert errors[name] < 0.7 * errors["matrix"]
+
+
+def test_the_benchmark_counts_right_wrong_and_none():
+    rows = pd.concat(
+        [measure("Hadamard product, rotated basis, R² 0.9", 5, 0)["draws"]] * 3, ignore_index=True
+    )
+    rows["named"] = ["Hadamard product", "rotation", ""]
+    counts = summarize(rows)[["right", "wrong", "none"]]
+    assert counts.to_numpy().tolist() == [[1, 1, 1]]
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_names_of_one_partition_share_its_stability(tmp_path):
     alike = schemes[schemes["roles"].isin(["left*right", "left*length", "right*length"])]
     assert len(alike) == 3
     assert (alike["stability"] == alike["stability"].iloc[0]).all()
-    assert alike["stability"].iloc[0] > 0.9
+    assert alike["stability"].iloc[0] > 0.5  # of one partition, not a third of it
 
 
 def test_the_command_keeps_what_it_found(store, tmp_path):

@@ -1,7 +1,6 @@
 """Slices: tokens that meet conditions, the same in Python and on the pages, and metrics on them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from planted.questions import LAST
 from planted.questions import plant as plant_questions
@@ -48,26 +47,13 @@ def test_what_is_no_slice_is_one_line(store, where, message):
         tp.slice_tokens(store, where, ENCODER)
 
 
-def test_metrics_by_slice_are_those_of_its_tokens(tmp_path, store):
+def test_metrics_by_slice_are_those_of_its_tokens(tmp_path):
     asked = plant_questions(tmp_path / "asked", 24)
     table = score_slices(asked, "source", ["correct=False", "length=20-31"]).set_index("slice")
     assert table.loc["correct=False", "answered_right"] == 0
     right = asked.tokens.drop_duplicates("sample")["correct"].mean()
     assert table.loc["all tokens", "answered_right"] == pytest.approx(right)
     assert table["samples"].between(1, 24).all()
-    words = store.tokens_of(ENCODER).query("word >= 0")
-    predictions = pd.DataFrame(
-        {
-            "sample": words["sample"],
-            "span1": [f"[{word},{word + 1})" for word in words["word"]],
-            "label": label_words(words, "pos"),
-            "predicted": "NN",
-        }
-    )
-    scores = score_slices(store, "source", ["pos=NN", "pos=VB"], predictions).set_index("slice")
-    assert scores["predicted_right"].loc[["pos=NN", "pos=VB"]].tolist() == [1, 0]
-    share = (predictions["label"] == "NN").mean()
-    assert scores.loc["all tokens", "predicted_right"] == pytest.approx(share)
 
 
 def test_saved_slices_are_kept_beside_the_store_and_cut_maps_and_samples(tmp_path):

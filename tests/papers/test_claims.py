@@ -129,9 +129,12 @@ def test_no_claim_is_changed_silently():
     """Every version of a claim stands in the file of versions, and every change in the claim."""
     versions = json.loads((Path(__file__).parent / "claims_versions.json").read_text("utf-8"))
     claims = load_claims()
-    assert versions.keys() == claims.keys()
+    assert versions.keys() <= claims.keys()
     for name, a_claim in claims.items():
-        assert digest(a_claim) == versions[name][-1], f"{name} was changed: say it under `amended`"
+        assert digest(a_claim) in versions.get(name, [])[-1:], (
+            f"{name} is new or was changed: say a change under `amended`, and add the digest {digest(a_claim)} "
+            "to claims_versions.json"
+        )
         assert len(versions[name]) == 1 + len(a_claim.amended), name
     assert {name for name, a_claim in claims.items() if a_claim.amended} >= {
         "schlag-structural-clusters",

@@ -38,6 +38,7 @@ class Sentences(LayeredDump):
 
     @staticmethod
     def reads(path: Path) -> bool:
+        """Whether the file's name is one of NeuroX's."""
         return path.is_file() and path.suffix in (".hdf5", ".h5", ".json")
 
     def samples(self) -> Iterator[Sample]:

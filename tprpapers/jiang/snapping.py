@@ -36,9 +36,9 @@ def measure_snapping(model: Model, texts: Texts) -> pd.DataFrame:
 
     Columns: score, as_trained, one_hot, low and high of their difference (95 %, over texts).
     """
-    sums = [_measure(model, texts)]
+    sums = [_score_texts(model, texts)]
     with snapped(model):
-        sums.append(_measure(model, texts))
+        sums.append(_score_texts(model, texts))
     joined = np.concatenate(sums, axis=1)
     totals = np.concatenate([joined.sum(0)[None], replicate_totals(joined)])
     rows = []
@@ -51,7 +51,7 @@ def measure_snapping(model: Model, texts: Texts) -> pd.DataFrame:
 
 
 @torch.no_grad()
-def _measure(model: Model, texts: Texts) -> Float[np.ndarray, "text 3"]:
+def _score_texts(model: Model, texts: Texts) -> Float[np.ndarray, "text 3"]:
     """For every text: nats, sub-words predicted right, and sub-words."""
     pad = model.config.pad
     rows = []

@@ -173,12 +173,12 @@ def fit_bilinear(
 
     It starts from the higher-order SVD of a linear probe, so that it has no seed.
     """
-    near = Binding.nearest(start.weights, ranks)
-    free = [near.places, near.labels, near.unbinding, start.bias]
+    nearest = Binding.nearest(start.weights, ranks)
+    start_values = [nearest.places, nearest.labels, nearest.unbinding, start.bias]
 
     def fit(penalty: float) -> tuple[PlaceProbe, Binding]:
         *factors, bias = minimize(
-            free, lambda r, f, u, b: objective(Binding(r, f, u).weights, b, x, y, penalty)
+            start_values, lambda r, f, u, b: objective(Binding(r, f, u).weights, b, x, y, penalty)
         )
         binding = Binding(*factors)
         return PlaceProbe(binding.weights, bias), binding

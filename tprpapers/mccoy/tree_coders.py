@@ -101,21 +101,24 @@ class TreeDecoder(nn.Module):
         self.d_word = config.d_embedding
 
     def forward(self, vector: Vectors, lengths: Lengths, joins: Joins) -> Logits:
+        """The logits of leaves: from the last join to the first, the node at its position becomes two."""
         joins = joins[:, : int(lengths.max()) - 1]
         nodes, rows = vector[:, None], torch.arange(len(vector), device=vector.device)
-        word = vector.new_zeros(len(vector), self.d_word)
+        no_word = vector.new_zeros(len(vector), self.d_word)
         for step in reversed(range(joins.shape[1])):
             active = step < lengths - 1
             position = joins[:, step].where(active, 0)
             left_nodes, right_nodes = (
-                cell(word, nodes[rows, position]) for cell in (self.left_child, self.right_child)
+                cell(no_word, nodes[rows, position]) for cell in (self.left_child, self.right_child)
             )
             places, position = (
                 torch.arange(nodes.shape[1] + 1, device=vector.device),
                 position[:, None],
             )
-            after = nodes[rows[:, None], places - (places > position).int()]
-            after = torch.where((places == position)[..., None], left_nodes[:, None], after)
-            after = torch.where((places == position + 1)[..., None], right_nodes[:, None], after)
-            nodes = torch.where(active[:, None, None], after, F.pad(nodes, (0, 0, 0, 1)))
+            expanded = nodes[rows[:, None], places - (places > position).int()]
+            expanded = torch.where((places == position)[..., None], left_nodes[:, None], expanded)
+            expanded = torch.where(
+                (places == position + 1)[..., None], right_nodes[:, None], expanded
+            )
+            nodes = torch.where(active[:, None, None], expanded, F.pad(nodes, (0, 0, 0, 1)))
         return self.out(nodes)

@@ -24,11 +24,11 @@ def list_judgements(
     """
     names = dict.fromkeys([*claims, *(verdict.claim.id for verdict in figure_verdicts)])
     rows = [
-        _row(verdict.claim.id, "", ON_FIGURE, verdict.reason, verdict.outcome)
+        _judgement(verdict.claim.id, "", ON_FIGURE, verdict.reason, verdict.outcome)
         for verdict in figure_verdicts
     ]
     rows += [
-        _row(name, row["model"], ON_PAGES, row["reason"], row["verdict"])
+        _judgement(name, row["model"], ON_PAGES, row["reason"], row["verdict"])
         for name in names
         for row in read_verdicts()
         if row["claim"] == name
@@ -45,7 +45,7 @@ def list_judgements(
     ]
 
 
-def _row(name: str, model: str, judged_on: str, reason: str, verdict: str) -> dict[str, Any]:
+def _judgement(name: str, model: str, judged_on: str, reason: str, verdict: str) -> dict[str, Any]:
     claim = find_claim(name)
     return {
         "claim": name,

@@ -45,7 +45,7 @@ class Marks:
 
 
 def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) -> Iterator[Marks]:
-    """The marks of every question that has the relation's operator among the first samples."""
+    """Which tokens are the relation's, for every question among the first samples that has its operator."""
     tokens = annotated_tokens(store, range(samples))
     digit = (tokens["kind"] == "digit").to_numpy()
     integers = tokens[["number", "term"]].fillna(-1).astype(int).to_numpy()

@@ -42,7 +42,7 @@ def show_swaps(rows: pd.DataFrame, kind: str) -> View:
     n = int(shares["n"].max()) if len(shares) else 0
     note = f"{n} exchanges whose two questions the model answers; whole layers, all heads."
     title = f"Answers after an exchange: {TITLES.get(kind, kind)}".replace("\n", " ")
-    return View(title, answered_rows, dots, partial(swap_shares, rows, [kind]), note)
+    return View(title, answered_rows, dots, note, partial(swap_shares, rows, [kind]))
 
 
 def summarize_answers(rows: pd.DataFrame, kind: str) -> Statement:

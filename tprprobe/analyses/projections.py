@@ -1,34 +1,24 @@
-"""Vectors in two dimensions: principal components, the axes that part classes, UMAP.
+"""Vectors in two dimensions: principal components, the axes that part classes, UMAP."""
 
-UMAP of a store's vectors, which takes minutes, is kept in the store.
-"""
-
-import contextlib
-import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Float32, Shaped
 from scipy.linalg import eigh
 from sklearn.covariance import ledoit_wolf
 from sklearn.decomposition import PCA
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.console import track
 from tprprobe.errors import InputError, check_extra, unknown
-from tprprobe.files.writing import whole
 from tprprobe.store import Store
 
 ROWS = 8192  # of a block that is placed at once
-FOLDER = "views"  # in the store
 FAR, SMALL = 3, 0.4  # times the distance of the quartiles; a share of the plane
-NEIGHBORS = 5_000  # rows that UMAP is fitted on
+MAX_FITTED = {"umap": 5_000}  # rows that axes are found on, where it takes long; others: 20,000
 
-Blocks = Callable[[Sequence[slice]], Iterable[slice]]
 Rows = Float32[np.ndarray, "row width"]
 Labels = Shaped[np.ndarray, " row"]
 Place = Callable[[np.ndarray], np.ndarray]
@@ -40,7 +30,7 @@ class Projection:
 
     ``explained`` is each axis's share: of the variance (pca), of the variance between class means
     (linear, of three classes or more); NaN where an axis has none. ``fitted`` are the rows that the axes were found on.
-    ``place`` gives the places of other vectors on the same axes; None where only places were kept.
+    ``place`` gives the places of other vectors on the same axes.
     """
 
     points: Float32[np.ndarray, "token 2"]
@@ -48,7 +38,7 @@ class Projection:
     axes: tuple[str, str]
     explained: tuple[float, float]
     fitted: Bool[np.ndarray, " token"]
-    place: Place | None = None
+    place: Place
 
 
 class Axes(NamedTuple):
@@ -66,7 +56,6 @@ def project(
     labels: Shaped[np.ndarray, " token"] | None = None,
     seed: int = 0,
     fit: Bool[np.ndarray, " token"] | None = None,
-    progress: Blocks = iter,
     max_fitted: int = 20_000,
 ) -> Projection:
     """The vectors' places in the plane.
@@ -78,8 +67,7 @@ def project(
             what other rows show is what counts
     umap    UMAP with a fixed seed (needs ``umap-learn``)
 
-    Axes are found on the rows ``fit`` (default: all), or on ``max_fitted`` of these, drawn at random;
-    ``progress`` wraps the list of blocks of rows that are then placed.
+    Axes are found on the rows ``fit`` (default: all), or on ``max_fitted`` of these, drawn at random.
     """
     if method not in METHODS:
         raise unknown("projection", method, METHODS)
@@ -94,9 +82,9 @@ def project(
     points = np.empty((len(vectors), 2), np.float32)
     points[is_fitted] = axes.points
     unfitted = np.flatnonzero(~is_fitted)
-    blocks = [slice(start, start + ROWS) for start in range(0, len(unfitted), ROWS)]
-    for block in progress(blocks):
-        points[unfitted[block]] = axes.place(_finite(vectors[unfitted[block]]))
+    for start in range(0, len(unfitted), ROWS):
+        block = unfitted[start : start + ROWS]
+        points[block] = axes.place(_finite(vectors[block]))
     return Projection(points, method, axes.names, axes.explained, is_fitted, axes.place)
 
 
@@ -167,16 +155,15 @@ def _finite(vectors: np.ndarray) -> Float32[np.ndarray, "row width"]:
 def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> Projection:
     """The places of the clustered vectors, scaled as they were clustered."""
     scaled = _scale(roles, store.read(roles.site, None, roles.head))
-    if method != "umap":
-        return project(scaled, method, roles.labels, seed)
-    return _kept(store, roles, scaled.astype(np.float32), seed)
+    max_fitted = MAX_FITTED.get(method, 20_000)
+    return project(scaled, method, roles.labels, seed, max_fitted=max_fitted)
 
 
 def place_more(
     plane: Projection, roles: Clusters, vectors: Float[np.ndarray, "row ..."]
 ) -> Float32[np.ndarray, "row 2"]:
     """The places of more vectors of the same site on a plane's axes."""
-    if plane.place is None or plane.method == "umap":
+    if plane.method == "umap":
         raise InputError(f"{plane.method} cannot place new vectors: choose pca or linear")
     return plane.place(_scale(roles, vectors)).astype(np.float32)
 
@@ -199,30 +186,3 @@ def _scale(roles: Clusters, vectors: np.ndarray) -> Float[np.ndarray, "row width
     if scaled.shape[1] < 2:
         scaled = np.concatenate([scaled, np.zeros_like(scaled)], 1)
     return scaled
-
-
-def _kept(
-    store: Store, roles: Clusters, vectors: Float32[np.ndarray, "token width"], seed: int
-) -> Projection:
-    """UMAP of the vectors: read from the store where it was computed before, else computed and kept.
-
-    The file's name has what it depends on: site, head, scaling, seed and the vectors themselves.
-    """
-    digest = hashlib.sha256(vectors.tobytes()).hexdigest()[:16]
-    head = "all" if roles.head is None else roles.head
-    file = store.path / FOLDER / f"umap-{roles.site}-{head}-{seed}-{digest}.parquet"
-    if file.is_file():
-        places = pd.read_parquet(file)
-        points = places[["x", "y"]].to_numpy(np.float32)
-        nothing = (float("nan"), float("nan"))
-        names, fitted = ("UMAP 1", "UMAP 2"), places["fitted"].to_numpy()
-        return Projection(points, "umap", names, nothing, fitted)
-    is_fitted = np.zeros(len(vectors), bool)
-    rng = np.random.default_rng(seed)
-    is_fitted[rng.permutation(len(vectors))[:NEIGHBORS]] = True
-    show: Blocks = lambda blocks: track(blocks, "UMAP", len(blocks))  # noqa: E731
-    projection = project(vectors, "umap", seed=seed, fit=is_fitted, progress=show)
-    points = pd.DataFrame(projection.points, columns=["x", "y"]).assign(fitted=projection.fitted)
-    with contextlib.suppress(InputError), whole(file) as begun:  # else computed again next time
-        points.to_parquet(begun)
-    return projection

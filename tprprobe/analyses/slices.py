@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from jaxtyping import Bool
 from tprprobe.analyses.naming.fields import LABELS, label_words
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import WORD
-from tprprobe.statistics import bootstrap_mean, wilson
+from tprprobe.statistics import wilson
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
 from tprprobe.store.token_texts import spell
@@ -41,13 +40,13 @@ class Condition:
         flags = np.array([self._accepts(value) for value in uniques] + [False])
         return flags[codes] ^ self.is_excluded
 
-    def _accepts(self, value: Any) -> bool:
+    def _accepts(self, value: object) -> bool:
         text = str(value)
         spellings = {text.casefold(), spell(text).strip().casefold()}
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        number = float(text) if is_number else np.nan
         return any(
-            asked.casefold() in spellings or (is_number and _in_range(float(value), asked))
-            for asked in self.values
+            asked.casefold() in spellings or _in_range(number, asked) for asked in self.values
         )
 
 
@@ -132,61 +131,23 @@ def _read_column(store: Store, side: str, name: str) -> pd.Series:
     return label_words(tokens, name) if name in LABELED and WORD in tokens else tokens[name]
 
 
-def score_slices(
-    store: Store, side: str, slices: Iterable[str], predictions: pd.DataFrame | None = None
-) -> pd.DataFrame:
-    """Metrics by slice, a row each, the first of all tokens: samples, tokens, the share of right answers (where the model
-    answered), and of right predictions of a probe (held out, as of :func:`predict_held_out`) beside the most frequent label.
+def score_slices(store: Store, side: str, slices: Iterable[str]) -> pd.DataFrame:
+    """Metrics by slice, a row each, the first of all tokens: samples, tokens, and the share of right answers (where the model
+    answered).
     """
     everything = np.ones(len(_read_side(store, side)), bool)
-    rows = [_score(store, side, "all tokens", everything, predictions)]
-    rows += [
-        _score(store, side, where, find_slice(store, side, where), predictions) for where in slices
-    ]
+    rows = [_score(store, side, "all tokens", everything)]
+    rows += [_score(store, side, where, find_slice(store, side, where)) for where in slices]
     return pd.DataFrame(rows).dropna(axis=1, how="all")
 
 
 def _score(
-    store: Store,
-    side: str,
-    name: str,
-    flags: Bool[np.ndarray, " token"],
-    predictions: pd.DataFrame | None,
-) -> dict[str, Any]:
+    store: Store, side: str, name: str, flags: Bool[np.ndarray, " token"]
+) -> dict[str, object]:
     tokens = _read_side(store, side)[flags]
     samples = tokens.drop_duplicates("sample")
-    row: dict[str, Any] = {"slice": name, "samples": len(samples), "tokens": len(tokens)}
+    row: dict[str, object] = {"slice": name, "samples": len(samples), "tokens": len(tokens)}
     if store.has_answers and "correct" in samples and store.tokens["correct"].any():
         right = wilson(int(samples["correct"].astype(bool).sum()), len(samples))
         row |= right.columns("answered_right")
-    if predictions is not None and WORD in tokens:
-        row |= _score_predictions(_predictions_of(tokens, predictions))
     return row
-
-
-def take_predictions(
-    store: Store, side: str, where: str, predictions: pd.DataFrame
-) -> pd.DataFrame:
-    """The predictions of words in a slice (of all without one), whose first span begins there."""
-    if not where:
-        return predictions
-    part = _predictions_of(_read_side(store, side)[find_slice(store, side, where)], predictions)
-    if part.empty:
-        raise InputError(f"no held-out word is in the slice {where!r}")
-    return part
-
-
-def _predictions_of(tokens: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    words = pd.MultiIndex.from_frame(tokens[["sample", WORD]])
-    starts = predictions["span1"].astype(str).str.extract(r"(\d+)")[0].astype(int)
-    return predictions[pd.MultiIndex.from_arrays([predictions["sample"], starts]).isin(words)]
-
-
-def _score_predictions(predictions: pd.DataFrame) -> dict[str, float]:
-    if predictions.empty:
-        return {"words": 0}
-    is_right = (predictions["label"] == predictions["predicted"]).to_numpy(float)
-    right = bootstrap_mean(is_right, predictions["sample"].to_numpy())
-    frequent = predictions["label"].value_counts(normalize=True).iloc[0]
-    scores = right.columns("predicted_right") | {"most_frequent": float(frequent)}
-    return {"words": len(predictions), **scores}

@@ -24,7 +24,13 @@ MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw eve
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
 SURE = 0.3  # F0.5 of a name from a column; its precision lies above the share of all tokens
-PLACES = ("position", "word", "document", "module")  # columns that say where a token stands
+PLACES = (
+    "position",
+    "word",
+    "last_word",
+    "document",
+    "module",
+)  # columns that say where a token stands
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,11 @@ def reconstruct(
     import pandas as pd
 
     from tprprobe.analyses.reconstruction import reconstruct as run
-    from tprprobe.figures.reconstruction import reconstruction_table, save_reconstruction
+    from tprprobe.figures.reconstruction import (
+        reconstruction_table,
+        save_reconstruction,
+        summarize_reconstruction,
+    )
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -69,7 +73,8 @@ def reconstruct(
         results = pd.concat([run(opened, **options) for opened in stores], ignore_index=True)
     if out:
         save_reconstruction(results, out, stores)
-    common.show(as_json, results, lambda: reconstruction_table(results).markdown())
+    table = lambda: reconstruction_table(results).markdown()  # noqa: E731
+    common.show(as_json, results, lambda: f"{summarize_reconstruction(results)}\n\n{table()}")
 
 
 @common.of_model
@@ -157,21 +162,15 @@ def intervene(
 
 
 def _draw_patching(rows: "pd.DataFrame", folder: Path) -> str:
-    """Saves the figure; a line that says where the difference between the two texts is."""
-    from tprprobe.console import format_table
+    """Saves the figure; a sentence that says where the difference between the two texts is."""
     from tprprobe.figures.dots import render
-    from tprprobe.figures.labels import site_label
-    from tprprobe.figures.patching import patching_squares
+    from tprprobe.figures.patching import patching_squares, summarize_patching
     from tprprobe.figures.style import save
 
     for ending in (".pdf", ".svg"):
         save(render(patching_squares(rows)), folder / f"patching{ending}")
     common.say(f"{folder / 'patching.pdf'}")
-    best = rows[rows["control"] == ""].groupby("site", sort=False)["recovered"].idxmax()
-    columns = ["site", "position", "token", "other_token", "recovered"]
-    table = rows.loc[best, columns].assign(site=rows.loc[best, "site"].map(site_label))
-    heading = "The token of every site whose state carries most of the difference (1: all of it):"
-    return f"{heading}\n{format_table(table)}"
+    return summarize_patching(rows)
 
 
 def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
@@ -215,13 +214,13 @@ def name(
     elif "baseline" in options:
         options["baseline"] = open_store(options["baseline"])
     with scheduled(scheduler):
-        result: Any = (name_words if is_labeled else name_all)(opened, **options)
-    if is_labeled:
-        content: Any = result
-        texts = [naming.summarize_words(result), naming.words_table(result).markdown()]
-    else:
-        content = result.as_dict()
-        texts = [table.markdown() for table in find_structure().tables(result)]
+        if is_labeled:
+            content = words = name_words(opened, **options)
+            texts = [naming.summarize_words(words), naming.words_table(words).markdown()]
+        else:
+            names = name_all(opened, **options)
+            content = names.as_dict()
+            texts = [table.markdown() for table in find_structure().tables(names)]
     common.show(as_json, content, lambda: "\n".join(texts))
 
 

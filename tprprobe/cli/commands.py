@@ -23,7 +23,7 @@ from tprprobe.cli.options import say
 
 EVERYWHERE = ("--offline", "--verbose")
 RENAMED = {"lapse": "trajectory"}  # old names, which work until 2027-06-01
-COMMANDS: dict[str, Callable[..., Any]] = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "models": training.models,
     "train": training.train,
     "convert": training.convert,

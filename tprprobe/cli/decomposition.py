@@ -1,12 +1,16 @@
 """Commands that ask whether vectors are sums of role–filler bindings, and of which roles."""
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    from tprprobe.store import Store
 
 FUNCTION = "analyses.decomposition.decompositions:decompose"
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
@@ -69,7 +73,13 @@ def decompose(
 
 
 def _compare(
-    store: Any, site: str, roles: list[str], out: Any, resume: bool, as_json: bool, options: Any
+    store: "Store",
+    site: str,
+    roles: list[str],
+    out: Path | None,
+    resume: bool,
+    as_json: bool,
+    options: dict[str, Any],
 ) -> None:
     from tprprobe.analyses.decomposition import compare_all, summarize_operations, view_operations
     from tprprobe.console import format_table, track
@@ -78,10 +88,8 @@ def _compare(
         if options.pop(name) != default:
             raise InputError(f"--operations takes no --{name}: leave it out")
 
-    def progress(parts: Any) -> Any:
-        return track(parts, "comparing", len(parts))
-
-    table = view_operations(compare_all(store, site, roles, out, resume, progress, **options))
+    options["progress"] = lambda parts: track(parts, "comparing", len(parts))
+    table = view_operations(compare_all(store, site, roles, out, resume, **options))
     lines = [*summarize_operations(table), format_table(table)]
     common.show(as_json, table, lambda: "\n".join(lines))
 

@@ -11,6 +11,7 @@ from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
     from tprprobe.data.dataset import Dataset
+    from tprprobe.gold.labellers import Labeller
 
 HF = "hf:"  # before the name of a model of transformers
 
@@ -72,7 +73,7 @@ def extract(
     Pooling(options.get("pool"), options.get("words"))
     if HF in ckpt:
         check_possible(options.get("sites") or ())
-    labellers: list[Any] = []
+    labellers: list[Labeller] = []
 
     def prepare(examples: "Dataset") -> "Dataset":
         examples = set_source(examples, source) if source else examples

@@ -15,7 +15,7 @@ CONTEXT: Any = typer.Context.__bases__[0]  # of typer's own copy of click
 class FurtherOptions(argparse.ArgumentParser):
     """The options of one figure, made of the keywords of its function: their defaults say of which type they are."""
 
-    def __init__(self, name: str, defaults: dict[str, Any]):
+    def __init__(self, name: str, defaults: dict[str, object]):
         super().__init__(add_help=False, argument_default=argparse.SUPPRESS)
         self.name, self.accepted = name, [*defaults]
         for option, default in defaults.items():
@@ -26,7 +26,7 @@ class FurtherOptions(argparse.ArgumentParser):
         raise InputError(f"figure {self.name}: {message}; further options are {accepted}")
 
 
-def _describe(default: Any) -> dict[str, Any]:
+def _describe(default: object) -> dict[str, Any]:
     if isinstance(default, bool):
         return {"action": argparse.BooleanOptionalAction}
     if isinstance(default, tuple | list):

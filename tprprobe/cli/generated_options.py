@@ -94,7 +94,7 @@ class Generated:
         return signature.replace(parameters=[*fixed, *self.read().values()])
 
     @property
-    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+    def __annotations__(self) -> dict[str, object]:  # type: ignore[override]
         return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
 
@@ -141,9 +141,12 @@ def _read(path: Path, name: str) -> Iterator[Written]:
             yield Written(argument, kind, default, texts.get(argument, ""))
 
 
-def _list_arguments(node: Any) -> list[tuple[str, ast.expr | None, ast.expr | None]]:
+def _list_arguments(
+    node: ast.FunctionDef | ast.ClassDef,
+) -> list[tuple[str, ast.expr | None, ast.expr | None]]:
     if isinstance(node, ast.ClassDef):
-        constructor = [m for m in node.body if getattr(m, "name", "") == "__init__"]
+        functions = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+        constructor = [m for m in functions if m.name == "__init__"]
         if not constructor:
             fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
             return [(ast.unparse(field.target), field.annotation, field.value) for field in fields]
@@ -155,7 +158,7 @@ def _list_arguments(node: Any) -> list[tuple[str, ast.expr | None, ast.expr | No
     return [(argument.arg, argument.annotation, default) for argument, default in pairs]
 
 
-def _value(default: ast.expr) -> Any:
+def _value(default: ast.expr) -> object:
     try:
         return ast.literal_eval(default)
     except ValueError:
@@ -163,7 +166,7 @@ def _value(default: ast.expr) -> Any:
 
 
 def _option(
-    argument: str, name: str, annotation: str, default: Any, text: str, panel: str | None
+    argument: str, name: str, annotation: str, default: object, text: str, panel: str | None
 ) -> inspect.Parameter:
     """The option: of several types that which can be typed, and a list where several values may be given."""
     accepted: Any = next(accepted for name, accepted in TYPES.items() if name in annotation)

@@ -74,12 +74,13 @@ def model_and_data(
     return model, examples
 
 
-def default_folder(command: str, ckpt: str, **question: Any) -> Path:
+def default_folder(command: str, ckpt: str, **question: object) -> Path:
     """The folder of results without --out: of a command, a model, and where it is asked several things the question."""
     *kinds, path = ckpt.split(":")
     name = "-".join([*filter(None, [command]), *kinds, Path(path).name])
-    if question := {key: str(value) for key, value in question.items() if value is not None}:
-        name += f"-{zlib.crc32(repr(sorted(question.items())).encode()):08x}"
+    asked = sorted((key, str(value)) for key, value in question.items() if value is not None)
+    if asked:
+        name += f"-{zlib.crc32(repr(asked).encode()):08x}"
     return Path("runs") / name
 
 
@@ -115,7 +116,7 @@ def print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def show(as_json: bool, content: Any, text: Callable[[], str]) -> None:
+def show(as_json: bool, content: object, text: Callable[[], str]) -> None:
     print_json(content) if as_json else typer.echo(text())
 
 

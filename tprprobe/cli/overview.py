@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 MEASURED = 2000  # first examples of a corpus
 
-Rows = Sequence[dict[str, Any]]  # each with the same columns, in JSON types or tuples
+Rows = Sequence[dict[str, object]]  # each with the same columns, in JSON types or tuples
 
 
 @dataclass(frozen=True)
 class Overview:
     """Facts by name, and tables by title."""
 
-    facts: dict[str, Any]
+    facts: dict[str, object]
     tables: dict[str, Rows]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {**self.facts, **self.tables}
 
     def as_text(self) -> str:
@@ -99,7 +99,7 @@ def inspect_store(path: str) -> Overview:
     return Overview(facts, {"sites": store.facts.files.describe()})
 
 
-def _flat(value: Any) -> str:
+def _flat(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_flat(fact)}" for name, fact in value.items() if fact)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -116,5 +116,5 @@ def _lines(rows: Rows) -> list[str]:
     return ["  ".join(map(str.rjust, line, widths)) for line in cells]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -6,13 +6,21 @@ from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tprprobe.cli.generated_options import options_of
 from tprprobe.cli.options import Data, Device, Json, Number, Resume, Seed, Split
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tprprobe.data.dataset import Dataset
+    from tprprobe.gold.labellers import Labeller
+    from tprprobe.models.protocol import Readable
+    from tprprobe.trajectory import Analysis
 
 STORE, EXTRACTED = "STORE", ("sites", "twins", "pool", "words")  # options of `extract`
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # of typer's own copy of click
@@ -51,10 +59,10 @@ def trajectory(
     from tprprobe.trajectory import FIGURE, find_checkpoints, run_trajectory
 
     @cache
-    def read(name: str, split_name: str | None) -> Any:
+    def read(name: str, split_name: str | None) -> "tuple[Dataset, list[Labeller]]":
         return labelled(load_data(name, split=split_name, n=n, seed=seed), labels or [])
 
-    def write(model: Any, folder: Path) -> None:
+    def write(model: "Readable", folder: Path) -> None:
         texts, labellers = read(*((data, split) if data else default_data(model, split)))
         twins = {"control": False, "twins": None} if options.get("twins") == ["none"] else {}
         extract(model, texts, out=folder, resume=True, labellers=labellers, **options | twins)
@@ -69,7 +77,7 @@ def trajectory(
     return typer.echo(f"{onsets}\n{out / FIGURE}")
 
 
-def _read_line(context: Any, line: str, number: int) -> Any:
+def _read_line(context: Any, line: str, number: int) -> "Analysis":
     from tprprobe.trajectory import Analysis
 
     try:
@@ -92,7 +100,7 @@ def _read_line(context: Any, line: str, number: int) -> Any:
     site = settings.get("site") or settings.get("sites") or []
     sites = [site] if isinstance(site, str) else [*site]
 
-    def measure(checkpoint: str, store: Path) -> Any:
+    def measure(checkpoint: str, store: Path) -> "pd.DataFrame":
         source = [str(store)] if reads_store else ["--ckpt", checkpoint]
         return _run_command(command, words, source)
 
@@ -100,7 +108,7 @@ def _read_line(context: Any, line: str, number: int) -> Any:
     return Analysis(name, line, sites if reads_store else None, measure)
 
 
-def _run_command(command: Any, words: list[str], source: list[str]) -> Any:
+def _run_command(command: Any, words: list[str], source: list[str]) -> "pd.DataFrame":
     from tprprobe.evaluation.results import load_results
 
     with TemporaryDirectory() as scratch, redirect_stdout(None):

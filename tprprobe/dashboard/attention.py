@@ -13,10 +13,10 @@ from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import Maps, find_maps, gold_pairs
 from tprprobe.analyses.attention.gold_maps import read_maps as read_maps
 from tprprobe.analyses.attention.head_relations import follow as follow
+from tprprobe.analyses.attention.head_relations import has_sink, score_relation, score_sharpness
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
-from tprprobe.analyses.attention.head_relations import score_relation, score_sharpness
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.statements import Link, Statement, percent, place, top
+from tprprobe.dashboard.statements import Link, Statement, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import map_grid, map_squares
@@ -31,6 +31,12 @@ from tprprobe.store.token_texts import is_special, sign
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 MAX_HEADS = 24  # of a figure on paper
 DEPENDS = "words look most at the word that they depend on"
+BASELINES = {  # that need no head
+    "uniform": "equal weights",
+    "nearest": "the nearest ‘/’ before the digit",
+    "offset": "the best fixed distance",
+    "shuffled": "another head, drawn at random",
+}
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
 
@@ -56,7 +62,7 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
     scene = map_squares(store, maps.site, maps.sample, head)
     pairs, relation = gold_pairs(store, maps)
     table, title = _list_weights(maps, head), f"{maps.site}, head {head}, sample {maps.sample}"
-    return View(title, table, scene, None, f"○ gold: {relation}" if pairs else "")
+    return View(title, table, scene, f"○ gold: {relation}" if pairs else "")
 
 
 def _list_weights(maps: Maps, head: int) -> pd.DataFrame:
@@ -106,7 +112,7 @@ def show_heads(scores: pd.DataFrame, title: str) -> View:
     return View(title, scores, Dots(dots, "share"))
 
 
-def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, Any]]:
+def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, object]]:
     """A square a head with its percent, a row a site, each to be picked; above them the numbers of heads."""
     heads = scores[scores["source"] == "head"].astype({"head": int})
     numbers = range(heads["head"].max() + 1)
@@ -114,7 +120,7 @@ def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, Any]]:
     backs = shade(heads["value"].fillna(0).to_numpy(float), dark)
     for row, back in zip(heads.to_dict("records"), backs, strict=True):
         text = "" if np.isnan(row["value"]) else f"{100 * row['value']:.0f}"
-        title = f"{place(row['site'], row['head'])}: {percent(row)}"
+        title = f"{site_label(row['site'], row['head'])}: {percent(row)}"
         square = {"text": text, "title": title, "back": to_hex(back), "ink": text_color(back)}
         squares = groups.setdefault(site_label(row["site"]), [])
         squares.append({"name": f"{row['site']}:{row['head']}", **square})
@@ -127,27 +133,32 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     """
     is_head = scores["source"] == "head"
     best, n_heads = top(scores[is_head], "value"), is_head.sum()
-    where = place(best["site"], best["head"])
+    where = site_label(best["site"], best["head"])
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
         weight = percent(best, digits=0)
         over = f"on average over the queries of {best['n']} samples"
-        text = f"Sharpest of {n_heads} heads is {where}: its largest weight is {weight} {over}."
+        sink = ", on other tokens than the first" * has_sink(best["site"])
+        text = (
+            f"Sharpest of {n_heads} heads is {where}: its largest weight{sink} is {weight} {over}."
+        )
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
-    without = ", ".join(f"{row['source']} ({percent(row)})" for row in controls)
-    text = f"{where} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
+    without = ", ".join(
+        f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
+    )
+    text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
 
 
 def link_head(site: str, head: Any) -> Link:
     """The page with a head's map."""
-    return Link(f"Show {place(site, head)}", "attention", {"maps": site, "head": str(head)})
+    return Link(f"Show {site_label(site, head)}", "attention", {"maps": site, "head": str(head)})
 
 
 def pack_heads(
     maps: Mapping[str, Float[np.ndarray, "head query key"]], effect: str = ""
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Attention maps, small, by the name of their site, each to be picked; ``effect`` is what that does to a head."""
     return [
         {
@@ -160,12 +171,12 @@ def pack_heads(
 
 def _pack_head(
     site: str, head: int, weights: Float[np.ndarray, "query key"], effect: str
-) -> dict[str, Any]:
-    texts = {"text": f"head {head}", "title": f"{place(site, head)}{effect}"}
+) -> dict[str, object]:
+    texts = {"text": f"head {head}", "title": f"{site_label(site, head)}{effect}"}
     return {"name": f"{site}:{head}", "map": pack_weights(weights, SMALL), **texts}
 
 
-def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:
+def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, object]:
     """One head's map: the tokens of queries and keys with their rows, weights, gold pairs."""
     pairs, relation = gold_pairs(store, maps)
     packed = _pack_map(maps.weights[head], maps.queries, maps.keys, dark)
@@ -174,7 +185,7 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
 
 def pack_prompt(
     tokens: Sequence[str], weights: Float[np.ndarray, "query key"], dark: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """One head's map of a text that is asked; of an answer its queries are numbers."""
     names = ([*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape)
     queries, keys = (pd.DataFrame({"token": texts, "row": -1, "side": "asked"}) for texts in names)
@@ -183,14 +194,14 @@ def pack_prompt(
 
 def _pack_map(
     weights: Float[np.ndarray, "query key"], queries: pd.DataFrame, keys: pd.DataFrame, dark: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     sees_later = np.triu(weights, 1).any()
     sides = {"queries": _pack_side(queries, sees_later), "keys": _pack_side(keys, sees_later)}
     ramp = find_theme(dark).scale
     return {"map": pack_weights(weights, CELLS), "pairs": [], "gold": "", "ramp": ramp, **sides}
 
 
-def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:
+def _pack_side(tokens: pd.DataFrame, sees_later: object) -> dict[str, object]:
     """The tokens of one axis; of causal maps all can see the first token, which is special."""
     signs = [sign(token).strip() for token in tokens["token"]]
     special = [is_special(text) for text in signs]
@@ -199,7 +210,7 @@ def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:
     return {"signs": signs, "special": special, "rows": tokens["row"].tolist(), "side": side}
 
 
-def pack_weights(weights: Float[np.ndarray, "query key"], max_side: int) -> dict[str, Any]:
+def pack_weights(weights: Float[np.ndarray, "query key"], max_side: int) -> dict[str, object]:
     """Weights in 8 bits; of a large map the largest weight of every block of ``step`` × ``step``."""
     step = -(-max(weights.shape) // max_side)
     rows, columns = (-(-n // step) for n in weights.shape)

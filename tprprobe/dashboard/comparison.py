@@ -43,7 +43,7 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     rows, columns = ([str(i) for i in range(n)] for n in counts.shape)
     scene = Squares(shares, rows, columns, (axes[0], axes[1]), texts)
     note = "percent of a row's cluster; 0 agreement is what chance gives, 1 is the same clusters"
-    return View(title, joined, scene, None, note)
+    return View(title, joined, scene, note)
 
 
 def summarize_agreement(

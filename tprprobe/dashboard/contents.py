@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -142,14 +141,7 @@ def show_sites(store: Store) -> View:
     cells = store.summary[["site", "axes", "shape", "dtype", "bytes"]]
     shapes = [" × ".join(f"{n:,}" for n in shape) for shape in cells["shape"]]
     cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(write_size))
-    title = f"Sites of {store.path.name}"
-
-    def draw() -> Any:
-        from tprprobe.figures.tables import Table  # with matplotlib
-
-        return Table(cells.astype(str), title).draw()
-
-    return View(title, cells, figure=draw)
+    return View(f"Sites of {store.path.name}", cells)
 
 
 def list_vectors(store: Store) -> list[str]:

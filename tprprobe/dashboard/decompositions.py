@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,10 @@ from tprprobe.analyses.kinds import OPERATIONS as OPERATIONS
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots
 from tprprobe.files.kinds import Kind
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import Row, interval_text, read_interval
 
 FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindings"}
 FAMILIES |= {"saturated": "+ a vector for every pair"}
@@ -38,7 +38,7 @@ def show_operations(operations: pd.DataFrame) -> View:
 
     [title] = summarize_operations(operations)
     scene = operation_dots(operations)
-    return View(title, operations, scene, None, scene.note)
+    return View(title, operations, scene, scene.note)
 
 
 def list_families(scores: pd.DataFrame) -> pd.DataFrame:
@@ -67,7 +67,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
     note = "on samples that were not fitted, with 95 % intervals"
     title = f"{site}, roles {roles}: R², held out"
-    return View(title, of_scheme, dots, None, note)
+    return View(title, of_scheme, dots, note)
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     return fits[columns].reset_index(drop=True)
 
 
-def find_scheme(scores: pd.DataFrame) -> Any:
+def find_scheme(scores: pd.DataFrame) -> pd.Series:
     """The row of the best scheme that has roles; where there is none, of the best bag."""
     fits = scores[scores["control"] == ""]
     with_roles = fits[~fits["family"].isin(["bag", "roles"]) & (fits["n_roles"] > 1)]
@@ -96,17 +96,18 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     rows = {row["family"]: row for row in of_scheme[is_real].to_dict("records")}
     steps = [name for name in STEPS if name in rows] or list(rows)[:1]
     claims = [_summarize_step(rows[name], name, is_first=name == steps[0]) for name in steps]
-    text = f"{site}, roles ‘{roles}’, held out: {'; '.join(claims)}."
+    where = site_label(site)
+    text = f"{where}, roles ‘{roles}’, held out: {'; '.join(claims)}."
     controls = of_scheme[~is_real & (of_scheme["family"] == steps[-1])].sort_values("r2")
     if len(controls):
         records = controls.to_dict("records")
         values = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in records)
         text += f" The same fit ({steps[-1]}) of controls: {values}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
-    return Statement(text, (link,), brief=f"{site}, roles ‘{roles}’: {claims[-1]}.")
+    return Statement(text, (link,), brief=f"{where}, roles ‘{roles}’: {claims[-1]}.")
 
 
-def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
+def _summarize_step(row: Row, name: str, is_first: bool) -> str:
     """One step: its R², what it adds to the step below, and how much of that is learned."""
     word, r2 = STEPS.get(name, name), f"R² {number(row, 'r2')}"
     if is_first:

@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 
 from tprprobe import plugins
-from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
+from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.behavior import EDIT_ITSELF, contrast_rows
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.patching import patching_squares
+from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.scenes import Dots, Lines
 from tprprobe.figures.sweeps import MEAN, SNAP, at_full_strength, head_squares, snap_curve
 from tprprobe.files.kinds import Kind
 from tprprobe.interventions.kinds import BEHAVIORS, PATCHINGS, SWEEPS
-from tprprobe.store.token_texts import sign
 
 PATCHED = "patching"
 ALL = "all"  # points of a sweep that are no single head and no number of centers
@@ -72,7 +71,7 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
     """The view of one of :func:`read_interventions`, by its name."""
     if name == PATCHED:
         scene = patching_squares(rows)
-        return View(scene.title, rows, scene, None, scene.note)
+        return View(scene.title, rows, scene, scene.note)
     if "kl" in rows:
         return _show_pairs(rows, name)
     if view := _find_view(rows):
@@ -85,7 +84,7 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
 def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
     """What one of :func:`read_interventions` changed, in a sentence."""
     if name == PATCHED:
-        return _summarize_patching(rows)
+        return Statement(summarize_patching(rows))
     if "kl" in rows:
         return _summarize_pairs(rows)
     view = _find_view(rows)
@@ -103,7 +102,7 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     trials = f"{int(lines['n'].max())} trials; " if len(lines) else ""
     note = f"{trials}filled: beyond its strongest control (95 % interval)"
     title = f"What ‘{edit}’ does to what is expected next, by layer"
-    return View(title, rows, Lines(lines, label="nats", percent=False), None, note)
+    return View(title, rows, Lines(lines, label="nats", percent=False), note)
 
 
 def _summarize_pairs(rows: pd.DataFrame) -> Statement:
@@ -115,34 +114,16 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
     is_sure = edited["beyond_low"] > 0 if "beyond_low" in edited else edited["beyond"] > 0
     best = top(edited[is_sure], "beyond") if is_sure.any() else top(edited, "change")
     brief = (
-        f"‘{best['edit']}’ at {best['site']} moves what is expected next furthest towards the other text: by "
+        f"‘{best['edit']}’ at {site_label(best['site'])} moves what is expected next furthest towards the other text: by "
         f"{number(best, 'change', '.2f')} nats; minus its strongest control ({best['against']}) that is "
         f"{number(best, 'beyond', '.2f')}"
     )
     agrees = f"{percent(best, 'agrees', 0)} of {best['n']} trials"
     text = f"{brief}; the next token is then that of the other text in {agrees}."
     if not is_sure.any():
-        brief = (
-            "Nowhere does an edit move what is expected next surely more than its strongest control"
-        )
+        brief = f"‘{best['edit']}’ nowhere moves what is expected next surely more than its strongest control"
         text = f"{brief}. {text}"
     return Statement(text, (link_vectors(best["site"]),), brief=f"{brief}.")
-
-
-def _summarize_patching(rows: pd.DataFrame) -> Statement:
-    """From where to where the state of one token carries most of the difference between two texts."""
-    is_edit = rows["control"].fillna("") == ""
-    edited = rows[is_edit].reset_index(drop=True)
-    best = edited.loc[edited.groupby("site", sort=False)["recovered"].idxmax()]
-    runs = best.groupby(best["position"].ne(best["position"].shift()).cumsum(), sort=False)
-    claims = [
-        f"‘{sign(of_token['token'].iloc[0])}’ from {site_label(of_token['site'].iloc[0])} to {site_label(of_token['site'].iloc[-1])} "
-        f"(at least {of_token['recovered'].min():.2f})"
-        for _, of_token in runs
-    ]
-    control = rows.loc[~is_edit, "recovered"].abs().max()
-    text = f"The state of one token carries most of the difference between the two texts: {'; '.join(claims[:4])}."
-    return Statement(f"{text} As far in a random direction: at most {control:.2f}.")
 
 
 def _show_heads(rows: pd.DataFrame, edit: str) -> View:
@@ -151,7 +132,7 @@ def _show_heads(rows: pd.DataFrame, edit: str) -> View:
     title = f"Change of exact match, in points, when one head's vectors are replaced ({edit})"
     title += scene.title.removeprefix(edit)
     note = f"{int(rows['n'].max())} examples; in brackets: the 95 % interval includes 0."
-    return View(title, rows, replace(scene, title=title, note=note), None, note)
+    return View(title, rows, replace(scene, title=title, note=note), note)
 
 
 def _summarize_sweep(rows: pd.DataFrame) -> Statement:
@@ -164,7 +145,7 @@ def _summarize_sweep(rows: pd.DataFrame) -> Statement:
     low, high = 100 * worst["change_low"], 100 * worst["change_high"]
     text = (
         f"{len(sure)} of {len(edited)} edits change the share of right answers beyond chance. Most does "
-        f"‘{worst['edit']}’ at {place(worst['site'], worst['head'])}: {100 * worst['change']:+.1f} points "
+        f"‘{worst['edit']}’ at {site_label(worst['site'], worst['head'])}: {100 * worst['change']:+.1f} points "
         f"[{low:+.1f}, {high:+.1f}], of {worst['n']} questions."
     )
     is_site = "*" not in worst["site"]
@@ -174,7 +155,7 @@ def _summarize_sweep(rows: pd.DataFrame) -> Statement:
 def _show_snap(rows: pd.DataFrame) -> View:
     """Exact match against the number of centers; 1 is the mean."""
     scene = snap_curve(rows)
-    return View(f"{scene.title}, 95 % intervals", scene.rows, scene, None, scene.note)
+    return View(f"{scene.title}, 95 % intervals", scene.rows, scene, scene.note)
 
 
 def _show_edits(rows: pd.DataFrame) -> View:

@@ -184,7 +184,7 @@ def _quote(value: object) -> str:
 
 LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]] = {
     "names": ("Name the clusters", _names, ("names", "word-names")),
-    "probes": ("Train probes (a linear screen)", _probes, ("probes",)),
+    "probes": ("Train linear probes", _probes, ("probes",)),
     "decomposition": ("Decompose the states", _decomposition, ("decompositions",)),
     "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs, ("behaviors",)),
     "sweep": ("Replace every head's roles, one head at a time", _intervene, ("interventions",)),

@@ -11,11 +11,12 @@ from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
-from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, place, top
+from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
-from tprprobe.figures.probes import probe_table
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.reconstruction import largest_fit
 from tprprobe.figures.scenes import BAND, Lines
 from tprprobe.site.patterns import layer_of
@@ -49,7 +50,7 @@ def show_layers(lines: Lines) -> View:
         raise InputError("no measurements by layer yet")
     note = "gray: the strongest control; filled: above it"
     data = lines.rows.drop(columns="query")
-    return View("Measurements by layer, with 95 % intervals", data, lines, None, note)
+    return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
 
 def select_panels(lines: Lines, panels: list[str]) -> Lines:
@@ -93,7 +94,7 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
             scene = probe_table(pd.concat([of_kind, rules])).scene
             models = ": " + scene.rows["model"] if scene.rows["model"].nunique() > 1 else ""
-            panel = f"{str(task).upper()} {scene.label} {kind}"
+            panel = f"{TITLES.get(task, task)} {scene.label} ({kind})"
             lines = scene.rows.assign(panel=panel, line="probe" + models, page="probes")
             lines["query"] = _queries(task=[task] * len(lines))
             yield lines, scene.bands.assign(panel=panel)
@@ -159,7 +160,7 @@ def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame
     heads = edits.get("head", pd.Series(-1, edits.index))
     unit = "nats towards the other text" if "kl" in rows else "change of right answers"
     sites = zip(edits["site"], heads, strict=True)
-    names = [place(name_vectors(site), head) for site, head in sites]
+    names = [site_label(name_vectors(site), head) for site, head in sites]
     is_sure = (edits["change_low"] > 0) | (edits["change_high"] < 0)
     is_sure = edits["beyond_low"].gt(0) if "beyond_low" in edits else is_sure
     panel, edits = f"{edit}: {unit}", edits.assign(line=names, page="interventions")

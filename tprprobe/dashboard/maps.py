@@ -55,7 +55,7 @@ def show_map(
     order, colors = _color_values(scene, field, values)
     marked = marked if marked is not None and marked.any() else None
     points = Points(scene.points, values.tolist(), order, name_axes(scene), marked, colors)
-    return View(f"{scene.place}, colored by {field}", data, points, None, scene.note)
+    return View(f"{scene.place}, colored by {field}", data, points, scene.note)
 
 
 def _color_values(

@@ -10,8 +10,9 @@ from tprprobe.analyses.naming import load_names, load_word_names
 from tprprobe.analyses.naming.names import UNNAMED, count_names
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.statements import Statement, link_vectors, percent, place
+from tprprobe.dashboard.statements import Statement, link_vectors, percent
 from tprprobe.dashboard.view import View
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.naming import WORD_KEYS
 from tprprobe.figures.naming import words_table as words_table
 from tprprobe.figures.scenes import Dots
@@ -31,7 +32,9 @@ def read_names(folder: Path) -> pd.DataFrame:
 def show_names(clusters: pd.DataFrame) -> View:
     """The share of tokens in clusters that have a name, head by head, beside the baseline model."""
     counts = count_names(clusters, WORD_KEYS)
-    names = [place(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)]
+    names = [
+        site_label(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)
+    ]
     rows = counts[["named", "clusters"]].assign(name=names, group=counts["model"])
     rows = rows.assign(**dict.fromkeys(("value", "low", "high"), counts["coverage"]))
     return View("Tokens in clusters that have a name", rows, Dots(rows, "share of tokens"))
@@ -68,4 +71,8 @@ def find_roles(names: pd.DataFrame) -> Iterator[Statement]:
         measures = f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}"
         query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
         link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
-        yield Statement(f"‘{visible(row['name'], 90)}’: {measures}, held out", (link,))
+        where = site_label(row["site"], row["head"])
+        yield Statement(
+            f"‘{visible(row['name'], 90)}’ names a cluster of {where}: {measures}, held out",
+            (link,),
+        )

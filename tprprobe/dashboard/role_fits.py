@@ -58,4 +58,4 @@ def _show_tokens(
     texts = np.char.mod("%.0f", 100 * values)[None]
     columns = [f"{i} {token}" for i, token in enumerate(tokens)]
     scene = Squares(values[None], [""], columns, ("", ""), texts, texts)
-    return View(title, rows, scene, None, f"percent of {label}")
+    return View(title, rows, scene, f"percent of {label}")

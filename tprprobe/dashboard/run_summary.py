@@ -33,7 +33,8 @@ def summarize(runs: Runs, store: Store) -> Summary:
 
         names = list_named(runs, store)
         roles = tuple(find_roles(names))
-    return Summary(roles, names, tuple(_results(runs, store)))
+    statements = {statement.text: statement for statement in _results(runs, store)}
+    return Summary(roles, names, tuple(statements.values()))
 
 
 def _results(runs: Runs, store: Store) -> Iterator[Statement]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from tprprobe.analyses.slices import find_slice as find_slice
 from tprprobe.analyses.slices import score_slices as score_slices
-from tprprobe.analyses.slices import take_predictions as take_predictions
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file

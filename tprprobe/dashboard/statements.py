@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.figures.labels import site_label
+from tprprobe.statistics import Row, interval_text, read_interval
 
 
 @dataclass(frozen=True)
@@ -31,27 +32,22 @@ class Statement:
         return self.text
 
 
-def percent(row: Any, name: str = "value", digits: int = 1) -> str:
+def percent(row: Row, name: str = "value", digits: int = 1) -> str:
     """A share with its 95 % interval, in percent: ``78.9 % [71.0, 85.1]``."""
     return interval_text(read_interval(row, name), f".{digits}f", 100, " %")
 
 
-def number(row: Any, name: str, form: str = ".3f") -> str:
+def number(row: Row, name: str, form: str = ".3f") -> str:
     """A number with its 95 % interval: ``0.752 [0.741, 0.763]``."""
     return interval_text(read_interval(row, name), form)
 
 
-def top(rows: pd.DataFrame, column: str, sign: int = 1) -> Any:
+def top(rows: pd.DataFrame, column: str, sign: int = 1) -> pd.Series:
     """The row with the largest value of a column (the smallest for sign −1), the first of several."""
     return rows.iloc[int(np.nanargmax(sign * rows[column].to_numpy(float)))]
 
 
-def place(site: str, head: Any = None) -> str:
-    """A site and a head in words."""
-    return str(site) if head is None or pd.isna(head) or head < 0 else f"{site}, head {int(head)}"
-
-
-def name_vectors(site: Any) -> str:
+def name_vectors(site: object) -> str:
     """A site without its layer, in words: ``encoder self role``."""
     return " ".join(word for word in str(site).split(".") if not word.isdigit())
 
@@ -60,5 +56,5 @@ def link_vectors(site: str, head: Any = None, label: str = "", **query: str) -> 
     """The page that shows the vectors of a site and head."""
     of_head = {} if head is None or pd.isna(head) or head < 0 else {"head": str(int(head))}
     return Link(
-        label or f"Show {place(site, head)}", "roles", {"site": str(site), **of_head, **query}
+        label or f"Show {site_label(site, head)}", "roles", {"site": str(site), **of_head, **query}
     )

@@ -3,7 +3,6 @@ paper and notebooks :func:`tprprobe.figures.role_clusters`.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -52,7 +51,7 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     long_samples = ", ".join(map(str, lengths.index[lengths > MAX_TOKENS]))
     note = f"the first {MAX_TOKENS} tokens of sample {long_samples}" if long_samples else ""
     picture = cluster_strips(part, roles, samples=drawn, gold=True)
-    return View(f"Clusters of {scene.place}", tokens, picture, None, note)
+    return View(f"Clusters of {scene.place}", tokens, picture, note)
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:
@@ -82,7 +81,7 @@ def pack_strips(
     samples: Sequence[int],
     pair: Cloud | None = None,
     pair_samples: Sequence[int] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
     them by, rows and clusters.
 

@@ -35,7 +35,7 @@ def show_salience(table: pd.DataFrame, title: str) -> View:
     scene = Squares(
         scaled, [*map(str, numbers.index)], columns, ("", "token"), texts, told, True, title=title
     )
-    return View(title, table, scene, None, note)
+    return View(title, table, scene, note)
 
 
 def summarize_salience(table: pd.DataFrame) -> str:
@@ -58,7 +58,7 @@ def summarize_texts(texts: TextComparison) -> str:
         sentences += [
             f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the other text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
         ]
-    row: Any = texts.states.iloc[texts.states["distance"].argmax()]
+    row = texts.states.iloc[texts.states["distance"].argmax()]
     where = f"at {site_label(row['site'])}, token ‘{sign(row['token'])}’"
     sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]
     if len(texts.heads):
@@ -76,9 +76,7 @@ def show_text_states(texts: TextComparison) -> View:
     pairs = zip(first["token"], first["other_token"], strict=True)
     names = [sign(a) if a == b else f"{sign(a)} → {sign(b)}" for a, b in pairs]
     note = "1 − cosine of the states of aligned tokens: 0 is the same direction."
-    return View(
-        title, table, _square(table, "position", _number(names), "token", title), None, note
-    )
+    return View(title, table, _square(table, "position", _number(names), "token", title), note)
 
 
 def show_text_heads(texts: TextComparison) -> View:
@@ -89,7 +87,7 @@ def show_text_heads(texts: TextComparison) -> View:
         "The share of attention that is elsewhere, over tokens of both texts (mean over queries)."
     )
     scene = _square(texts.heads, "head", names, "head", title)
-    return View(title, texts.heads, scene, None, note)
+    return View(title, texts.heads, scene, note)
 
 
 def _square(table: pd.DataFrame, column: str, names: list[str], axis: str, title: str) -> Squares:

@@ -24,9 +24,9 @@ class View:
     Attributes:
         title: The title.
         data: The table behind it.
-        scene: What is drawn; None where ``figure`` draws it.
-        figure: The function that draws it on paper; default: as the scene is drawn.
+        scene: What is drawn; None: the table.
         note: A line below it.
+        figure: The function that draws it on paper; default: as the scene is drawn.
 
     Examples:
         >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
@@ -37,8 +37,8 @@ class View:
     title: str
     data: pd.DataFrame
     scene: Scene | None = None
-    figure: Callable[[], Any] | None = None
     note: str = ""
+    figure: Callable[[], Any] | None = None
 
     def chart(self, dark: bool = False) -> Any:
         """The chart for a screen.
@@ -60,10 +60,12 @@ class View:
             A figure of matplotlib.
         """
         from tprprobe.figures.dots import render  # with matplotlib
+        from tprprobe.figures.tables import Table
 
         if self.figure is not None:
             return self.figure()
-        assert self.scene is not None
+        if self.scene is None:
+            return Table(self.data.astype(str), self.title).draw()
         texts = {} if self.scene.title else {"title": self.title, "note": self.note}
         return render(replace(self.scene, **texts))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ class Sources(Protocol):
     """What models read of samples: sequences of ids (:class:`Ragged`), or vectors, which have no ids."""
 
     @property
-    def values(self) -> Any: ...
+    def values(self) -> Tensor: ...
     @property
     def offsets(self) -> Int64[Tensor, " offset"]: ...
     @property

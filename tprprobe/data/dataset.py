@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypedDict, TypeVar, overload, runtime_checkable
 
 from tprprobe.data.origins import digest_named
 from tprprobe.errors import InputError
@@ -15,6 +15,17 @@ from tprprobe.files.notebook import as_html
 from tprprobe.gold.labels import Labelled
 
 Labels = tuple[Labelled | None, Labelled | None]
+Facts = dict[str, object]  # by name, in JSON types
+Tables = dict[str, list[Facts]]  # rows by title
+
+
+class Origin(TypedDict):
+    """What two runs must share to be of the same data; ``files`` are the digests of those that the name names."""
+
+    name: str
+    split: str
+    seed: int
+    files: dict[str, str]
 
 
 @runtime_checkable
@@ -107,17 +118,17 @@ class Dataset(ABC, Generic[E]):
         return ()
 
     @property
-    def origin(self) -> dict[str, Any]:
+    def origin(self) -> Origin:
         """What two runs must share to be of the same data: name, split, seed, and the sha256 of the files that the name names."""
-        identity = {"name": self.name, "split": self.split, "seed": self.seed}
-        return identity | {"files": digest_named(self.name)}
+        files = digest_named(self.name)
+        return {"name": self.name, "split": self.split, "seed": self.seed, "files": files}
 
     @property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Facts:
         """What was read, left out and changed where examples come from a file, in JSON types."""
         return {}
 
-    def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    def describe(self, n: int) -> tuple[Facts, Tables]:
         """Facts and tables for a reader: lengths of the first texts.
 
         Args:
@@ -132,7 +143,7 @@ class Dataset(ABC, Generic[E]):
         if texts["source"] == texts["target"]:
             texts = {"text": texts["source"]}
         documents = {example.document_name for example in examples} - {None}
-        facts = {"documents": len(documents)} if documents else {}
+        facts: Facts = {"documents": len(documents)} if documents else {}
         lengths = [
             spread(f"words of a {side}", [len(text.split()) for text in listed])
             for side, listed in texts.items()
@@ -203,7 +214,7 @@ class Dataset(ABC, Generic[E]):
             yield [example.source for example in block], [example.target for example in block]
 
 
-def spread(name: str, numbers: Sequence[int]) -> dict[str, Any]:
+def spread(name: str, numbers: Sequence[int]) -> Facts:
     """The row of a table: the mean of numbers, their 5 and 95 % quantiles, the largest, and how many."""
     ranked, n = sorted(numbers), len(numbers)
     low, high = (ranked[int(share * (n - 1))] for share in (0.05, 0.95))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import Any
 
 import numpy as np
 import torch
@@ -79,7 +78,7 @@ class Pairs:
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
     def by_length(
-        self, batch_size: int, model: Any = None, mask: Bool[Tensor, " sample"] | None = None
+        self, batch_size: int, model: object = None, mask: Bool[Tensor, " sample"] | None = None
     ) -> tuple[Int64[Tensor, " batch"], ...]:
         """The indices in ``mask`` in batches of like length; of one length for a model that padding disturbs."""
         is_equal = getattr(model, "needs_equal_lengths", False)
@@ -93,7 +92,7 @@ class Pairs:
         groups = order.split(counts.tolist())
         return tuple(batch for group in groups for batch in group.split(batch_size))
 
-    def by_tokens(self, max_tokens: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
+    def by_tokens(self, max_tokens: int, model: object = None) -> Iterator[Int64[Tensor, " batch"]]:
         """The indices in batches of like length, each with at most ``max_tokens`` symbols, padding included, or one sample."""
         for group in self.by_length(len(self), model):
             widths, start = self.source.lengths[group] + self.target.lengths[group], 0
@@ -129,7 +128,7 @@ def encode_mix(datasets: Iterable[Dataset], vocabulary: Codec) -> Pairs:
         return _paired(source.flat(), target.flat(), sizes)
 
 
-def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
+def encode_examples(examples: Sequence[Example], vocabulary: Codec) -> Pairs:
     """The encoded examples of a list, one pair each; of an image the first caption."""
     if vocabulary.reads_images:
         return vocabulary.encode_images([examples], first=True)

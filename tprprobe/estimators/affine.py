@@ -62,10 +62,11 @@ class Affine:
     def total(self, moments: Moments) -> float:
         """Σ |z − ẑ|² over all vectors that the moments are of."""
         offset = moments.mean[self.target] - moments.mean[self.columns] @ self.weight - self.bias
-        inside = moments.scatter[self.columns, self.columns] @ self.weight
-        inside -= 2 * moments.scatter[self.columns, self.target]
-        total = np.trace(moments.scatter[self.target, self.target]) + np.sum(inside * self.weight)
-        return float(max(total, 0.0) + moments.count * offset @ offset)
+        cross = moments.scatter[self.columns, self.columns] @ self.weight
+        cross -= 2 * moments.scatter[self.columns, self.target]
+        # tr(S_zz − 2 Wᵀ S_vz + Wᵀ S_vv W), which rounding may make negative
+        scatter = np.trace(moments.scatter[self.target, self.target]) + np.sum(cross * self.weight)
+        return float(max(scatter, 0.0) + moments.count * offset @ offset)
 
 
 def fit_affine(

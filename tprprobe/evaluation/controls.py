@@ -41,7 +41,7 @@ def shuffle_labels(labels: Marks, seed: int) -> Marks:
 
 
 def embed_words(words: Int[np.ndarray, " row"], width: int) -> Float64[np.ndarray, "row width"]:
-    """A fixed random vector for every word, the same in every store."""
+    """A fixed random vector for every word, the same in every store; −1 is no word."""
     types, index = np.unique(words, return_inverse=True)
     vectors = [np.random.default_rng(int(word) + 1).normal(size=width) for word in types]
     return np.array(vectors).reshape(len(types), width)[index]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -65,7 +64,9 @@ def compare_blocks(scores: Scores, reference: Scores, n_groups: int) -> Comparis
 
 
 def interval_by_blocks(
-    sums: Float[np.ndarray, "block *count"], statistic: Callable[[Any], float], n_groups: int
+    sums: Float[np.ndarray, "block *count"],
+    statistic: Callable[[Float[np.ndarray, "*count"]], float],
+    n_groups: int,
 ) -> Interval:
     """A statistic of totals over blocks of so many groups, with its 95 % interval by leaving out one block after another."""
     total = sums.sum(0)

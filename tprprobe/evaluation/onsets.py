@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.typing import DataFrameGroupBy
 from scipy import stats
 
 from tprprobe.errors import InputError
@@ -22,8 +23,8 @@ def pair_controls(table: pd.DataFrame, run: str) -> pd.DataFrame:
     table = table.dropna(axis=1, how="all")
     if "low" not in table:
         raise InputError(f"{run}: no number has an interval: {', '.join({*table['metric']})}")
-    names = [name for name in table if name not in NOT_NAMES]
-    texts: Any = table[names].map(_text)
+    names = [str(name) for name in table if name not in NOT_NAMES]
+    texts = table[names].map(_text)
     is_real = table["control"] == ""
     is_rival = ~table["control"].isin(["", *BOUNDS])
     rows = texts[is_real].drop_duplicates() if names else texts[:1]
@@ -51,7 +52,7 @@ def _text(value: Any) -> str:
     return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _by_step(rows: pd.DataFrame, name: str) -> Any:
+def _by_step(rows: pd.DataFrame, name: str) -> DataFrameGroupBy:
     """The numbers of a row by step and seed, the largest last."""
     columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
     numbers = rows[["step", "seed", *columns]].astype(float).rename(columns=columns)
@@ -80,7 +81,7 @@ def find_onsets(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _onsets(pairs: pd.DataFrame) -> pd.Series:
-    curves: Any = find_curves(pairs).groupby(CURVE)
+    curves = find_curves(pairs).groupby(CURVE)
     return pd.Series({key: _onset(curve) for key, curve in curves}, dtype=float)
 
 

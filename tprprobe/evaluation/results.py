@@ -39,6 +39,7 @@ TEXTS = ("site", "estimator", "control", "rival", "note")
 INTEGERS = ("layer", "head", "seed")
 RENAMED = {"learnt": "learned"}  # metrics of version 0.3 and before
 View = TypeVar("View")
+Row = dict[str, Any]  # of a table, by column
 COLUMNS = columns(
     text="task estimator control metric note",
     number="value low high beyond beyond_low beyond_high p",
@@ -101,7 +102,7 @@ class Results:
         return as_html(f"{len(self)} numbers", nonempty, ".wide() has a column for every metric.")
 
 
-def number(metric: str, interval: Interval | float, **columns: object) -> dict[str, object]:
+def number(metric: str, interval: Interval | float, **columns: object) -> Row:
     """A number as columns of a row; ``columns`` are further ones, such as ``n_groups``."""
     if not isinstance(interval, Interval):
         return {"metric": metric, "value": float(interval), **columns}
@@ -208,7 +209,7 @@ def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return joined
 
 
-def save_answers(summary: Mapping[str, Any], names: tuple[str, str, str], folder: Path) -> None:
+def save_answers(summary: Row, names: tuple[str, str, str], folder: Path) -> None:
     """Writes the numbers of an evaluation to the long table of a folder, in place of those of the same ``names``: model,
     data and split.
     """
@@ -222,7 +223,7 @@ def save_answers(summary: Mapping[str, Any], names: tuple[str, str, str], folder
         write_table(folder / FILE, table)
 
 
-def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+def list_numbers(summary: Row) -> Iterator[Row]:
     """The rows of a summary: the scores of texts, or exact match, of all questions (module "") and of each module."""
     for metric, row in summary.get("scores", {}).items():
         if row["n"]:

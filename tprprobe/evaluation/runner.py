@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ SCORE = "score"  # the metric of an estimator that predicts nothing
 UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen would cost infinitely many bits
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]  # what shows jobs as they are done
+Inputs = Any  # X: an array [target, width], or states of spans
 Rows = Int[np.ndarray, " row"]
 Labels = Bool[np.ndarray, "estimator target label"]
 HeldOut = Bool[np.ndarray, "estimator held_out label"]
@@ -36,10 +37,18 @@ class Fold(NamedTuple):
     test: Rows
 
 
+@runtime_checkable
+class Estimator(Protocol):
+    """What is fitted to labels, by scikit-learn's protocol; it predicts, or has a ``score`` alone."""
+
+    def fit(self, X: Any, y: Any, /) -> object: ...
+    def get_params(self) -> dict[str, Any]: ...
+
+
 class CrossFit(NamedTuple):
     """Estimators as the first fold fitted them, and their counts on the tested targets of all folds."""
 
-    estimators: list[Any]
+    estimators: list[Estimator]
     sums: Float[np.ndarray, "estimator *count"]
 
 
@@ -61,7 +70,7 @@ def run_jobs(
         return load_long(folder)
 
 
-def find_estimator(name: str, parameters: dict[str, object]) -> Any:
+def find_estimator(name: str, parameters: dict[str, object]) -> Estimator:
     """The estimator of that name among ``tprprobe.estimators``, with parameters of its constructor."""
     registered = plugins.find("estimators")
     if name not in registered:
@@ -78,7 +87,7 @@ def find_estimator(name: str, parameters: dict[str, object]) -> Any:
     return check_estimator(estimator)
 
 
-def check_estimator(estimator: Any) -> Any:
+def check_estimator(estimator: Any) -> Estimator:
     """The estimator, if it is one by scikit-learn's protocol."""
     if isinstance(estimator, type):
         raise InputError(
@@ -107,26 +116,31 @@ def name_estimator(estimator: object) -> str:
     return points.get(f"{kind.__module__}:{kind.__qualname__}", kind.__name__)
 
 
-def describe_estimator(estimator: Any) -> dict[str, object]:
+def describe_estimator(estimator: Estimator) -> dict[str, object]:
     """The name and the parameters of an estimator, as JSON: another one does not go on with its run."""
     parameters = {name: repr(value) for name, value in estimator.get_params().items()}
     return {"name": name_estimator(estimator), "parameters": parameters}
 
 
-def with_seed(estimator: Any, seed: int) -> Any:
-    """A new estimator of the same parameters, its seed set where it has one."""
+def copy_unfitted(estimator: Estimator) -> Any:
+    """A new estimator of the same parameters."""
     from sklearn.base import clone
 
-    copy: Any = clone(estimator)
+    return clone(estimator)
+
+
+def with_seed(estimator: Estimator, seed: int) -> Estimator:
+    """A new estimator of the same parameters, its seed set where it has one."""
+    copy = copy_unfitted(estimator)
     return copy.set_params(random_state=seed) if "random_state" in copy.get_params() else copy
 
 
 def cross_fit(
-    estimators: Sequence[Any],
-    X: Any,
+    estimators: Sequence[Estimator],
+    X: Inputs,
     labels: Labels,
     folds: Sequence[Fold],
-    tested: tuple[Any, Sequence[Bool[np.ndarray, "_tested label"]]],
+    tested: tuple[Inputs, Sequence[Bool[np.ndarray, "_tested label"]]],
     count: Count,
 ) -> CrossFit:
     """Estimators on the same X, none of which is changed, fitted and tested fold by fold (iterative ones in the first fold only).
@@ -134,13 +148,11 @@ def cross_fit(
     ``labels`` are those that each learns; ``tested`` is the X that is tested, with the gold labels of every estimator, whose rows
     a fold's ``test`` are; ``count`` counts predictions of the estimator of a number for tested rows.
     """
-    from sklearn.base import clone
-
     X_test, gold = tested
     is_iterative = getattr(estimators[0], "iterative", False)
     saved, previous, sums = None, None, []
     for fold in folds[:1] if is_iterative else folds:
-        current = [clone(estimator) for estimator in estimators]
+        current: list[Estimator] = [copy_unfitted(estimator) for estimator in estimators]
         validation = take(X, fold.dev), labels[:, fold.dev]
         fit_together(current, take(X, fold.train), labels[:, fold.train], validation, previous)
         X_fold = take(X_test, fold.test)
@@ -152,21 +164,22 @@ def cross_fit(
     return CrossFit(saved or [], np.sum(sums, axis=0))
 
 
-def take(X: Any, rows: Rows) -> Any:
+def take(X: Inputs, rows: Rows) -> Inputs:
     """Some rows of X, an array or states of spans."""
     return X.take(rows) if hasattr(X, "batches") else X[rows]
 
 
 def fit_together(
-    estimators: Sequence[Any],
-    X: Any,
+    estimators: Sequence[Estimator],
+    X: Inputs,
     labels: Labels,
-    validation: tuple[Any, HeldOut],
-    start: Sequence[Any] | None,
+    validation: tuple[Inputs, HeldOut],
+    start: Sequence[Estimator] | None,
 ) -> None:
     """Fits estimators on the same X, at once where their class can."""
     if getattr(estimators[0], "batched", False):
-        type(estimators[0]).fit_together(estimators, X, labels, validation, start)
+        kind: Any = type(estimators[0])
+        kind.fit_together(estimators, X, labels, validation, start)
         return
     for estimator, marks in zip(estimators, labels, strict=True):
         is_labelled = marks.any(1)  # others have a label that the first fold's training part lacks
@@ -188,14 +201,14 @@ def has_predictions(estimator: object) -> bool:
     return hasattr(estimator, "predict")
 
 
-def score_rows(estimator: Any, X: Any, marks: Marks, rows: Rows) -> float:
+def score_rows(estimator: Any, X: Inputs, marks: Marks, rows: Rows) -> float:
     """What a fitted estimator scores on some rows; NaN of none."""
     if not len(rows):
         return np.nan
     return float(estimator.score(np.asarray(X)[rows], as_codes(marks[rows])))
 
 
-def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:
+def predict(estimator: Any, X: Inputs, marks: Marks) -> Predictions:
     """What a fitted estimator predicts for targets with these labels."""
     if getattr(estimator, "batched", False):
         return Predictions(*estimator.predictions(X, marks))
@@ -207,7 +220,7 @@ def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:
     return predictions._replace(nats=_nats(estimator, X, marks))
 
 
-def _nats(estimator: Any, X: Any, marks: Marks) -> Float[np.ndarray, " target"]:
+def _nats(estimator: Any, X: Inputs, marks: Marks) -> Float[np.ndarray, " target"]:
     """−ln p of every target's label, p mixed with UNIFORM; NaN of an estimator without probabilities."""
     if not hasattr(estimator, "predict_proba"):
         return np.full(len(marks), np.nan)

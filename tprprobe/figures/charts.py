@@ -24,10 +24,8 @@ def plot(scene: Scene | None, dark: bool) -> go.Figure:
     """The chart of a scene, without a frame, transparent."""
     draw: Any = CHARTS[type(scene)]
     chart, height = draw(scene, dark)
-    theme, axis = (
-        find_theme(dark),
-        {"zeroline": False, "color": find_theme(dark).soft, "automargin": True},
-    )
+    theme = find_theme(dark)
+    axis = {"zeroline": False, "color": theme.soft, "automargin": True}
     titles = [note.text.count("<br>") + 1 for note in chart.layout.annotations if note.text]
     top = 8 + 14 * max(titles) if isinstance(scene, Lines) else 8
     chart.update_layout(
@@ -89,10 +87,8 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     """Panels side by side: a line with intervals per name, over the band of the strongest control."""
     panels, names = lines.rows["panel"].unique().tolist(), lines.rows["line"].unique().tolist()
     across = min(lines.across, len(panels))
-    down, titles = (
-        -(-len(panels) // across),
-        [_title(name, TITLE_WIDTH // across) for name in panels],
-    )
+    down = -(-len(panels) // across)
+    titles = [_title(name, TITLE_WIDTH // across) for name in panels]
     below = 60 + 14 * max(title.count("<br>") for title in titles)  # ticks, title of the next panel
     chart = make_subplots(
         down, across, subplot_titles=titles, horizontal_spacing=0.33 / across,
@@ -113,7 +109,13 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
             chart.add_trace(trace, **cell)
         for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
             style = {"color": find_theme(dark).soft, "width": 1, "dash": "dot"}
-            chart.add_hline(level["value"], line=style, annotation_text=level["line"], **cell)
+            chart.add_hline(
+                level["value"],
+                line=style,
+                annotation_text=level["line"],
+                annotation_position="bottom left",
+                **cell,
+            )
         chart.update_yaxes(_room(of_panel), **cell)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
     chart.update_yaxes(tickformat=".0%" if lines.percent else None)
@@ -168,10 +170,8 @@ def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
         band = pd.concat([band.assign(x=band["x"] + shift) for shift in (-0.3, 0.3)])
     theme = find_theme(dark)
     grey = {"x": band["x"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
-    edge, dotted = (
-        {"color": theme.faint, "width": 6},
-        {"color": theme.soft, "width": 1, "dash": "dot"},
-    )
+    edge = {"color": theme.faint, "width": 6}
+    dotted = {"color": theme.soft, "width": 1, "dash": "dot"}
     curves = [("low", None, edge), ("high", "tonexty", edge), ("value", None, dotted)]
     traces = [
         go.Scatter(y=band[y], fill=fill, fillcolor=theme.faint, line=line, **grey)

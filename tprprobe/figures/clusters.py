@@ -82,27 +82,37 @@ def cluster_strips(
     strips = [_strip(groups[sample], colors, overlay) for sample in samples]
     caption = (
         f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardized'} vectors · agreement of "
-        f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
+        f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f}"
     )
+    if any("<sos>" in strip.tokens for strip in strips):
+        caption += " · # start, % end"
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
     labels = {label for sample in samples for label in groups[sample]["label"]}
     key = [
         (colors[label], text) for label, text in describe_clusters(roles).items() if label in labels
     ]
     note = "\n".join(filter(None, [caption, legend]))
-    return Strips(
-        strips, key, title=f"Role clusters: {site_label(roles.site, roles.head)}", note=note
-    )
+    kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
+    return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
 
 
 def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:
     """Some texts of any kind, with the cluster below every token; clusters without a name are described by their tokens."""
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
+    tokens = tokens.drop(columns="prediction", errors="ignore")
     samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
     step, colors = max(1, len(samples) // N_TEXTS), palette(roles.k)
     strips = [_strip(rows, colors, None) for rows in samples[::step][:N_TEXTS]]
     labels = describe_clusters(roles) | dict(names)
     return Strips(strips, [(colors[label], text) for label, text in labels.items()])
+
+
+def describe_stability(roles: Clusters) -> str:
+    """Into how many groups k-means divides the tokens, and how well other random starts agree."""
+    return (
+        f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From other random starts it finds groups that agree with "
+        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
+    )
 
 
 def describe_clusters(roles: Clusters) -> dict[int, str]:

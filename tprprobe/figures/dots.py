@@ -17,6 +17,7 @@ from tprprobe.figures.style import (
     FAINT,
     MUTED,
     PANEL_TITLE,
+    AnyFigure,
     Drawing,
     count_columns,
     fit_across,
@@ -29,6 +30,7 @@ from tprprobe.figures.style import (
     tidy,
 )
 
+Style = Mapping[str, Any]  # of a line
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
 NARROW = 4  # inches, in which titles have two lines
@@ -63,7 +65,7 @@ def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
     return render(Dots(rows, label, title=title))
 
 
-def _draw_dots(dots: Dots, ax: Axes | None) -> Any:
+def _draw_dots(dots: Dots, ax: Axes | None) -> AnyFigure:
     rows = dots.rows
     names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()
     figure, [[panel]] = open_panels(6.4, 0.24 * len(names) + 1.3, ax=ax)
@@ -84,7 +86,7 @@ def _draw_dots(dots: Dots, ax: Axes | None) -> Any:
     return figure
 
 
-def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
+def _draw_shares(shares: Shares, ax: Axes | None) -> AnyFigure:
     """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
     rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
     names, steps = rows["name"].unique().tolist(), rows["part"].unique().tolist()
@@ -120,7 +122,7 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
     return figure
 
 
-def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
+def _draw_lines(lines: Lines, ax: Axes | None) -> AnyFigure:
     panels = lines.rows["panel"].unique().tolist()
     across = fit_across(min(lines.across, len(panels)), 1.5)
     down = -(-len(panels) // across)
@@ -147,7 +149,7 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     return figure
 
 
-def style_lines(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+def style_lines(rows: pd.DataFrame) -> dict[str, Style]:
     """Color, marker and dashes of every line; those of a ``group`` differ in dashes alone."""
     groups = rows["group"].fillna(rows["line"]) if "group" in rows else rows["line"]
     lines = pd.DataFrame({"line": rows["line"], "group": groups}).drop_duplicates("line")
@@ -165,7 +167,7 @@ def style_lines(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     }
 
 
-def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) -> None:
+def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Style]) -> None:
     """One panel: lines with the bands of their intervals, over the band of the strongest control."""
     band = lines.bands[lines.bands["panel"] == name]
     if len(band):
@@ -207,7 +209,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) 
         panel.set_ylim(*lines.limits)
 
 
-def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str, Any]) -> None:
+def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Style) -> None:
     x, sure, color = points["x"].astype(float), points["sure"].astype(bool), style["color"]
     if len(points) > 1:
         panel.fill_between(x, points["low"], points["high"], color=color, alpha=0.18, linewidth=0)
@@ -222,7 +224,7 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
         panel.plot(x[sure], points["value"][sure], **(look | filled))
 
 
-def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
+def _draw_grid(grid: Grid, ax: Axes | None) -> AnyFigure:
     across, has_labels = min(grid.across, len(grid.pictures)), isinstance(grid.pictures[0], Lines)
     across = fit_across(across, 2) if has_labels else across
     down = -(-len(grid.pictures) // across)

@@ -22,11 +22,7 @@ DIRECTIONS = {False: "to the head", True: "to the dependent"}
 
 
 def heads_table(store: Store, seed: int = 0) -> Table:
-    """For every relation, in both directions, the best head beside the best fixed offset.
-
-    Raises:
-        InputError: the store has no attention maps, or no relations between words.
-    """
+    """For every relation, in both directions, the best head beside the best fixed offset."""
     tables = [
         pick_heads(follow_relations(store, backward), seed).assign(direction=direction)
         for backward, direction in DIRECTIONS.items()

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, MUTED, open_panels, palette, tidy
+from tprprobe.figures.style import INK, MUTED, AnyFigure, open_panels, palette, tidy
 
 VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)
@@ -32,7 +32,7 @@ def scatter(points: Any, values: Any, order: Any, title: str, axes: Any = ("", "
     return Points(points, values, order, axes, title=title)
 
 
-def draw_points(scene: Points, ax: Axes | None = None) -> Any:
+def draw_points(scene: Points, ax: Axes | None = None) -> AnyFigure:
     """The scene as a figure of matplotlib."""
     figure, [[panel]] = open_panels(5.6, 4.6, ax=ax, keeps_shape=True)
     points, values, marked = scene.points, np.asarray(scene.values, object), scene.marked

@@ -1,7 +1,6 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,15 @@ from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.probing.rows import name_score
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.clusters import text_strips
+from tprprobe.figures.clusters import describe_stability, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.probes import probe_table
+from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import Row, interval_text, read_interval
 from tprprobe.store.token_texts import visible
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
@@ -71,12 +70,12 @@ def _section(
     return Section(QUESTIONS[name], write_minus(text), figures, lack=lack, deeper=deeper, name=name)
 
 
-def top(rows: pd.DataFrame, name: str) -> Any:
+def top(rows: pd.DataFrame, name: str) -> pd.Series:
     """The row with the largest value of a column."""
     return rows.iloc[int(np.nanargmax(rows[name].to_numpy(float)))]
 
 
-def _percent(row: Any, name: str, digits: int = 0) -> str:
+def _percent(row: Row, name: str, digits: int = 0) -> str:
     return interval_text(read_interval(row, name), f".{digits}f", 100, "\u00a0%")
 
 
@@ -87,7 +86,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
-        f"At {site_label(site)}, which words (tokens) a text has explains {_percent(words, 'share')} of the variance of its states "
+        f"At {site_label(site)}, the words (tokens) of a text explain {_percent(words, 'share')} of the variance of its states "
         f"({_percent(baseline, 'share')} in the baseline model)."
     )
     bound, unbound = _list_bindings(table)
@@ -98,7 +97,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
 
 
-def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Any:
+def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
     names = {"site": site, "roles": roles, "family": family, "control": control}
     rows = table[(table[[*names]] == [*names.values()]).all(axis=1)]
     return next(iter(rows.to_dict("records")), {})
@@ -110,7 +109,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     is_real = (table["family"] == "factored") & (table["control"] == "")
     for roles, rows in table[is_real].groupby("roles", sort=False):
         name = "places (counted from the left)" if roles == PLACE else f"‘{roles}’"
-        records: list[Any] = rows.dropna(subset="share").to_dict("records")
+        records = rows.dropna(subset="share").to_dict("records")
         if not records:
             continue
         bound = [row for row in records if binds(row)]
@@ -171,19 +170,12 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     """Texts whose tokens have the color of their cluster, and what the clusters are called."""
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
-    with_names = table[names != UNNAMED]
-    labels = (
-        {
-            int(cluster): f"{cluster}: {visible(name, MAX_NAME)}"
-            for cluster, name in zip(with_names["cluster"], with_names["name"], strict=True)
-        }
-        if len(with_names)
-        else {}
-    )
-    text = (
-        f"k-means divides the tokens at {site_label(site)} into {roles.k} groups. From other random starts it finds groups that agree with "
-        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
-    )
+    with_names = table.assign(name=names)[names != UNNAMED]
+    labels = {
+        int(cluster): f"{cluster}: {visible(name, MAX_NAME)}"
+        for cluster, name in zip(with_names["cluster"], with_names["name"], strict=True)
+    }
+    text = describe_stability(roles)
     reason = (
         "none holds on other texts"
         if "name" in table
@@ -211,13 +203,12 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
         control_score = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
-        clause = f"{task} best at {site_label(best['site'])}, {score} ({control_score})"
-        is_read = best["f1_low"] > best["best_control_f1"]
+        clause = f"{TITLES.get(task, task)} best at {site_label(best['site'])}, {score} ({control_score})"
+        is_read = str(best["beyond"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
     scene = probe_table(table.assign(model=subject.model.name)).scene
-    scene = replace(scene, label=name_score(real))
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks: above every control (paired, Holm)."
     return _section("probes", text, render(scene), deeper, note, lack)

@@ -1,7 +1,5 @@
 """Tables of cluster names: by head, and by name."""
 
-from typing import Any
-
 import pandas as pd
 
 from tprprobe.analyses.naming.names import RATE, UNNAMED, count_names
@@ -9,7 +7,7 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.estimators.clusters.names import PRECISION
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import Row, interval_text, read_interval
 
 WORD_KEYS = ["site", "head", "model"]
 
@@ -42,7 +40,7 @@ def words_table(cluster_names: pd.DataFrame) -> Table:
     return Table(pd.DataFrame(cells), "Names of clusters of words", caption * bool(n_other))
 
 
-def explain_unnamed(row: Any) -> str:
+def explain_unnamed(row: Row) -> str:
     """Why a proposed name does not hold; empty where it does."""
     if row["name"] != UNNAMED:
         return ""
@@ -59,5 +57,5 @@ def _intervals(rows: pd.DataFrame, name: str) -> list[str]:
     return [interval_cell(row, name, ".2f") for _, row in rows.iterrows()]
 
 
-def interval_cell(row: Any, name: str, form: str = ".3f") -> str:
+def interval_cell(row: Row, name: str, form: str = ".3f") -> str:
     return interval_text(read_interval(row, name), form)

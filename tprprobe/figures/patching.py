@@ -5,7 +5,7 @@ import pandas as pd
 
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
-from tprprobe.store.token_texts import visible
+from tprprobe.store.token_texts import sign, visible
 
 MIN_WRITTEN = 0.05  # shares below are not written into their squares
 
@@ -31,3 +31,19 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
         title="What the state of one token carries",
         note=f"Share of the difference between the answers to the two texts (1: all of it).\nControl, as far in a random direction: at most {control:.2f}.",
     )  # fmt: skip
+
+
+def summarize_patching(patchings: pd.DataFrame) -> str:
+    """From where to where the state of one token carries most of the difference between two texts."""
+    is_edit = patchings["control"].fillna("").eq("")
+    edited = patchings[is_edit].reset_index(drop=True)
+    best = edited.loc[edited.groupby("site", sort=False)["recovered"].idxmax()]
+    runs = best.groupby(best["position"].ne(best["position"].shift()).cumsum(), sort=False)
+    claims = [
+        f"‘{sign(of_token['token'].iloc[0]).strip()}’ from {site_label(of_token['site'].iloc[0])} to {site_label(of_token['site'].iloc[-1])} "
+        f"(at least {of_token['recovered'].min():.2f})"
+        for _, of_token in runs
+    ]
+    control = patchings.loc[~is_edit, "recovered"].abs().max()
+    text = f"The state of one token carries most of the difference between the two texts: {'; '.join(claims[:4])}."
+    return f"{text} As far in a random direction: at most {control:.2f}."

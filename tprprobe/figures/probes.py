@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.analyses.probing.rows import find_metric
+from tprprobe.analyses.probing.rows import find_metric, name_score
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
@@ -53,9 +53,6 @@ def probe_table(
 
     ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; ``controls`` may be
     left out, and only some ``kinds`` of vectors drawn.
-
-    Raises:
-        InputError: no row is of real labels and of all heads together.
     """
     rows = average_probes(probes, kinds)
     names = _sort_kinds(rows["kind"].unique())
@@ -80,10 +77,8 @@ def probe_table(
     warning = _warn_of_fewer_targets(probes) if controls else ""
     table = pd.DataFrame(cells).fillna("–")
     metric = rows.attrs["metric"]
-    title, caption = (
-        TITLE.replace("F1", metric),
-        CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize()),
-    )
+    title = TITLE.replace("F1", metric)
+    caption = CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize())
     return ProbeTable(table, title, f"{caption}{note}{warning}", ruled, rows=rows)
 
 
@@ -121,6 +116,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     means.attrs["metric"] = "F1" if metric == "f1" else metric
+    means.attrs["label"] = name_score(real) if "accuracy" in real else means.attrs["metric"]
     means.attrs["marks"] = marks.to_dict("records")
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
@@ -201,7 +197,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     ]
     lower_limit = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
     return Lines(
-        rows, bands, attributes["metric"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
+        rows, bands, attributes["label"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
         levels=pd.DataFrame(levels, columns=LEVEL),
     )  # fmt: skip
 

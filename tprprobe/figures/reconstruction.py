@@ -1,10 +1,9 @@
 """Affine reconstruction of z from one head's value vector, with controls."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
@@ -43,7 +42,7 @@ CAPTION = f"{HELD_OUT} n = {SMALL}: in-sample."
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     """The reconstruction of z in one layer of every model of ``tprprobe reconstruct``."""
     rows, ruled = [], []
-    groups: Any = results.groupby(["model", "untrained"], sort=False)
+    groups = results.groupby(["model", "untrained"], sort=False)
     for (model, untrained), of_model in groups:
         number = int(sorted(of_model["layer"].unique())[layer])
         ruled.append(len(rows))
@@ -52,12 +51,39 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
 
 
+def summarize_reconstruction(results: pd.DataFrame) -> str:
+    """Whether one head's value tells more of a model's last state than random numbers of its width do; a sentence a model."""
+    groups: Any = results[~results["untrained"]].groupby("model", sort=False)
+    return "\n".join(_compare_to_random(of_model, model) for model, of_model in groups)
+
+
+def _compare_to_random(results: pd.DataFrame, model: str) -> str:
+    rows = largest_fit(results[results["layer"] == results["layer"].max()], "held_out")
+    head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
+    gain = read_interval(head, "gain")
+    how_much = (
+        ("more", "than")
+        if gain.low > 0
+        else ("less", "than")
+        if gain.high < 0
+        else ("as much", "as")
+    )
+    comparison = " about the state z ".join(how_much)
+    return (
+        f"{model}, layer {head['layer']}: the value of one head (mean over heads) tells {comparison} random projections of its width: "
+        f"R² {interval_text(read_interval(head, 'r2'))}, random {random['r2']:.3f}, best linear code {code['r2']:.3f}."
+    )
+
+
 def save_reconstruction(
     results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
 ) -> Path:
     """The new folder with the results of some stores, their table and their figure."""
     origin = origin_json({"stores": [store.fingerprint for store in stores]})
-    files: Any = {FILE: encode(list_results(results)), RECONSTRUCTION.file: origin}
+    files: dict[str, bytes | str] = {
+        FILE: encode(list_results(results)),
+        RECONSTRUCTION.file: origin,
+    }
     files["reconstruction.md"] = reconstruction_table(results).markdown()
     return write_folder(out, files | figure_files(render(reconstruction_scene(results))))
 
@@ -66,7 +92,7 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
     held_out = largest_fit(results, "held_out")
     small = results[(results["n"] == SMALL) & (results["split"] == "in_sample")]
     for predictor, name in ROWS.items():
-        row: Any = held_out[held_out["predictor"] == predictor].iloc[0]
+        row = held_out[held_out["predictor"] == predictor].iloc[0]
         errors = small[small["predictor"] == predictor].set_index("unit")["mse"].to_dict()
         yield {
             "model": model,
@@ -80,7 +106,7 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
         }
 
 
-def _number(errors: Mapping[Any, float], unit: str) -> str:
+def _number(errors: Mapping[Hashable, float], unit: str) -> str:
     return f"{errors[unit]:.4f}" if unit in errors else "–"
 
 

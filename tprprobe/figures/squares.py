@@ -7,12 +7,14 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
 from tprprobe.figures.look import TICKS
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
     MUTED,
+    AnyFigure,
     count_columns,
     legend,
     open_panels,
@@ -27,7 +29,7 @@ FLAT, MAX_ROWS = 0.135, 14  # inches of a row of numbers, where there are more t
 MIN_CELLS = 20  # of a side without text
 
 
-def draw_squares(squares: Squares, ax: Axes | None) -> Any:
+def draw_squares(squares: Squares, ax: Axes | None) -> AnyFigure:
     cell, room = (CELL, 1.6) if squares.texts is None else (SQUARE, 1.4)
     smallest = MIN_CELLS if squares.texts is None and squares.rows else 0
     down, across = (cell * max(n, smallest) for n in squares.values.shape)
@@ -52,11 +54,11 @@ def _is_flat(squares: Squares) -> bool:
     return squares.texts is not None and len(squares.values) > MAX_ROWS
 
 
-def paint_squares(panel: Axes, squares: Squares) -> Any:
+def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
     values = np.asarray(squares.values, float)
     end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
-    colors: Any = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
+    colors = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
     if squares.groups is not None:
         return _paint_groups(panel, squares)
     image = panel.imshow(
@@ -67,7 +69,7 @@ def paint_squares(panel: Axes, squares: Squares) -> Any:
     return image
 
 
-def _paint_groups(panel: Axes, squares: Squares) -> Any:
+def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
     """Squares in the colors of their groups, mixed with white; a legend below."""
     assert squares.groups is not None
     names = [name for name in pd.unique(squares.groups.ravel()) if name]

@@ -21,6 +21,9 @@ REMAINDER, BASELINE = "rest", "baseline model"
 def share_bars(shares: pd.DataFrame, sites: Sequence[str], model: str) -> Shares:
     """The scene of the table of :func:`score_shares`, of roles that are places."""
     rows = shares[(shares["roles"] == PLACE) & shares["control"].isin(["", *TWINS])]
+    is_shared = rows.groupby("site")["share"].transform(lambda share: share.notna().any())
+    rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
+    sites = [site for site in sites if site in {*rows["site"]}]
     step_rows = [
         {"panel": BASELINE if control else model, "name": site_label(site), "part": step, "value": value}
         for control in rows["control"].unique()
@@ -31,11 +34,10 @@ def share_bars(shares: pd.DataFrame, sites: Sequence[str], model: str) -> Shares
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[tuple[str, float]]:
-    """The shares of a bar; the rest is what the others leave, nothing where all states are the same."""
+    """The shares of a bar; the rest is what the others leave."""
     shares = [
         (step, float(rows.loc[rows["family"] == family, column].sum()))
         for step, (family, column) in STEPS.items()
     ]
     yield from shares
-    remainder = max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
-    yield REMAINDER, remainder if rows["share"].notna().any() else 0.0
+    yield REMAINDER, max(0.0, 1 - sum(max(0.0, share) for _, share in shares))

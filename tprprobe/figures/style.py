@@ -35,6 +35,8 @@ TITLE, PANEL_TITLE = 9, 7.5  # points, of figures and of one of several panels
 RAMP = "viridis"  # of values in an order, such as positions
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
+AnyFigure = Figure | SubFigure
+
 
 class Drawing(Figure):
     """A figure of matplotlib whose files embed their fonts, bear no date and so are reproducible.

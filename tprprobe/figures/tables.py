@@ -108,11 +108,7 @@ class Table:
             axes.plot([0, x_left], [row + 2, row + 2], color=FAINT, linewidth=0.6)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """The file: a figure, or by its ending Markdown, LaTeX, CSV or Parquet.
-
-        Raises:
-            InputError: another ending, or a file that cannot be written.
-        """
+        """The file: a figure, or by its ending Markdown, LaTeX, CSV or Parquet."""
         path = Path(path)
         texts: dict[str, Callable[[], str | bytes]] = {
             ".md": self.markdown,

@@ -28,10 +28,12 @@ def parse_json(text: bytes | str, where: object, remedy: str = "") -> Any:
     return content
 
 
-def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(tree: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """The values of nested tables by the path of their keys, such as ``files.model.config.json``."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, object] = {}
     for key, value in tree.items():
-        is_table = isinstance(value, Mapping) and value
-        flat |= flatten(value, f"{prefix}{key}.") if is_table else {f"{prefix}{key}": value}
+        path = f"{prefix}{key}"
+        flat |= (
+            flatten(value, f"{path}.") if isinstance(value, Mapping) and value else {path: value}
+        )
     return flat

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pandas as pd
 
@@ -58,7 +57,7 @@ class KeptRun:
     """The folder of one run: its settings are in ``begun`` from the start, in ``manifest`` once all is done."""
 
     folder: Path
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     manifest: str
     begun: str = BEGUN
 
@@ -66,7 +65,7 @@ class KeptRun:
     def open(
         cls,
         folder: Path,
-        settings: Mapping[str, Any],
+        settings: Mapping[str, object],
         resume: bool,
         manifest: str,
         begun: str = BEGUN,
@@ -111,7 +110,7 @@ class KeptRun:
             table = join_parts(jobs, name)
             self.finish({file: table, **views(table)}, {})
 
-    def finish(self, tables: Tables, facts: Mapping[str, Any]) -> None:
+    def finish(self, tables: Tables, facts: Mapping[str, object]) -> None:
         """Writes the tables by name of file, then the manifest with these facts, and removes the parts."""
         sums = {}
         for name, table in tables.items():
@@ -121,7 +120,7 @@ class KeptRun:
         self._write(self.manifest, {**facts, SUMS: sums})
         self._clean()
 
-    def _write(self, name: str, facts: Mapping[str, Any]) -> None:
+    def _write(self, name: str, facts: Mapping[str, object]) -> None:
         content = json.dumps({**self.settings, **facts}, indent=1, ensure_ascii=False)
         write_file(self.folder / name, content + "\n")
 
@@ -130,7 +129,7 @@ class KeptRun:
         if self.is_done:
             (self.folder / self.begun).unlink(missing_ok=True)
 
-    def _check(self, stored: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
+    def _check(self, stored: Mapping[str, object], resume: bool, growing: Collection[str]) -> None:
         has = {k: _has if k in growing else operator.eq for k in self.settings}
         changed = {k: v for k, v in self.settings.items() if not has[k](v, stored.get(k))}
         now, before = flatten(changed), flatten({key: stored.get(key) for key in changed})
@@ -142,7 +141,7 @@ class KeptRun:
             raise InputError(f"{self.folder} holds this run: --resume goes on, or change the place")
 
 
-def _has(value: Any, stored: Any) -> bool:
+def _has(value: object, stored: object) -> bool:
     """True if a list or table of settings has all that a known one has."""
     if isinstance(value, dict) and isinstance(stored, dict):
         return stored.items() <= value.items()

@@ -52,7 +52,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
     return settings
 
 
-def parse(kind: type[SettingsT], settings: Mapping[str, Any], where: object) -> SettingsT:
+def parse(kind: type[SettingsT], settings: Mapping[str, object], where: object) -> SettingsT:
     try:
         return kind.model_validate(settings)
     except ValidationError as error:
@@ -67,7 +67,7 @@ def parse(kind: type[SettingsT], settings: Mapping[str, Any], where: object) -> 
         raise InputError(": ".join(filter(None, (str(where), place, message)))) from error
 
 
-def _set(settings: dict[str, Any], override: str) -> None:
+def _set(settings: dict[str, object], override: str) -> None:
     key, equals, value = override.partition("=")
     if not equals:
         raise InputError(f"--set {override!r}: give key=value, for example batch_size=64")

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
@@ -58,7 +58,7 @@ def columns(text: str = "", number: str = "", whole: str = "", flag: str = "") -
     return {name: kind for kind, names in kinds.items() for name in names.split()}
 
 
-def _values(values: "pd.Series", kind: type) -> Any:
+def _values(values: "pd.Series", kind: type) -> "pd.Series":
     import pandas as pd
 
     if kind is str and not all(

@@ -45,7 +45,7 @@ def read_edges(path: Path, task: str) -> list[Labelled]:
     return sentences
 
 
-def _read(record: Any, task: str, name: str) -> Labelled:
+def _read(record: object, task: str, name: str) -> Labelled:
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise InputError('a line is a JSON object with "text" and "targets"')
     _check_keys("key", record, KEYS)
@@ -63,7 +63,7 @@ def _read(record: Any, task: str, name: str) -> Labelled:
     return Labelled(name, document, words, record["text"], {task: targets})
 
 
-def _targets(record: Any) -> list[Target]:
+def _targets(record: object) -> list[Target]:
     if not isinstance(record, dict):
         raise InputError(f"target {record!r}: a target is an object with span1 and label")
     _check_keys("key of a target", record, TARGET_KEYS)
@@ -75,13 +75,13 @@ def _targets(record: Any) -> list[Target]:
     return [Target(label, _span(record.get("span1")), span2) for label in several]
 
 
-def _span(span: Any) -> Span:
+def _span(span: object) -> Span:
     if not (isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)):
         raise InputError(f"span {span!r}: a span is two numbers, [start, end)")
     return span[0], span[1]
 
 
-def _check_keys(kind: str, record: dict[str, Any], accepted: tuple[str, ...]) -> None:
+def _check_keys(kind: str, record: dict[str, object], accepted: tuple[str, ...]) -> None:
     for key in record:
         if key not in accepted:
             raise unknown(kind, key, accepted)

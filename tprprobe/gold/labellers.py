@@ -40,7 +40,7 @@ class Pipeline:
         docs = self.nlp.pipe(blank_docs, batch_size=BATCH)
         return [self._read(sentence, doc) for sentence, doc in zip(sentences, docs, strict=True)]
 
-    def describe(self) -> dict[str, dict[str, Any]]:
+    def describe(self) -> dict[str, dict[str, object]]:
         """For each task its labeller, and its agreement with gold labels (accuracy; labelled attachment; F1) when it was trained."""
         measured = self.nlp.meta.get("performance", {})
         return {
@@ -116,7 +116,7 @@ class Labeller(Protocol):
     @property
     def tasks(self) -> tuple[str, ...]: ...
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]: ...
-    def describe(self) -> dict[str, dict[str, Any]]:
+    def describe(self) -> dict[str, dict[str, object]]:
         """For each task its ``source``, and its ``agreement`` with gold labels if it was measured."""
         ...
 

@@ -25,7 +25,7 @@ COLUMNS = [
 ENDS = {"<sos>": "sos", "<eos>": "eos"}
 FOREIGN = "the source tokens of this store are not the characters of its questions"
 
-Summary = tuple[pd.DataFrame, dict[str, Any]]
+Summary = tuple[pd.DataFrame, dict[str, object]]
 Runs = Int[np.ndarray, "run token"]
 
 

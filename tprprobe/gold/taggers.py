@@ -37,7 +37,7 @@ def train_pipeline(
     refuse_existing(out)
     logging.getLogger("spacy").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as scratch:
-        overrides: dict[str, Any] = {}
+        overrides: dict[str, str | int] = {}
         vocab = spacy.blank("en").vocab
         for name, sentences in {"train": train, "dev": dev}.items():
             overrides[f"paths.{name}"] = f"{scratch}/{name}.spacy"

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from tprprobe.console import track
+from tprprobe.console import note, track
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.runs import KeptRun, kept
@@ -92,6 +92,7 @@ def _measure(
             f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
         )
     answer_ids = read_answer_ids(model, texts, answers)
+    note("answers: {!r}; to the other text {!r}".format(*(spell([i]) for i in answer_ids)))
     start, end = (contrast_answers(model, ids, answer_ids).item() for ids in sources)
     with capture(model, names) as states:
         model.predict(sources[0])

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_origin
 
@@ -43,7 +43,7 @@ def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
     return loaded if isinstance(loaded, tuple) else (loaded, {})
 
 
-def build(settings: dict[str, Any], seed: int | None = None) -> Model:
+def build(settings: Mapping[str, object], seed: int | None = None) -> Model:
     """A freshly initialized model.
 
     Args:
@@ -72,11 +72,11 @@ def build(settings: dict[str, Any], seed: int | None = None) -> Model:
         if seed is not None:
             torch.manual_seed(seed)
         model = module_class(config)
-    model.architecture = model.name = name
+    model.architecture = model.name = str(name)
     return model
 
 
-def expand(settings: dict[str, Any]) -> dict[str, Any]:
+def expand(settings: Mapping[str, object]) -> dict[str, object]:
     """The settings with preset and architecture written out, every option named, known and of its type.
 
     Args:
@@ -108,7 +108,7 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
     return {"architecture": name} | fixed | settings
 
 
-def typed_option(field: dataclasses.Field, value: Any, label: str) -> Any:
+def typed_option(field: dataclasses.Field, value: Any, label: str) -> object:
     """The value of an option, called ``label`` in errors; one number of layers counts for both stacks, an encoder may have 0."""
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:
@@ -158,7 +158,7 @@ def _check_memory(module_class: type[Model], config: Any) -> None:
         )
 
 
-def count_parameters(settings: dict[str, Any]) -> int:
+def count_parameters(settings: Mapping[str, object]) -> int:
     """The number of trainable parameters of a configuration, which is not allocated.
 
     Args:

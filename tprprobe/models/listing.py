@@ -3,7 +3,7 @@
 import math
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tprprobe import plugins
 from tprprobe.files import assets, hub
@@ -16,7 +16,7 @@ BUFFERS = ("mean", "positions", "role_vectors")  # tensors of a checkpoint that 
 class Preset(NamedTuple):
     """The settings of a model, and its number of parameters (unique tensors; the tests build and count them)."""
 
-    settings: dict[str, Any]
+    settings: dict[str, object]
     parameters: int
 
 
@@ -25,7 +25,7 @@ def list_presets() -> dict[str, Preset]:
     return {name: Preset(*row) for presets in plugged for name, row in presets.items()}
 
 
-def list_models() -> dict[str, list[dict[str, Any]]]:
+def list_models() -> dict[str, list[dict[str, object]]]:
     """``presets`` and ``checkpoints``; a checkpoint's ``metrics`` are what its card claims and the tests recompute."""
     presets = [
         {
@@ -39,7 +39,7 @@ def list_models() -> dict[str, list[dict[str, Any]]]:
     return {"presets": presets, "checkpoints": [row for row in checkpoints if row]}
 
 
-def _describe(name: str, folder: Path) -> dict[str, Any]:
+def _describe(name: str, folder: Path) -> dict[str, object]:
     if not (folder / hub.CONFIG).is_file() or not (folder / hub.WEIGHTS).is_file():
         return {}
     expected = folder / hub.EXPECTED

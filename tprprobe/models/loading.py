@@ -101,7 +101,7 @@ def load_model(
 load_again = lru_cache(maxsize=1)(load_model)  # by the arguments that a model was loaded by
 
 
-def find_arguments(model: Readable) -> tuple[Any, ...] | None:
+def find_arguments(model: Readable) -> tuple[object, ...] | None:
     """The arguments of ``load_model`` that give this model; None if it was not loaded so, or its weights were changed since."""
     arguments, marks = model.loaded_by or (None, None)
     return arguments if marks == mark_weights(model) else None

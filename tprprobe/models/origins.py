@@ -14,7 +14,7 @@ NOT_READ = ("trainer_state.json", "expected.json")
 SUFFIXES = (".json", ".txt", ".model", ".gguf")  # of configurations, tokenizers, vocabularies
 
 
-def describe_origin(model: Readable) -> dict[str, Any]:
+def describe_origin(model: Readable) -> dict[str, object]:
     """Name, architecture, fingerprint of the weights and the sha256 of the files beside them: the same for two runs of one model."""
     place = getattr(model, "folder", None) or getattr(model, "source", None)
     files = digest_files(_files(place))

@@ -50,7 +50,7 @@ class Language(SequenceModel):
 
     vocabulary: Codec | None = None
     folder: Path | None = None
-    loaded_by: tuple[Any, ...] | None = None
+    loaded_by: tuple[tuple[object, ...], object] | None = None
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
 
     def _repr_html_(self) -> str:
@@ -159,7 +159,7 @@ class Model(Language, Generic[K, M, C]):
     n_heads: int = 0  # of an attention, where there is one
     shares_memory = True
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
         return {"architecture": self.architecture, **asdict(cast(Any, self.config))}
 

@@ -38,7 +38,7 @@ def find_adapter(kind: type) -> plugins.Plugin | None:
     return next((adapters[name] for name in libraries if name in adapters), None)
 
 
-def with_sites(model: Any, tokenizer: Any = None) -> Any:
+def with_sites(model: nn.Module | Adaptable, tokenizer: object = None) -> Any:
     """The model itself if it has sites, or what the adapter of its library makes of it, once, for a tokenizer."""
     modules = model.modules() if isinstance(model, nn.Module) else ()
     has_sites = any(isinstance(module, Site) for module in modules)
@@ -54,7 +54,7 @@ def with_sites(model: Any, tokenizer: Any = None) -> Any:
 
 
 @contextmanager
-def followed(model: Any) -> Iterator[Any]:
+def followed(model: nn.Module | Adaptable) -> Iterator[Any]:
     """A block in which the sites of a model also see the calls of what was adapted to it."""
     adapted = with_sites(model)
     if adapted is model:

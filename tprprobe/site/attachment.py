@@ -45,7 +45,7 @@ class Attached(nn.Module):
     """
 
     architecture = folder = None
-    loaded_by: tuple[Any, ...] | None = None
+    loaded_by: tuple[tuple[object, ...], object] | None = None
 
     def __init__(self, module: nn.Module, forward: Callable[..., Any] | None):
         super().__init__()
@@ -101,7 +101,7 @@ class Attached(nn.Module):
         with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Facts about the module by name, in JSON types.
 
         Returns:
@@ -109,7 +109,7 @@ class Attached(nn.Module):
         """
         return {"architecture": type(self.get_submodule(FOREIGN)).__name__, **self.notes}
 
-    def run(self, source: Any, target: Any) -> Any:
+    def run(self, source: Tensor, target: Tensor) -> Any:
         """A forward pass for the sake of the sites, as an extraction makes it.
 
         Args:
@@ -226,7 +226,7 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
     return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
 
-def _refuse(site: Site, where: str, values: Any) -> Any:
+def _refuse(site: Site, where: str, values: object) -> object:
     if site.is_read:
         raise InputError(f"{where!r} is no tensor nor begins with one: give another submodule")
     return values
@@ -236,11 +236,11 @@ def pass_through(
     submodule: nn.Module,
     end: str,
     passed: Callable[[Tensor], Tensor],
-    otherwise: Callable[[Any], Any] = lambda values: values,
+    otherwise: Callable[[object], object] = lambda values: values,
 ) -> None:
     """Leads the first tensor that a submodule is given (``input``) or returns through a function; without a tensor, ``otherwise``."""
 
-    def replaced(values: Any) -> Any:
+    def replaced(values: object) -> object:
         if isinstance(values, Tensor):
             return passed(values)
         if isinstance(values, tuple | list) and values and isinstance(values[0], Tensor):
@@ -249,12 +249,14 @@ def pass_through(
             return list(changed) if isinstance(values, list) else changed
         return otherwise(values)
 
-    def before(_module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
+    def before(
+        _module: nn.Module, args: tuple, kwargs: dict[str, object]
+    ) -> tuple[object, dict[str, object]]:
         if args:
             return replaced(args), kwargs
-        floats = (k for k, v in kwargs.items() if isinstance(v, Tensor) and v.is_floating_point())
-        name = next(floats, None)
-        return args, kwargs if name is None else {**kwargs, name: passed(kwargs[name])}
+        tensors = ((k, v) for k, v in kwargs.items() if isinstance(v, Tensor))
+        floats = next(((k, v) for k, v in tensors if v.is_floating_point()), None)
+        return args, kwargs if floats is None else {**kwargs, floats[0]: passed(floats[1])}
 
     if end == "input":
         submodule.register_forward_pre_hook(before, with_kwargs=True)

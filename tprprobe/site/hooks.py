@@ -4,7 +4,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tprprobe.errors import InputError
 from tprprobe.site.adapters import Adaptable, followed, with_sites
-from tprprobe.site.cached_prefix import replace_methods
+from tprprobe.site.cached_prefix import Method, replace_methods
 from tprprobe.site.patterns import select, side_of
 from tprprobe.site.site import FOREIGN, Site
 
@@ -90,19 +90,28 @@ def capture(
     captured: dict[str, Tensor] = {}
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        sites_by_name, calls = find_sites(readable), stack.enter_context(_counted(readable))
+        sites_by_name, calls = find_sites(readable), stack.enter_context(_count_calls(readable))
         for name in select(patterns, list(sites_by_name)):
             keeper = _Keeper(calls, name, sites_by_name[name].axes, captured)
             stack.callback(sites_by_name[name].register_forward_hook(keeper).remove)
         yield captured
 
 
+@runtime_checkable
+class Counting(Protocol):
+    """A model that counts its calls: what passes a site during one belongs together."""
+
+    calls: int
+
+
 class _Keeper:
-    def __init__(self, calls: Any, name: str, axes: tuple[str, ...], captured: dict[str, Tensor]):
+    def __init__(
+        self, calls: Counting, name: str, axes: tuple[str, ...], captured: dict[str, Tensor]
+    ):
         self.calls, self.name, self.axes, self.captured = calls, name, axes, captured
         self.call, self.held = None, []
 
-    def __call__(self, _module: nn.Module, _inputs: Any, output: Tensor) -> None:
+    def __call__(self, _module: nn.Module, _inputs: object, output: Tensor) -> None:
         call = self.calls.calls
         is_same_call = call == self.call and self.name in self.captured
         self.held = [*self.held, output] if is_same_call else [output]
@@ -149,7 +158,7 @@ def intervene(
     """
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        sites_by_name, calls = find_sites(readable), stack.enter_context(_counted(readable))
+        sites_by_name, calls = find_sites(readable), stack.enter_context(_count_calls(readable))
         for pattern, edit in edits.items():
             for name in select(pattern, list(sites_by_name)):
                 hook = partial(_replace, name, sites_by_name[name].axes, edit, Passes(calls))
@@ -163,7 +172,7 @@ def _replace(
     edit: Edit | PlacedEdit,
     passes: "Passes",
     _module: nn.Module,
-    _inputs: Any,
+    _inputs: object,
     output: Tensor,
 ) -> Tensor:
     if isinstance(edit, PlacedEdit):
@@ -187,7 +196,7 @@ class Calls:
     def __init__(self):
         self.calls = self.depth = self.start = self.end = 0
 
-    def counting(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(self, name: str, method: Method) -> Method:
         """A method of the model, counted with all that it calls; a decoder moves to the positions behind its cache's."""
 
         def counted(*args: Any, **kwargs: Any) -> Any:
@@ -208,7 +217,8 @@ class Calls:
 
 
 @contextlib.contextmanager
-def _counted(model: Any) -> Iterator[Any]:
+def _count_calls(model: nn.Module) -> Iterator[Any]:
+    """What counts the model's calls and their positions meanwhile: the model itself where it does."""
     if hasattr(model, "calls"):
         yield model
         return
@@ -221,7 +231,7 @@ def _counted(model: Any) -> Iterator[Any]:
 class Passes:
     """The positions that passed a site during a call: a module may be called once a symbol."""
 
-    def __init__(self, calls: Any):
+    def __init__(self, calls: Counting):
         self.calls, self.call, self.passed = calls, None, 0
 
     def start_of(self, name: str, length: int) -> int:

@@ -3,12 +3,15 @@
 bfloat16 numbers lie as float32 numbers, which every reader of Zarr reads, and are compressed to less than 2 bytes.
 """
 
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from jaxtyping import Shaped
 
 from tprprobe.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from zarr.codecs import BloscCodec
 
 BFLOAT16 = "bfloat16"
 TYPES = ("float32", "float16", BFLOAT16)  # that vectors can be kept in
@@ -68,7 +71,7 @@ def compress(data: bytes | memoryview, compression: str, size: int) -> bytes:
     return Blosc(compression, LEVELS[compression], SHUFFLE).encode(np.frombuffer(data, f"u{size}"))
 
 
-def zarr_codec(compression: str, size: int) -> Any:
+def zarr_codec(compression: str, size: int) -> "BloscCodec | None":
     """What tells Zarr's readers of the compression; None for none."""
     if compression == NONE:
         return None

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,7 @@ class SiteSpec:
         default = "lz4" if dtype == BFLOAT16 else NONE
         return replace(self, dtype=dtype, compression=compression or default)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The layout as a manifest tells it, which says nothing of no compression."""
         hidden = () if self.is_compressed else ("compression",)
         return {key: value for key, value in asdict(self).items() if key not in hidden}
@@ -157,7 +156,7 @@ class Files:
         if self.complete or self.token_bytes:
             yield Part(TOKENS if self.complete else TOKENS_BEGUN, self.token_bytes)
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[dict[str, object]]:
         rows = []
         for name in self.sites:
             spec, count = self.arrays[name]

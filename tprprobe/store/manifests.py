@@ -64,13 +64,13 @@ class Manifest(Document):
     sizes: dict[str, NonNegativeInt] = Field(default_factory=dict)
     model: Origin = Origin()
     data: Origin = Origin()
-    imported: dict[str, Any] | None = None  # the dump that the store was made of
+    imported: dict[str, object] | None = None  # the dump that the store was made of
     target: str | None = None
-    labels: dict[str, Any] = Field(default_factory=dict)  # by task, who labelled the words
+    labels: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # labellers by task
     attention_samples: int | None = None
     pool: str | None = None
     words: str | None = None
-    reading: dict[str, Any] = Field(default_factory=dict)
+    reading: dict[str, object] = Field(default_factory=dict)
     tprprobe: str | None = None
 
     @classmethod
@@ -148,7 +148,7 @@ def write_manifest(path: Path, content: Content, progress: Progress) -> Manifest
     return Manifest.of(content, path / JOURNAL)
 
 
-def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Content:
+def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, object]) -> Content:
     """What the manifest of a store with these sites says of it from the start, in JSON types."""
     is_compressed = any(spec.is_compressed for spec in sites.values())
     header = {"format": FORMAT, "version": COMPRESSED if is_compressed else PLAIN}

@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Shaped
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     # both take longer to import than what a store says without its arrays and tokens
     import pandas as pd
     import xarray as xr
+    import zarr
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -221,7 +222,7 @@ class Store(StoreContents):
         return pairs.reshape(queries, keys, *spec.shape).transpose(2, 0, 1)
 
     @functools.cached_property
-    def _opened(self) -> dict[str, Any]:
+    def _opened(self) -> "dict[str, zarr.Array]":
         """The arrays that were read from: opening one takes longer than reading a few rows of it."""
         return {}
 
@@ -248,7 +249,7 @@ class Store(StoreContents):
             values = np.asarray(self._opened[name].oindex[index])
         return values.astype(np.float32) if values.dtype == np.float16 else values
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Sent to another process, a store is its path, where it is opened again."""
         return _reopen, (str(self.path.absolute()), self.fingerprint)
 

@@ -32,13 +32,13 @@ class Thinned(Store):
         return np.flatnonzero(np.isin(self.whole.tokens_of(site)["sample"].to_numpy(), self.kept))
 
     def read(self, site: str, rows: Rows | None = None, head: int | None = None) -> np.ndarray:
-        if (site, head) not in self._held:
-            self._held.clear()
-            self._held[site, head] = self.whole.read(site, self.rows(site), head)
-        return self._held[site, head][slice(None) if rows is None else rows]
+        if (site, head) not in self._last_read:
+            self._last_read.clear()
+            self._last_read[site, head] = self.whole.read(site, self.rows(site), head)
+        return self._last_read[site, head][slice(None) if rows is None else rows]
 
     @functools.cached_property
-    def _held(self) -> dict[tuple[str, int | None], np.ndarray]:
+    def _last_read(self) -> dict[tuple[str, int | None], np.ndarray]:
         """The vectors that were read last: they lie scattered on the disk, and are few."""
         return {}
 
@@ -52,7 +52,7 @@ def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:
 
 
 def thin(store: Store, site: str, limit: int, seed: int = 0) -> Store:
-    """The store, or stretches of its samples drawn at random, ``most`` vectors of a site in all."""
+    """The store, or stretches of its samples drawn at random, at most ``limit`` vectors of a site in all."""
     tokens = store.tokens_of(site)["sample"].to_numpy()
     if len(tokens) <= limit:
         return store

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,7 +40,7 @@ class StoreWriter:
         cls,
         path: str | Path,
         sites: Mapping[str, SiteSpec],
-        settings: Mapping[str, Any],
+        settings: Mapping[str, object],
         resume: bool = False,
     ) -> "StoreWriter":
         """A writer of a new store, or (``resume``) of the one begun there with the same settings. InputError for anything else there."""

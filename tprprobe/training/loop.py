@@ -167,7 +167,7 @@ class Run:
             setattr(self, name, state[name])
 
 
-def _with_ids(settings: dict[str, Any], vocabulary: Codec) -> dict[str, Any]:
+def _with_ids(settings: dict[str, object], vocabulary: Codec) -> dict[str, object]:
     architecture, _ = find_architecture(expand(settings)["architecture"])
     options = {field.name for field in dataclasses.fields(architecture.config_class)}
     ids = {name: getattr(vocabulary, name) for name in ("pad", "sos", "eos") if name in options}

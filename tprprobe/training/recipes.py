@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
@@ -102,7 +102,7 @@ class Recipe(Settings):
     """
 
     name: str
-    model: dict[str, Any]
+    model: dict[str, object]
     stages: Annotated[list[Stage], Field(min_length=1)]
     batch_size: Annotated[int, Field(gt=0)] = 1024
     precision: Literal["fp32", "bf16"] = "fp32"  # bf16 is 50 times slower on CPUs without its units
@@ -140,7 +140,7 @@ class Recipe(Settings):
         return {*every, *spaced.tolist()}
 
     @property
-    def training(self) -> dict[str, Any]:
+    def training(self) -> dict[str, object]:
         """All settings with their defaults but those that change nothing of what is trained."""
         return self.model_dump(mode="json", exclude={"keep_every", "keep_spaced"})
 

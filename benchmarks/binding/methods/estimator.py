@@ -3,6 +3,7 @@
 import numpy as np
 
 import tprprobe as tp
+from benchmarks.binding.methods.nested import replace_pairs
 from benchmarks.binding.structure import MAKES_VECTORS, Array, Fitted, Structure, Swaps
 
 TITLE, PRIMARY = "TPDecomposition (ours)", "states"
@@ -19,7 +20,7 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Fitted
 
     return Fitted(
         lambda _, structure: encode(structure),
-        lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
+        lambda swaps: replace_pairs(swaps, structure, encode, estimator.project_out),
         estimator.readout_.size,
     )
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,24 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Fitted
     row = result.scores[(result.scores["control"] == "") & (result.scores["family"] == "factored")]
     return Fitted(
         lambda _, structure: encode(structure),
-        lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
+        lambda swaps: replace_pairs(swaps, structure, encode, result.project_out),
         int(row["parameters"].iloc[0]),
         binds(row.iloc[0].to_dict()),
     )
+
+
+def replace_pairs(
+    swaps: Swaps,
+    structure: Structure,
+    encode: Callable[[Structure], Array],
+    project_out: Callable[[Array], Array],
+) -> Array:
+    """The vectors with the binding that is added less the one that is taken; of a pair that no fitted vector has, with
+    what no fitted binding explains of the donor, too.
+    """
+    is_new = np.array([[pair not in structure.known] for _, pair in swaps.pairs])
+    change = encode(swaps.after) - encode(swaps.before)
+    return swaps.states + change + np.where(is_new, project_out(swaps.donors - swaps.states), 0)
 
 
 def name_roles(states: Array, structure: Structure) -> str:

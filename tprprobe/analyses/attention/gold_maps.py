@@ -28,7 +28,7 @@ def find_maps(store: Store) -> list[str]:
     """The sites of the encoder's attention maps."""
     sites = store.select("encoder.*.self.attention")
     if not store.count_maps(sites[0]):
-        raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
+        raise InputError(f"{store.path} has no attention maps: extract with --sites '*.attention'")
     return sites
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
-from tprprobe.site.patterns import layer_of
+from tprprobe.site.patterns import is_causal, layer_of, sides_of
 from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 
@@ -32,7 +32,7 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
         )
     sites = list_self_maps(store)
     if not sites:
-        raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
+        raise InputError(f"{store.path} has no attention maps: extract with --sites '*.attention'")
     samples = list_samples(store, sites)
     tables = [_score(store, sites, sample, tokens, backward) for sample, tokens in samples]
     tables = [table for table in tables if len(table)]
@@ -168,15 +168,20 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:
-    """The mean largest weight of every head's queries, over the first samples."""
+    """The mean largest weight of every head's queries, over the first samples; of causal maps without the first token, a sink of weight."""
     rows = []
     for site in (name for name in store.specs if store.count_maps(name)):
         n = min(SHARP, store.count_maps(site))
-        weights = [store.attention(site, sample) for sample in range(n)]
-        largest = np.mean([maps.max(-1).mean(-1) for maps in weights], 0)
+        weights, start = [store.attention(site, sample) for sample in range(n)], int(has_sink(site))
+        largest = np.mean([maps[..., start:].max(-1, initial=0).mean(-1) for maps in weights], 0)
         place = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
         rows += [place | {"head": head, "value": float(x)} for head, x in enumerate(largest)]
     return pd.DataFrame(rows)
+
+
+def has_sink(site: str) -> bool:
+    """True of causal maps, whose heads look at the first token where they look at nothing else."""
+    return is_causal(site) and len({*sides_of(site)}) == 1
 
 
 def follow(store: Store) -> pd.DataFrame | None:

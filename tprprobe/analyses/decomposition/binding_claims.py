@@ -1,20 +1,18 @@
 """Whether scores say that a state binds, in one sentence: no gain of bindings is one without its control beside it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
-from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
+from tprprobe.statistics import FEWEST_GROUPS, Row, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
 MIN_SHARE = 1e-6  # rounding: states that are exact sums of fillers and roles have shares of 1e-15
 ROUGH = 30  # documents below which intervals are wide
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
-Row = Mapping[Any, Any]
 
 
 def binds(row: Row) -> bool:
@@ -64,7 +62,7 @@ def summarize(scores: pd.DataFrame) -> list[str]:
     ``scores`` are those of :func:`decompose`.
     """
     lines: list[str] = []
-    groups: Any = scores[scores["control"] == ""].groupby(["site", "roles"], sort=False)
+    groups = scores[scores["control"] == ""].groupby(["site", "roles"], sort=False)
     for (site, roles), of_scheme in groups:
         rows = {row["family"]: row for row in of_scheme.to_dict("records")}
         steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
@@ -92,7 +90,7 @@ def _step(row: Row, word: str) -> str:
     return f"+ {word} {row['r2']:.3f} ({_score(row, 'gain')})"
 
 
-def warn(rows: Mapping[str, Any], n: int) -> Iterator[str]:
+def warn(rows: Mapping[str, Row], n: int) -> Iterator[str]:
     """What to beware of in rows by name, the first of which was fitted to n vectors."""
     row = next(iter(rows.values()))
     if row["groups"] < FEWEST_GROUPS:

@@ -100,9 +100,11 @@ def _run(
     store: Store,
     settings: Mapping[str, Any],
     measure: Callable[..., pd.DataFrame],
-    *options: Any,
+    out: Folder,
+    resume: bool,
+    progress: Progress,
 ) -> Results:
     """The long table of a run that measures every site (by every scheme)."""
     axes = [settings[name] for name in ("sites", "roles") if name in settings]
     jobs = {str(i): partial(measure, *place) for i, place in enumerate(product(*axes))}
-    return run_jobs(kind, {"stores": [store.fingerprint], **settings}, jobs, *options)
+    return run_jobs(kind, {"stores": [store.fingerprint], **settings}, jobs, out, resume, progress)

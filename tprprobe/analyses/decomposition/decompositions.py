@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import (
@@ -145,6 +146,19 @@ class Decomposition:
             encoded += part_fit.encode(members, [(filler, role) for role in roles])
         return encoded
 
+    def project_out(
+        self, vectors: Float64[np.ndarray, "row d_model"]
+    ) -> Float64[np.ndarray, "row d_model"]:
+        """Vectors without all that is a sum of fitted bindings: what a binding that was never fitted may have.
+
+        Args:
+            vectors: The vectors [row, d_model], or differences of vectors.
+
+        Returns:
+            Their parts at right angles to every fitted V[f, r].
+        """
+        return self.fit.project_out(vectors)
+
 
 def lookup_fillers(names: pd.Index, fillers: Sequence[str] | np.ndarray) -> np.ndarray:
     """The number of every filler; where rare ones were joined, theirs for one that is not known."""
@@ -175,7 +189,7 @@ def decompose(
     family: str = "factored",
     rank: str | int | Ranks = AUTO,
     withheld: float = 0.1,
-    embedding: str | Mapping[str, Any] | None = None,
+    embedding: str | Mapping[str, ArrayLike] | None = None,
     decoder: Decoder | None = None,
     seed: int = 0,
     rare: int = 2,

@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Float64
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from tprprobe.analyses.decomposition.designs import Design
@@ -17,6 +17,7 @@ from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.unit_vectors import UnitVectors, fit_moments
 from tprprobe.errors import InputError, unknown
 from tprprobe.estimators.bindings import families
+from tprprobe.estimators.bindings.factors import Ranks
 from tprprobe.estimators.bindings.families import PartFit, RoleFit
 from tprprobe.estimators.bindings.pairs import Pairs, count_pairs, find_pairs, lookup_names
 from tprprobe.estimators.bindings.selection import read_rank
@@ -60,11 +61,11 @@ class TPDecomposition(BaseEstimator):
 
     def __init__(
         self,
-        rank: Any = "auto",
-        family: Any = families.FACTORED,
-        withheld: Any = 0.1,
-        random_state: Any = None,
-        operation: Any = None,
+        rank: str | int | Ranks = "auto",
+        family: str = families.FACTORED,
+        withheld: float = 0.1,
+        random_state: int | np.random.RandomState | None = None,
+        operation: str | None = None,
     ):
         self.rank = rank
         self.family = family
@@ -119,7 +120,7 @@ class TPDecomposition(BaseEstimator):
 
     def _fit_operation(self, pairs: Pairs, counts: csr_array, e: Vectors, seed: int) -> RoleFit:
         """The fit whose table V[f, r] an operation completes."""
-        [kind] = find_operations([self.operation]).values()
+        [kind] = find_operations([str(self.operation)]).values()
         unit_parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
         self.operation_, table = complete_table(unit_parts, UnitVectors.of(e), kind, seed)
         cells, flat = Pairs.product(pairs.fillers, pairs.roles), table.reshape(-1, e.shape[1])
@@ -182,6 +183,18 @@ class TPDecomposition(BaseEstimator):
         inverse = np.linalg.pinv(binding.reshape(-1, e.shape[1]), rcond=1e-6)
         return (e @ inverse).reshape(len(e), *binding.shape[:2])
 
+    def project_out(self, vectors: Any) -> np.ndarray:
+        """Vectors without all that is a sum of fitted bindings: what a binding that was never fitted may have.
+
+        Args:
+            vectors: The vectors [row, d_model], or differences of vectors.
+
+        Returns:
+            Their parts at right angles to every fitted V[f, r].
+        """
+        check_is_fitted(self)
+        return self._fit.project_out(_check_vectors(vectors))
+
     def score(self, pairs: Any, vectors: Any) -> float:
         """R² over all numbers of the vectors: 1 − Σ|e − ê|² / Σ|e − ē|².
 
@@ -196,7 +209,7 @@ class TPDecomposition(BaseEstimator):
         errors, variation = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)
         return float(1 - errors / variation) if variation else 0.0
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True

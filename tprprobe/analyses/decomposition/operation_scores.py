@@ -17,7 +17,7 @@ from tprprobe.analyses.decomposition.unit_vectors import UnitVectors, fit_moment
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.block_products import Grams
 from tprprobe.estimators.bindings.families import FILLER, PAIR, ROLE, make_block
-from tprprobe.estimators.bindings.operations import Additive, Operation
+from tprprobe.estimators.bindings.operations_base import Operation
 from tprprobe.estimators.bindings.operations_completion import complete
 from tprprobe.estimators.bindings.pairs import Pairs, select_units
 from tprprobe.estimators.bindings.ridge import Regression, sum_blocks
@@ -224,8 +224,8 @@ def name_operation(
     by_filler: Float[np.ndarray, "replicate term"],
     groups: int,
 ) -> str:
-    """The title of the operation that beats all others in paired comparisons, or "". The additive one, which is
-    a special case of the others, is named where it predicts and none beats it.
+    """The title of the operation that beats all others in paired comparisons, or "". One that is more general need not be
+    beaten by its special case, but has to beat it to be named.
     """
 
     def predicts(i: int) -> bool:
@@ -235,12 +235,11 @@ def name_operation(
         """Whether one explains more than another in 97.5 % of draws of fillers."""
         return bool(bounds(by_filler[1:, i] - by_filler[1:, j], groups)[0] > 0)
 
-    if not predicts(-1):  # two estimates of a vector have nothing in common
-        return ""
+    def is_ahead(i: int, j: int) -> bool:
+        return beats(i, j) or (operations[i].is_case_of(operations[j]) and not beats(j, i))
+
     numbers = range(len(operations))
-    additive = [i for i in numbers if operations[i] is Additive]
-    if additive and not any(beats(i, additive[0]) for i in numbers if i not in additive):
-        return Additive.title if predicts(additive[0]) else ""
-    best = int(np.argmax(totals[0, :-1]))
-    is_ahead = predicts(best) and all(beats(best, i) for i in numbers if i != best)
-    return operations[best].title if is_ahead else ""
+    for i in numbers if predicts(-1) else ():  # two estimates of a vector have something in common
+        if predicts(i) and all(is_ahead(i, j) for j in numbers if j != i):
+            return operations[i].title
+    return ""

@@ -1,7 +1,6 @@
 """Which operation binds at a site: a table of all operations, and a sentence."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -11,7 +10,7 @@ from tprprobe.analyses.decomposition.operation_scores import UnitParts, score_op
 from tprprobe.analyses.decomposition.role_schemes import Roles
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.errors import InputError, unknown
-from tprprobe.estimators.bindings.operations import Operation, as_operation
+from tprprobe.estimators.bindings.operations_base import Operation, as_operation
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
@@ -86,7 +85,7 @@ def compare_operations(
 def summarize_operations(table: pd.DataFrame) -> list[str]:
     """A sentence per site and scheme: the operation that is named with its R² and the next one, or that none is."""
     lines = []
-    groups: Any = table.groupby(["site", "roles"], sort=False)
+    groups = table.groupby(["site", "roles"], sort=False)
     for (site, roles), rows in groups:
         ranked = rows.sort_values(["is_named", "r2"], ascending=False).to_dict("records")
         texts = [

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,16 @@ from tprprobe.analyses.decomposition.scheme_fits import Decoder
 from tprprobe.analyses.decomposition.sequence_units import Units
 from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
 from tprprobe.evaluation.intervals import REPLICATES
+from tprprobe.evaluation.results import Row
 from tprprobe.statistics import Interval, divide, interval_of_replicates, replicate_totals
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.tokens import starts_of
 
+Vectors = Float64[np.ndarray, "unit d_model"]
 N_TERMS = 4  # summed by group: errors, those of the mean, units that are read back, units
 
-Numbers = dict[str, dict[str, Any]]  # by metric, as of evaluation.results.number
-Predict = Callable[[slice, Any], Any]  # from a range of units and their vectors to predictions
+Numbers = dict[str, Row]  # by metric
+Predict = Callable[[slice, Vectors], Vectors]  # of a range of units
 
 
 @dataclass(frozen=True, eq=False)

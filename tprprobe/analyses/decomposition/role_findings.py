@@ -81,7 +81,7 @@ class RoleSearch:
         warnings = [f"  {line}" for line in warn({self.found: row}, int(row["n"]))]
         return [f"{self.site}: {self.found} ({r2})", *warnings]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The site, the scheme and the rows, in JSON types.
 
         Returns:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Int, Shaped
+from pandas.api.typing import DataFrameGroupBy
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.sequence_units import UnitKind
@@ -23,9 +24,11 @@ from tprprobe.store.tokens import starts_of
 
 Values = Shaped[np.ndarray, " token"]
 Field = Callable[[pd.DataFrame], Values]
-SequenceField = Callable[[list[str]], Sequence[Any]]  # a user's: the roles of a sequence of fillers
+SequenceField = Callable[
+    [list[str]], Sequence[object]
+]  # a user's: the roles of a sequence of fillers
 Labels = Any  # pd.Categorical of texts
-Roles = str | Callable[[list[str]], Any]
+Roles = str | SequenceField
 
 EDGE, NONE = "#", "–"  # what stands beyond a sequence; what has no value
 EXPRESSION = ("kind", "parent", "slot", "place")  # gold columns of arithmetic
@@ -82,7 +85,7 @@ def sequence_field(roles: SequenceField) -> Field:
     return field
 
 
-def _by_sample(tokens: pd.DataFrame) -> Any:
+def _by_sample(tokens: pd.DataFrame) -> DataFrameGroupBy:
     return tokens.groupby("sample", sort=False)
 
 
@@ -188,7 +191,10 @@ class RoleScheme:
         return RoleAssignments(spread, token, unit, labels)
 
     def label(
-        self, tokens: pd.DataFrame, token: Any = slice(None), offset: Any = None
+        self,
+        tokens: pd.DataFrame,
+        token: slice | Int[np.ndarray, " entry"] = slice(None),
+        offset: Int[np.ndarray, " entry"] | None = None,
     ) -> list[Labels]:
         """The role of every token, or of some, so far from their units' tokens, term by term."""
         if self.function is not None:

@@ -1,6 +1,8 @@
 """The search for the cheapest scheme of roles: fields are added and taken away.
 
-A scheme is a partition of tokens; its price is the length of the description of the vectors by its pairs.
+A scheme is a partition of tokens; its price is the length of the description of the vectors by its pairs and by the fillers alone, as
+the vectors of pairs that share a filler are alike. Without these, a second term, such as the bag of the fillers that are not the last,
+would be found only because it describes what the pairs of a filler have in common.
 """
 
 import functools
@@ -14,6 +16,7 @@ from jaxtyping import Bool, Float64, Int
 from scipy.sparse import csr_array, hstack
 
 MAX_PAIRS = 1200  # of a scheme that is tried
+PRECISION = 1e-3  # of the variance, to which vectors are described; noiseless ones would cost ever more bits
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
 BEAM, MAX_FIELDS = 2, 3
 N_SYNONYMS = 8  # schemes whose other names are tried
@@ -55,7 +58,7 @@ class SearchData:
         """Σ |e − ē|² by group, ē the mean of the fitted units."""
         return self.sum_errors(self.vectors[self.fitting].mean(0))
 
-    def sum_errors(self, predicted: Any) -> Errors:
+    def sum_errors(self, predicted: Float64[np.ndarray, "..."]) -> Errors:
         """Σ |e − ê|² by group."""
         return np.bincount(self.groups, np.sum((self.vectors - predicted) ** 2, 1))
 
@@ -128,6 +131,10 @@ def score_roles(
         counts, fit_counts = counts[:, common], csr_array(fit_counts[:, common])
     if n_pairs > MAX_PAIRS:
         return SchemeScore(terms, n_roles, n_pairs, np.inf, np.inf, 0.0, data.mean_errors)
+    if any(r.any() and not is_bare(term) for term, r in zip(terms, roles, strict=True)):
+        bag = _count(data, np.zeros_like(data.fillers), False)
+        counts = csr_array(hstack([counts, bag]))
+        fit_counts = csr_array(counts[data.fitting])
     vectors, bias, price, shrunk = encode_shortest(fit_counts, data.vectors[data.fitting])
     errors = data.sum_errors(counts @ vectors + bias)
     rss, tss = (np.sum(by_group[~data.tested]) for by_group in (errors, data.mean_errors))
@@ -137,7 +144,7 @@ def score_roles(
 
 def measure_bits(data: SearchData, rss: Any, tss: Any, price: float) -> Any:
     """The description length of vectors, in bits a unit, less that of the mean."""
-    return data.vectors.shape[1] * (np.log2(rss / tss) / 2 + price)
+    return data.vectors.shape[1] * (np.log2(rss / tss + PRECISION) / 2 + price)
 
 
 def encode_shortest(
@@ -145,8 +152,8 @@ def encode_shortest(
 ) -> tuple[Float64[np.ndarray, "pair dimension"], Float64[np.ndarray, " dimension"], float, float]:
     """V and b of the ridge fit whose penalty λ makes the description shortest; its price and λ|V|².
 
-    With a normal prior on V the code length is, a dimension, ½ n log₂(RSS + λ|V|²) +
-    ½ Σ log₂(1 + gᵢ/λ), gᵢ the eigenvalues of g: what a pair costs depends on how often it is seen.
+    With a normal prior on V the code length is, a dimension, ½ n log₂(RSS + λ|V|² + δ TSS) +
+    ½ Σ log₂(1 + gᵢ/λ), δ the PRECISION, gᵢ the eigenvalues of g: what a pair costs depends on how often it is seen.
     """
     n = max(1, len(vectors))
     mean, x = vectors.sum(0) / n, np.asarray(counts.sum(0)).reshape(-1) / n
@@ -159,7 +166,7 @@ def encode_shortest(
     lambdas = (varying or 1.0) * PENALTIES  # of counts that never vary: any
     rss = variation - np.sum(along**2, 1) @ (1 / (sizes + lambdas))
     prices = np.sum(np.log2(1 + sizes / lambdas), 0) / (2 * n)
-    best = int(np.argmin(np.log2(np.maximum(rss, 1e-12 * variation)) / 2 + prices))
+    best = int(np.argmin(np.log2(np.maximum(rss, 0) + PRECISION * variation) / 2 + prices))
     shrunk = along / (sizes + lambdas[best])
     table = axes @ shrunk
     return table, mean - x @ table, float(prices[best]), float(lambdas[best] * np.sum(shrunk**2))

@@ -17,7 +17,7 @@ from tprprobe.store.sampling import Thinned, count_drawn, take, thin
 
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
-    """The decomposition of a site that a finished run's settings describe, fitted to its samples; of a large store to some."""
+    """The decomposition of a site, fitted again with the settings of a finished run; of a large store, to some of its samples."""
     options = read_json(folder / DECOMPOSITIONS.file)["options"]
     thinned = take_part(store, site)
     return fit_scheme(thinned, site, roles, **(options | {"rank": rank or "auto"}))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 from tprprobe.analyses.decomposition.designs import ALL as ALL
 from tprprobe.analyses.decomposition.designs import FITTING, UNWITHHELD, Design, make_designs
@@ -38,7 +39,9 @@ from tprprobe.store.layout import SAMPLE, SIDES
 PRINCIPAL, N_RANDOM = 48, 16  # directions that choices are made in: principal ones, random ones
 TABLE = (families.FILLER, families.ROLE, families.PAIR)  # of a fit that knows no unseen pair
 CHAIN = (families.ROLES, families.BAG, families.ADDITIVE, families.FACTORED, families.SATURATED)
-Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences come back whole
+Decoder = Callable[
+    [np.ndarray, list[list[str]]], ArrayLike
+]  # which of the sequences come back whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +125,11 @@ class SchemeFits:
         self, family: str, units: int, choice: Candidate, names: Sequence[str]
     ) -> families.RoleFit:
         """The chosen blocks of these names fitted to units."""
-        regression, design, bases = self.regressions[units], self.design, dict[int, Any]()
+        regression, design, bases = (
+            self.regressions[units],
+            self.design,
+            dict[int, families.Bases](),
+        )
         blocks, penalties = list[Block](), list[float]()
         for choice_block, penalty in zip(choice.blocks, choice.penalties, strict=True):
             name, part_id = choice_block.name, choice_block.part_id
@@ -133,7 +140,7 @@ class SchemeFits:
             basis = bases.get(part_id)
             blocks.append(families.make_block(name, part_id, design.parts, self.embedding, basis))
             penalties.append(penalty)
-        coefficients: list[dict[str, Any]] = [{} for _ in design.parts]
+        coefficients: list[dict[str, np.ndarray]] = [{} for _ in design.parts]
         for block, values in zip(blocks, regression.solve(blocks, penalties), strict=True):
             coefficients[block.part_id][block.name] = values
         regression.grams.clear_cache()
@@ -181,7 +188,7 @@ class DecompositionPlan:
     ranks: Ranks | None
     family: str = families.FACTORED
     withheld: float = 0.1
-    embedding: str | Mapping[str, Any] | None = None
+    embedding: str | Mapping[str, ArrayLike] | None = None
     decoder: Decoder | None = None
     seed: int = 0
     rare: int = RARE
@@ -271,7 +278,7 @@ def input_embedding(store: Store, site: str) -> str | None:
 
 
 def embed(
-    units: Units, fillers: pd.Index, embedding: str | Mapping[str, Any] | None
+    units: Units, fillers: pd.Index, embedding: str | Mapping[str, ArrayLike] | None
 ) -> families.Embedding | None:
     """e(f) of every filler: as given, or the mean by filler of a site of tokens."""
     if embedding is None:

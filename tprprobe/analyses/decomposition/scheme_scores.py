@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from tprprobe.analyses.decomposition.variance_shares import compare_shares, meas
 from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.families import BELOW, FACTORED, FAMILIES, RoleFit
 from tprprobe.estimators.bindings.ridge import Regression
-from tprprobe.evaluation.results import number, tabulate
+from tprprobe.evaluation.results import Row, number, tabulate
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, bounds, read_interval
 from tprprobe.store import Store
@@ -46,7 +45,7 @@ class ScoreRows:
     def __init__(self):
         self.numbers: dict[Key, Numbers] = {}
         self.scores: dict[Key, Score] = {}
-        self.shares: dict[Key, dict[str, Any]] = {}
+        self.shares: dict[Key, Row] = {}
 
     def add(
         self,
@@ -82,7 +81,7 @@ class ScoreRows:
             if (family, design.control) in self.numbers:
                 self.shares.setdefault((family, design.control), {}).update(columns)
 
-    def compare_gains(self, family: str, rivals: Sequence[str]) -> tuple[Interval, dict[str, Any]]:
+    def compare_gains(self, family: str, rivals: Sequence[str]) -> tuple[Interval, Row]:
         """How much more a family gains than the rival that gains most, paired, and which that is; NaN without any."""
         real_score = self.scores.get((family, AS_IS))
         gains = {name: s for name in rivals if (s := self.scores.get((family, name)))}
@@ -116,7 +115,7 @@ class ScoreRows:
                 numbers = self.numbers[family, AS_IS]
                 numbers["learned"] = number("learned", difference, **counts, **rival)
 
-    def list_numbers(self, families: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def list_numbers(self, families: Sequence[str]) -> Iterator[Row]:
         """The rows of a long table: of families, then of controls."""
         keys = [(family, AS_IS) for family in families]
         for family, control in (*keys, *(key for key in self.numbers if key not in keys)):

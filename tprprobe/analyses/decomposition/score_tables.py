@@ -1,7 +1,7 @@
 """Tables of decompositions, of binding operations and of searches of roles: views of the one long table, and what folders hold."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition.role_findings import NOTHING, RoleSearch
 from tprprobe.estimators.bindings.families import BELOW
-from tprprobe.evaluation.results import Results, load_view, melt, number, tabulate
+from tprprobe.evaluation.results import Results, Row, load_view, melt, number, tabulate
 from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import read_interval
@@ -31,7 +31,7 @@ SEARCHED_NUMBERS = ("is_found", *SEARCHED_SIZES, "bits", "longer", "is_near", "s
 
 def view_scores(results: Results) -> pd.DataFrame:
     """The table of scores with a row a site, scheme, family and control; see [columns](columns.md#decompositions)."""
-    groups: Any = results.table.groupby(list(NAMES.values()), sort=False, dropna=False)
+    groups = results.table.groupby(list(NAMES.values()), sort=False, dropna=False)
     rows = [_view_scores(dict(zip(NAMES, key, strict=True)), of_row) for key, of_row in groups]
     is_decoded = any("substitution" in row for row in rows)
     columns_shown = [name for name in COLUMNS if is_decoded or not name.startswith("substitution")]
@@ -41,13 +41,13 @@ def view_scores(results: Results) -> pd.DataFrame:
     return table.fillna(dict.fromkeys(texts, "")).astype(kinds)
 
 
-def _by_metric(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+def _by_metric(rows: pd.DataFrame) -> dict[str, Row]:
     records: Any = rows.to_dict("records")
     return {row["metric"]: row for row in records}
 
 
-def _view_scores(names: Mapping[str, str], rows: pd.DataFrame) -> dict[str, Any]:
-    numbers, row = _by_metric(rows), dict[str, Any](names)
+def _view_scores(names: Mapping[str, Hashable], rows: pd.DataFrame) -> Row:
+    numbers, row = _by_metric(rows), Row(names)
     row["over"] = BELOW.get(row["family"], "mean") if "gain" in numbers else ""
     for metric, values in numbers.items():
         if metric in (*SHARES, *SCORES):
@@ -79,7 +79,7 @@ def tabulate_operations(table: pd.DataFrame, site: str, roles: str) -> pd.DataFr
 
 def view_operations(results: Results) -> pd.DataFrame:
     """The table of operations with a row a site, scheme and operation; see [columns](columns.md#operations)."""
-    groups: Any = results.table.groupby(["site", "task", "estimator"], sort=False)
+    groups = results.table.groupby(["site", "task", "estimator"], sort=False)
     rows = []
     for (site, roles, operation), of_row in groups:
         numbers = _by_metric(of_row)

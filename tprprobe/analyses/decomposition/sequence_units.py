@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -260,7 +259,9 @@ def _read_vectors(
     return UnitVectors(read_block, len(rows), width, step)
 
 
-def _read_rows(store: Store, site: str, rows: np.ndarray, lengths: Any, units: slice) -> np.ndarray:
+def _read_rows(
+    store: Store, site: str, rows: np.ndarray, lengths: np.ndarray | None, units: slice
+) -> np.ndarray:
     """The rows of some units where they lie, or means over the rows of this length that begin there."""
     start_rows = rows[units]
     if lengths is None:

@@ -1,7 +1,6 @@
 """The shares of variance of words, places and bindings at several sites, in a model and its baselines, without fits."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -12,6 +11,7 @@ from tprprobe.analyses.decomposition.variance_shares import compare_shares, meas
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.families import FACTORED
+from tprprobe.evaluation.results import Row
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import FEWEST_GROUPS
 from tprprobe.store import Store
@@ -36,7 +36,7 @@ def score_shares(
     Raises:
         InputError: Too few documents.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     # fillers' share has no scheme; sites share the moments of a design
     steps = {scheme: STEPS if scheme == schemes[0] else [BINDINGS] for scheme in schemes}
     estimators = {
@@ -66,7 +66,7 @@ def _score_scheme(
     estimators: Sequence[BindingComponents],
     unit: str,
     seed: int,
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, Row]]:
     """By control and family the columns of shares, by the estimators of roles as they are and of shuffled ones."""
     scored = {}
     for control, source in {"": store, **store.twins}.items():

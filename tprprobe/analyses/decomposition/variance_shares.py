@@ -22,6 +22,7 @@ from tprprobe.estimators.bindings.components import (
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED
 from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.estimators.bindings.pairs import starts_of
+from tprprobe.evaluation.results import Row
 from tprprobe.evaluation.splits import stand_first
 from tprprobe.statistics import FEWEST_GROUPS
 
@@ -29,9 +30,7 @@ PLACES = {BAG: ("share", FILLERS), ADDITIVE: ("share", ROLES), FACTORED: ("share
 MAX_CELLS = 5_000_000  # of the pairs that a unit's tokens and roles could be
 
 
-def measure_shares(
-    units: Units, design: Design, estimator: BindingComponents
-) -> dict[str, dict[str, Any]]:
+def measure_shares(units: Units, design: Design, estimator: BindingComponents) -> dict[str, Row]:
     """By family the columns ``share…`` (of additive fits also ``share_by_length…``) of its row; none where units or documents are
     too few. An estimator that has measured the same design is fast.
 
@@ -53,7 +52,7 @@ def measure_shares(
     return columns
 
 
-def compare_shares(rows: Mapping[str, dict[str, Any]], twins: Sequence[str]) -> None:
+def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
     """Adds to the row of bindings the share with shuffled roles, and how much larger its own is than those of baseline models;
     ``rows`` are by control.
 
@@ -85,7 +84,7 @@ def _limit(units: Units, rows: np.ndarray, seed: int) -> np.ndarray:
     return np.sort(rows[order[np.cumsum(cells[order]) <= MAX_CELLS]])
 
 
-def _columns(name: str, row: Mapping[Any, Any]) -> dict[str, Any]:
+def _columns(name: str, row: Mapping[Any, object]) -> Row:
     return {name: row["share"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Float32, Int
 from tprprobe import plugins
 from tprprobe.analyses.probing.labelled_words import Corpus
 from tprprobe.analyses.probing.settings import SITES, ProbeSettings
+from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import REAL, embed_words
 from tprprobe.site.patterns import layer_of, select, side_of
@@ -154,10 +155,14 @@ def control_vectors(
     if settings.has("static") and (site := _find_embedding(store.sites, side)):
         (source,) = site_vectors(store, [site], heads=False)
         yield replace(source, control="static")
-    elif settings.controls is not None and "static" in settings.controls:
-        raise InputError(
-            f"{store.path} has no input embeddings ({EMBEDDING} or {FIRST_INPUT}): extract them too, or "
-            "leave out the control static"
+    elif settings.has("static"):
+        lack = (
+            f"{store.path} has no input embeddings ({EMBEDDING} or {FIRST_INPUT}): extract them too"
+        )
+        if settings.controls is not None:
+            raise InputError(f"{lack}, or leave out the control static")
+        note(
+            f"{lack}; without the control static, often the strongest, more vectors look better than controls"
         )
     if settings.has("previous"):
         width = max(source.width for source in real)

@@ -3,7 +3,6 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -127,7 +126,7 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     last_token = len(labelled) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
     text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[labelled]
     owner = np.searchsorted(keys, _key(sample, number))
-    joined: Any = pd.Series(text).groupby(owner).sum()
+    joined = pd.Series(text).groupby(owner).sum()
     is_first = number[first_token] == first_word[labelled[first_token]]
     columns = {task.cells: tokens[task.cells].astype(object).to_numpy() for task in tasks}
     listed = labelled[first_token]

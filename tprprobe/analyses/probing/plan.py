@@ -157,8 +157,7 @@ def _list_portions(
 ) -> Iterator[Stack]:
     """The trials of a codelength: a portion of the training samples each, of estimators with probabilities."""
     estimator, seed = with_seed(settings.estimator, settings.seed), settings.seed
-    if hasattr(estimator, "with_probabilities"):
-        estimator = estimator.with_probabilities()
+    estimator = getattr(estimator, "with_probabilities", lambda: estimator)()
     for portion, sample in splits.portions(seed):
         yield [Trial(source, sample, estimator, seed, REAL, portion)]
 

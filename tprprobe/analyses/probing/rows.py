@@ -1,7 +1,6 @@
 """Views of a run's results: a row a probe, and the lines that a command prints."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -109,7 +108,7 @@ def _macro(row: pd.Series) -> dict[str, str]:
 def _tied(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
     """The other layers of a row's vector whose intervals overlap with its own."""
     low, high = f"{metric}_low", f"{metric}_high"
-    alike: Any = rows[(rows[low] <= row[high]) & (rows[high] >= row[low])]
+    alike = rows[(rows[low] <= row[high]) & (rows[high] >= row[low])]
     for name in ("task", "probe", "side", "vector", "seed"):
         alike = alike[alike[name] == row[name]]
     if pd.notna(row["head"]):

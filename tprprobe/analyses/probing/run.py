@@ -31,7 +31,7 @@ from tprprobe.console import progress, stderr
 from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.results import FILE, Results, load_results
-from tprprobe.evaluation.runner import has_predictions
+from tprprobe.evaluation.runner import Estimator, has_predictions
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun, Tables, kept
 from tprprobe.files.tables import read_table
@@ -158,7 +158,7 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
 
 def _run_rounds(
     run: ProbingRun, device: torch.device, rounds: slice
-) -> tuple[pd.DataFrame, dict[int, Any]]:
+) -> tuple[pd.DataFrame, dict[int, Estimator | None]]:
     """The counts of the trials of a round, and by number the estimators that can be saved."""
     [stacks] = run.rounds[rounds]
     reader = RowReader(stacks[0][0].source, device, run.settings.budget // 2)
@@ -170,7 +170,11 @@ def _run_rounds(
     return pd.DataFrame(counts), estimators
 
 
-def _take_round(made: Iterator[Any], stacks: Sequence[Stack], folder: Path) -> Tables:
+def _take_round(
+    made: Iterator[tuple[pd.DataFrame, dict[int, Estimator | None]]],
+    stacks: Sequence[Stack],
+    folder: Path,
+) -> Tables:
     """The counts of the round that comes next; its probes of real labels are saved, if they can be."""
     counts, estimators = next(made)
     for number, result in enumerate(_read_round(counts, stacks)):

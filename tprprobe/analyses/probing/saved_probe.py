@@ -1,4 +1,4 @@
-"""Probes on disk, in the layout of checkpoints: config.json, model.safetensors, README.md; and what those of a run predict."""
+"""Probes on disk, in the layout of checkpoints: config.json, model.safetensors, README.md."""
 
 import json
 import os
@@ -21,28 +21,24 @@ from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.stored_states import RowReader, StoredStates
 from tprprobe.analyses.probing.task import Task
-from tprprobe.analyses.probing.trials import TrialResult
+from tprprobe.analyses.probing.trials import Counts, TrialResult
 from tprprobe.errors import InputError
 from tprprobe.estimators.probes.linear import LinearProbe
 from tprprobe.estimators.probes.span_conv import SpanConvProbe
 from tprprobe.estimators.probes.spans import Shape
 from tprprobe.evaluation.intervals import interval_of
 from tprprobe.evaluation.metrics import N, accuracy, micro_f1
-from tprprobe.evaluation.splits import TEST
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.notebook import as_html
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.writing import write_folder
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
-from tprprobe.store.token_texts import join, visible
 
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 SAVED = "probes"  # the folder of a run's probes
-ERRORS, AROUND = 200, 6  # errors that are listed; words around one
 
 
 class ProbeFile(Document):
@@ -60,7 +56,7 @@ class ProbeFile(Document):
     loss: str
     shape: Shape
     seed: int
-    model: Any
+    model: object
     metrics: dict[str, float]
 
 
@@ -185,9 +181,11 @@ class SavedProbe:
 
 def save_probe(folder: Path, result: TrialResult) -> None:
     """Writes a fitted probe to a folder of its name, in place of what is there."""
-    trial, estimator, splits = result.trial, result.estimator, result.trial.splits
+    trial, splits = result.trial, result.trial.splits
+    estimator: Any = result.estimator
     source, examples, task = trial.source, splits.examples, splits.task
-    counts: Any = result.counts
+    counts = result.counts
+    assert isinstance(counts, Counts)
     shape = estimator.shape(examples.states.shape[1], len(examples.window))
     sums = counts.sums[0][counts.sums[0][:, N] > 0]
     is_right = accuracy(sums.sum(0, keepdims=True))
@@ -253,7 +251,7 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         'pos'
     """
     folder = locate("probes", name)
-    config = _read_config(folder)
+    config = parse(ProbeFile, read_json(folder / CONFIG), folder / CONFIG)
     with as_input_error(f"{folder} is damaged"):
         weights = load((folder / WEIGHTS).read_bytes())
         mean, scale = weights.pop("mean"), weights.pop("scale")
@@ -264,59 +262,3 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
     as_written = {name: getattr(config, name) for name in names}
     window = range(*config.window)
     return SavedProbe(weights=weights, mean=mean, scale=scale, window=window, **as_written)
-
-
-def _read_config(folder: Path) -> ProbeFile:
-    return parse(ProbeFile, read_json(folder / CONFIG), folder / CONFIG)
-
-
-@dataclass(frozen=True)
-class TrainedProbe:
-    """The folder of a trained probe, its F1, and the seed by which documents were held out of its training."""
-
-    folder: Path
-    f1: float
-    seed: int
-
-
-def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProbe]:
-    """The trained probes of a task, of runs that test on the store itself, by the site that they read, the best first."""
-    probes = {}
-    for run in folders.values():
-        settings = read_json(run / SETTINGS)
-        for folder in sorted((run / SAVED).glob("*")) if settings.get("test") is None else ():
-            config = _read_config(folder)
-            if config.task.name == task:
-                f1, seed = config.metrics.get("f1", -1.0), int(settings["settings"]["seed"])
-                probes[config.site] = TrainedProbe(folder, f1, seed)
-    return dict(sorted(probes.items(), key=lambda item: -item[1].f1))
-
-
-def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
-    """The rows of :meth:`SavedProbe.predict` of documents that the probe was not trained on."""
-    probe = load_probe(trained.folder)
-    corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
-    predictions = probe.predict(store)  # of the run's first turn: it did not see its test documents
-    is_tested = corpus.splits[0][predictions["sample"].to_numpy()] == TEST
-    predictions = predictions[is_tested & (predictions["label"].astype(str) != "")]
-    if predictions.empty:
-        raise InputError(f"{trained.folder.name}: none of its held-out documents is in this store")
-    return predictions.reset_index(drop=True)
-
-
-def list_errors(store: Store, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
-    is_wrong = predictions["label"] != predictions["predicted"]
-    wrong = predictions[is_wrong].nlargest(ERRORS, "probability")
-    tokens = store.tokens[store.tokens["side"] == "source"]
-    words_table = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
-    words = words_table.groupby(["sample", WORD])["token"].agg(join)
-    places = zip(wrong["sample"], wrong["span1"].astype(str), strict=True)
-    wrong = wrong.assign(**{"in": [_mark(words[place].tolist(), span) for place, span in places]})
-    return wrong[["in", "label", "predicted", "probability", "sample"]]
-
-
-def _mark(words: list[str], span: str) -> str:
-    start, stop = (int(edge) for edge in span.strip("[)").split(","))
-    signs = [f"⟨{word}⟩" if start <= i < stop else word for i, word in enumerate(words)]
-    return visible(" ".join(signs[max(start - AROUND, 0) : stop + AROUND]), 120)

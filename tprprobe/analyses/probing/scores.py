@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from tprprobe.analyses.probing.trials import (
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
 from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits
-from tprprobe.evaluation.results import number, tabulate
+from tprprobe.evaluation.results import Row, number, tabulate
 from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
 
@@ -118,7 +118,7 @@ def _score(
     return Score(names, counts, tuple(splits.examples.subsets()), sizes)
 
 
-def measure(score: Score) -> dict[str, dict[str, Any]]:
+def measure(score: Score) -> dict[str, Row]:
     """The numbers of a score by metric."""
     sizes = (number(name, size) for name, size in score.sizes.items())
     return {str(row["metric"]): dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
@@ -199,7 +199,7 @@ def tabulate_pairs(pairs: Sequence[Pair]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "first", "second", "control", *numbers])
 
 
-def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[str, Any]]]) -> None:
+def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, Row]]) -> None:
     """Adds accuracy minus that of other labels, and F1 minus that of the words' most frequent labels."""
     keys = [(score.names["control"], *score.key(VECTOR)) for score in scores]
     by_key = dict(zip(keys, numbers, strict=True))

@@ -136,7 +136,7 @@ class Trial:
 
     source: FeatureSource
     splits: Splits
-    estimator: Any
+    estimator: runner.Estimator
     seed: int
     control: str
     portion: float | None = None
@@ -160,7 +160,7 @@ class TrialResult:
     trial: Trial
     counts: Counts | BlockScores
     curve: Float[np.ndarray, "validation 3"]
-    estimator: Any = None
+    estimator: runner.Estimator | None = None
 
     @property
     def nats(self) -> float:
@@ -199,11 +199,9 @@ def run_trials(
             yield TrialResult(trial, Counts.unflatten(flat, trial.splits), curve, estimator)
 
 
-def _score(trial: Trial, X: Any, tested: Any) -> TrialResult:
+def _score(trial: Trial, X: runner.Inputs, tested: runner.Inputs) -> TrialResult:
     """The score of an estimator without predictions, on the first fold."""
-    from sklearn.base import clone
-
-    splits, estimator = trial.splits, clone(trial.estimator)
+    splits, estimator = trial.splits, runner.copy_unfitted(trial.estimator)
     fold, examples = splits.folds[0], splits.tested
     labels = splits.examples.marks[trial.labels][None]
     train, no_validation = runner.take(X, fold.train), (None, labels[:, :0])
@@ -218,7 +216,7 @@ def _score(trial: Trial, X: Any, tested: Any) -> TrialResult:
     return TrialResult(trial, counts, np.empty((0, len(CURVE))), estimator)
 
 
-def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
+def read_inputs(states: StoredStates, settings: ProbeSettings) -> runner.Inputs:
     """What an estimator reads of every target."""
     if settings.needs == "spans":
         return states

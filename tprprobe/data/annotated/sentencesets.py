@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from tprprobe.data.dataset import ALL, Dataset, Labels, Request, spread
+from tprprobe.data.dataset import ALL, Dataset, Facts, Labels, Origin, Request, Tables, spread
 from tprprobe.errors import InputError
 from tprprobe.files.checksums import digest_files
 from tprprobe.files.jsonfiles import parse_json
@@ -50,9 +50,9 @@ class AnnotatedFile(Dataset[Annotated]):
     label_files: tuple[Path, ...] = ()
 
     @property
-    def origin(self) -> dict[str, Any]:
+    def origin(self) -> Origin:
         origin = super().origin
-        return origin | {"files": origin["files"] | digest_files(self.label_files)}
+        return {**origin, "files": origin["files"] | digest_files(self.label_files)}
 
     def read(self, rows: range) -> Iterator[Annotated]:
         documents: dict[str, list[str]] = {}
@@ -68,25 +68,25 @@ class AnnotatedFile(Dataset[Annotated]):
         return False
 
     @property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Facts:
         counts = Counter(dict(self.odd))
         reading = annotations.count_reading(Reading([*self.sentences], counts))
-        return reading | {"read_otherwise": dict(counts)}
+        return {**reading, "read_otherwise": dict(counts)}
 
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
 
-    def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    def describe(self, n: int) -> tuple[Facts, Tables]:
         del n
         lengths = [len(sentence.words) for sentence in self.sentences]
         documents = len({sentence.document for sentence in self.sentences})
-        facts = {"sentences": len(lengths), "tokens": sum(lengths), "documents": documents}
+        facts: Facts = {"sentences": len(lengths), "tokens": sum(lengths), "documents": documents}
         tables = {"lengths": [spread("tokens of a sentence", lengths)]}
         tables["labels"] = [self._count(task) for task in self.tasks]
         return facts, tables
 
-    def _count(self, task: str) -> dict[str, Any]:
+    def _count(self, task: str) -> Facts:
         labels = Counter(t.label for s in self.sentences for t in s.targets.get(task, ()))
         common = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(COMMON))
         return {"task": task, "targets": labels.total(), "labels": len(labels), "commonest": common}

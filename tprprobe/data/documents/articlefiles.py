@@ -1,16 +1,15 @@
 """Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tprprobe.data.dataset import ALL, Dataset, Labels, Request
+from tprprobe.data.dataset import ALL, Dataset, Facts, Labels, Request
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
@@ -56,6 +55,15 @@ class Article:
         return None, None
 
 
+class Report(TypedDict, total=False):
+    """What of a file was read, and what was not; a list of texts has no columns."""
+
+    columns: list[str]
+    columns_not_read: list[str]
+    quoted: int  # texts of a .tsv file with quotes around them
+    left_out_empty: int
+
+
 Columns = tuple[str, str]  # of a text and of its target, twice the same if it is its own
 
 
@@ -73,14 +81,14 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
     raise InputError(f"{where} has {present}, but no {missing}: give FILE:COLUMN")
 
 
-def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:
+def describe_columns(names: Collection[str], columns: Columns) -> Report:
     unread = [name for name in names if name not in columns]
     return {"columns": list(dict.fromkeys(columns)), "columns_not_read": unread}
 
 
-def report_columns(source: str, count: int, report: Mapping[str, Any]) -> str:
-    text, *target = report["columns"]
-    unread, quoted = report["columns_not_read"], report.get("quoted", 0)
+def report_columns(source: str, count: int, report: Report) -> str:
+    text, *target = report.get("columns") or [""]
+    unread, quoted = report.get("columns_not_read", ()), report.get("quoted", 0)
     clauses = [
         f"rows {count:,}",
         f"read: {text}" + (f" (target: {target[0]})" if target else ""),
@@ -109,17 +117,17 @@ class Articles(Dataset[Article]):
     """Articles, which a function reads by their rows; ``about`` says what of their file is not read."""
 
     reader: Callable[[range], Iterator[Article]]
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Report = field(default_factory=Report)
 
     @classmethod
     def of(
         cls,
         request: Request,
         count: int,
-        reader: Callable[[range], Any],
-        report: Mapping[str, Any] = MappingProxyType({}),
+        reader: Callable[[range], Iterator[Article]],
+        report: Report | None = None,
     ) -> "Articles":
-        return cls(request.spec, ALL, request.seed, range(count), reader, report)
+        return cls(request.spec, ALL, request.seed, range(count), reader, report or Report())
 
     @property
     def has_targets(self) -> bool:
@@ -127,8 +135,8 @@ class Articles(Dataset[Article]):
         return len(self.about.get("columns", ())) == 2 or super().has_targets
 
     @property
-    def report(self) -> dict[str, Any]:
-        return dict(self.about)
+    def report(self) -> Facts:
+        return {**self.about}
 
     def read(self, rows: range) -> Iterator[Article]:
         return self.reader(rows)
@@ -153,7 +161,7 @@ def open_jsonl(path: Path, request: Request) -> Articles:
     return Articles.of(request, len(lines), read, report)
 
 
-def _parse_row(line: str, where: str) -> dict[str, Any]:
+def _parse_row(line: str, where: str) -> dict[str, object]:
     if not line.strip():
         raise InputError(f"{where} is empty: every line is a JSON object, take it out")
     row = parse_json(line, where)

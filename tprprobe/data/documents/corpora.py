@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ QUOTING = {
 }
 
 
-def open_list(texts: Sequence[Any], request: Request) -> Articles:
+def open_list(texts: Sequence[str], request: Request) -> Articles:
     if not texts:
         raise InputError("the list has no texts: give at least one")
     if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
@@ -185,7 +184,7 @@ def find_split(owner: object, split: str, names: Collection[str]) -> str:
     raise unknown(f"split of {owner}", split, names)
 
 
-def choose(dataset: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
+def choose(dataset: Articles, request: Request, divided: bool) -> Dataset[Article]:
     """The first n examples with a text and a target, of the whole or (``divided``) of a split; no more are read than needed."""
     if divided and request.split not in {None, ALL, *SHARES}:
         raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])
@@ -199,7 +198,7 @@ def choose(dataset: Dataset[Article], request: Request, divided: bool) -> Datase
             numbers.append(number)
             if len(numbers) == request.n:
                 break
-    rows, report = request.first_rows(len(numbers)), dataset.report
+    rows, report = request.first_rows(len(numbers)), dataset.about.copy()
     if "columns" in report:
         note(report_columns(request.spec, len(dataset), report))
     if empty:

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Int64, Integer
+from numpy.typing import DTypeLike
+
+if TYPE_CHECKING:
+    from tprprobe.data.batching import Ragged
 
 Span = tuple[int, int]
 NOWHERE: Span = (0, 0)  # the place of start and end symbols
@@ -20,11 +24,11 @@ class Flat(NamedTuple):
     cut: int  # texts that were too long
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[int]], dtype: Any = "i4", cut: int = 0) -> "Flat":
+    def of(cls, lists: Sequence[Sequence[int]], dtype: DTypeLike = "i4", cut: int = 0) -> "Flat":
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         return cls(np.fromiter(chain.from_iterable(lists), dtype, lengths.sum()), lengths, cut)
 
-    def ragged(self) -> Any:
+    def ragged(self) -> "Ragged":
         import torch  # which reading data does not need
 
         from tprprobe.data.batching import Ragged

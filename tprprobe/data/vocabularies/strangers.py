@@ -90,7 +90,7 @@ def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
 
 
 def _of_function(
-    function: Callable[[str], Any], name: Callable[[int], str] | None, data: Dataset, rows: int
+    function: Callable[[str], object], name: Callable[[int], str] | None, data: Dataset, rows: int
 ) -> CustomCodec:
     """Symbols are named by pairs, by ``name``, or by the one word that they stand for; else by number."""
     names: dict[int, str] = {}

@@ -7,7 +7,7 @@ shuffling the roles within a sequence destroys: the share of a sum, a mean, a no
 words is 0 by definition. ``order_residuals`` estimates E[x | b, c].
 
 Limits. In real text, maxima and weighted means of words depend on which words occur together, and so does their order; a component of
-pairs of fillers that occur together takes most of that up (``benchmarks.binding.shares`` measures what is left). Where pairs are many, a share is exact on average over V, not for every V:
+pairs of fillers that occur together takes most of that up (``benchmarks.binding.shares`` measures what is left, on texts drawn anew). Where pairs are many, a share is exact on average over V, not for every V:
 that enters the interval.
 
 Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ without

@@ -39,6 +39,8 @@ BLOCKS: Mapping[str, tuple[str, ...]] = {
     OPERATOR: (STATIC, ROLE, ACTED),
 }
 
+ROUNDING = 1e-6  # of the largest singular value of V
+
 Embedding = Float64[np.ndarray, "filler d_embedding"]
 Factor = Float64[np.ndarray, "_symbol _rank"]
 Bases = tuple[Factor, Factor]  # f of every filler, r of every role
@@ -168,6 +170,12 @@ class RoleFit:
     def table(self) -> Vectors:
         """V of the pairs of all parts."""
         return self._rows(np.arange(sum(len(fit.pairs) for fit in self.parts)))
+
+    def project_out(self, vectors: Vectors) -> Vectors:
+        """Vectors without all that is a sum of fitted bindings: what lies at right angles to every V."""
+        _, sizes, axes = np.linalg.svd(self.table, full_matrices=False)
+        axes = axes[sizes > ROUNDING * sizes[0]]
+        return vectors - vectors @ axes.T @ axes
 
     def _rows(self, ids: Int[np.ndarray, " pair"]) -> Vectors:
         """Rows of ``table``, rising."""

@@ -9,65 +9,37 @@ Su et al. 2021 (rotation of planes), Schönemann 1966 (orthogonal maps), Tucker 
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float64
 
-RIDGE = 0.02  # penalty, in units of the mean square of what is regressed on
+from tprprobe.estimators.bindings.operations_base import (
+    RANKS,
+    RIDGE,
+    Array,
+    Operation,
+    RoleMatrix,
+    Table,
+    Weights,
+    left_singular_vectors,
+)
+from tprprobe.estimators.bindings.operations_learned import (
+    LearnedConvolution,
+    LearnedPlanes,
+    LearnedProduct,
+)
+
 SWEEPS, FEW = 20, 10  # of alternating least squares, and of steps that converge at once
-FILLINGS = 10  # of the unseen part of a table
-RANKS = (1, 2, 3, 4, 6, 8, 12, 16)
-
-Array = np.ndarray
-Table = Float64[np.ndarray, "filler role_ d"]
-Weights = Float64[np.ndarray, "filler role_"]
-
-
-class Operation:
-    """An operation, which ``candidates`` makes in every form that is to be tried on a table of this shape.
-
-    Attributes:
-        title: Its name in tables.
-        is_basis_free: Whether it stays what it is when vectors are rotated; it is then fitted in the largest
-            principal components of the table.
-    """
-
-    title: ClassVar[str]
-    is_basis_free: ClassVar[bool]
-    form: str = ""
-    fillers_: Any
-    roles_: Any
-
-    @classmethod
-    def candidates(cls, shape: tuple[int, int, int]) -> Sequence["Operation"]:
-        """The forms that are tried: one, if the operation has no rank and no choice of a basis."""
-        return [cls()]
-
-    def fit(self, table: Table, weights: Weights) -> "Operation":
-        """Itself, with the vectors of fillers and roles whose bindings are nearest the table."""
-        raise NotImplementedError
-
-    def bind(self, filler: Array, role: Array) -> Float64[np.ndarray, "*batch d"]:
-        """The binding of vectors of fillers and of roles, along their last axes."""
-        raise NotImplementedError
-
-
-def as_operation(kind: type, name: str) -> type[Operation]:
-    """The class, with what an operation has beside ``fit`` and ``bind`` where it does not say it itself."""
-    if issubclass(kind, Operation):
-        return kind
-    stated = {
-        "title": getattr(kind, "title", name),
-        "is_basis_free": getattr(kind, "is_basis_free", False),
-    }
-    return type(kind.__name__, (kind, Operation), stated)
 
 
 class Additive(Operation):
     """f + r: no binding."""
 
     title, is_basis_free = "additive", True
+
+    @classmethod
+    def is_case_of(cls, other: type[Operation]) -> bool:
+        return True  # main effects stand beside every operation
 
     def fit(self, table: Table, weights: Weights) -> "Operation":
         self.roles_ = np.zeros(table.shape[1:])
@@ -84,6 +56,11 @@ class Hadamard(Operation):
     """f ⊙ r, coordinate by coordinate: a matrix of rank one for every coordinate of the table."""
 
     title, is_basis_free = "Hadamard product", False
+    learned: ClassVar[type[LearnedProduct]] = LearnedProduct  # the same in a learned basis
+
+    @classmethod
+    def candidates(cls, shape: tuple[int, int, int]) -> Sequence[Operation]:
+        return [cls(), *cls.learned.candidates(shape)]
 
     def fit(self, table: Table, weights: Weights) -> "Operation":
         z = self.to_basis(table)
@@ -117,7 +94,7 @@ class Hadamard(Operation):
 class Convolution(Hadamard):
     """f ⊛ r, circular convolution (holographic reduced representations): the Hadamard product of Fourier transforms."""
 
-    title = "circular convolution"
+    title, learned = "circular convolution", LearnedConvolution
 
     def to_basis(self, vectors: Array) -> Array:
         self.width = vectors.shape[-1]
@@ -159,7 +136,11 @@ class Rotation(Operation):
     @classmethod
     def candidates(cls, shape: tuple[int, int, int]) -> Sequence[Operation]:
         planes = [] if shape[2] % 2 else [PlaneRotation(), PlaneRotation(halves=True)]
-        return [cls(), *planes]
+        return [cls(), *planes, *LearnedPlanes.candidates(shape)]
+
+    @classmethod
+    def is_case_of(cls, other: type[Operation]) -> bool:
+        return other is Convolution  # of planes, with numbers of size 1
 
     def fit(self, table: Table, weights: Weights) -> "Operation":
         weighted = table * weights[..., None]
@@ -175,81 +156,34 @@ class Rotation(Operation):
         return (filler[..., None, :] @ role)[..., 0, :]
 
 
-class LowRank(Operation):
-    """What has factors of a complete table: the unseen part is filled by their product again and again, from
-    where an earlier fit has ended.
-
-    Source: Dempster, Laird and Rubin 1977 (expectation–maximization).
-    """
-
-    is_basis_free, is_fitted = True, False
-
-    def fit(self, table: Table, weights: Weights) -> "Operation":
-        share = weights[..., None] / max(weights.max(), 1e-12)
-        completed = share * table + (1 - share) * (bind_all(self) if self.is_fitted else 0)
-        for _ in range(FILLINGS):
-            self.factorize(completed)
-            self.is_fitted = True
-            completed = share * table + (1 - share) * bind_all(self)
-        return self
-
-    def factorize(self, table: Table) -> None:
-        """Sets the vectors of fillers and of roles to those of a complete table."""
-        raise NotImplementedError
-
-
-class RoleMatrix(LowRank):
-    """A_r f, a matrix a role: fillers have few dimensions, so that the table has this rank."""
-
-    title = "matrix a role"
-
-    def __init__(self, rank: int = 1):
-        self.form, self.rank = str(rank), rank
-
-    @classmethod
-    def candidates(cls, shape: tuple[int, int, int]) -> Sequence[Operation]:
-        return [cls(rank) for rank in RANKS if rank < shape[0]]
-
-    def factorize(self, table: Table) -> None:
-        self.fillers_ = left_singular_vectors(table.reshape(len(table), -1))[:, : self.rank]
-        self.roles_ = np.tensordot(self.fillers_, table, (0, 0)).swapaxes(0, 1)
-
-    def bind(self, filler: Array, role: Array) -> Array:
-        return (filler[..., None, :] @ role)[..., 0, :]
-
-
-class OuterProduct(LowRank):
+class OuterProduct(RoleMatrix):
     """W (f ⊗ r), f and r of few dimensions; r has fewer than there are roles, or it would be a matrix a role."""
 
     title = "outer product"
 
     def __init__(self, filler_rank: int = 1, role_rank: int = 1):
-        self.form, self.ranks = f"{filler_rank}×{role_rank}", (filler_rank, role_rank)
+        super().__init__(filler_rank)
+        self.form, self.role_rank = f"{filler_rank}×{role_rank}", role_rank
 
     @classmethod
     def candidates(cls, shape: tuple[int, int, int]) -> Sequence[Operation]:
-        ranks = [(f, r) for f in RANKS if f < shape[0] for r in RANKS if r < shape[1]]
-        return [cls(f, r) for f, r in ranks if r <= f <= 4 * r]
+        role_ranks = [rank for rank in RANKS if rank < shape[1]]
+        return [cls(m * r, r) for r in role_ranks for m in (1, 2, 4) if m * r < shape[0]]
+
+    @classmethod
+    def is_case_of(cls, other: type[Operation]) -> bool:
+        return issubclass(
+            other, RoleMatrix | Hadamard
+        )  # in a learned basis, an axis for every product
 
     def factorize(self, table: Table) -> None:
-        self.fillers_ = left_singular_vectors(table.reshape(len(table), -1))[:, : self.ranks[0]]
-        reduced = np.tensordot(self.fillers_, table, (0, 0)).swapaxes(0, 1)  # role first
-        self.roles_ = left_singular_vectors(reduced.reshape(len(reduced), -1))[:, : self.ranks[1]]
-        self.readout_ = np.tensordot(self.roles_, reduced, (0, 0)).swapaxes(0, 1)
+        super().factorize(table)
+        maps = self.roles_
+        self.roles_ = left_singular_vectors(maps.reshape(len(maps), -1))[:, : self.role_rank]
+        self.readout_ = np.tensordot(self.roles_, maps, (0, 0)).swapaxes(0, 1)
 
     def bind(self, filler: Array, role: Array) -> Array:
         return (filler[..., None, :] @ np.tensordot(role, self.readout_, (-1, 1)))[..., 0, :]
-
-
-def bind_all(operation: Operation) -> Table:
-    """The bindings of every filler with every role."""
-    roles = operation.roles_[None]
-    return operation.bind(operation.fillers_[:, None], roles)
-
-
-def left_singular_vectors(matrix: Array) -> Array:
-    """The axes of rows of largest singular values, by the Gram matrix."""
-    return np.linalg.eigh(matrix @ matrix.T)[1][:, ::-1]
 
 
 def _mean(table: Array, weights: Weights, axis: int) -> Array:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from tprprobe.estimators.bindings.operations import (
-    Additive,
+from tprprobe.estimators.bindings.operations import Additive
+from tprprobe.estimators.bindings.operations_base import (
     Operation,
     Table,
     Weights,
@@ -68,12 +68,12 @@ def complete(
     def error(form: Form) -> float:
         return float(np.sum((weights * inner)[..., None] * (form.fit(table, visible) - table) ** 2))
 
-    reduced = (*table.shape[:2], axes.shape[1])
-    operations = kind.candidates(reduced if kind.is_basis_free else table.shape)
+    operations = kind.candidates(table.shape)
     forms = [
-        Form(operation, True, axes if operation.is_basis_free else None) for operation in operations
+        Form(operation, False, axes if operation.is_basis_free else None)
+        for operation in operations
     ]
-    forms += [replace(form, has_fillers=False) for form in (min(forms, key=error),)]
+    forms += [replace(form, has_fillers=True) for form in (min(forms, key=error),)]
     best = min(forms, key=error)
     return best, best.fit(table, weights)
 

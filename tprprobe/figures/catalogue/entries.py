@@ -106,11 +106,7 @@ def load_figures() -> list[Entry]:
 
 
 def find_figure(name: str) -> Entry:
-    """The figure of that name.
-
-    Raises:
-        InputError: there is none (the nearest name is suggested).
-    """
+    """The figure of that name."""
     entries = {entry.name: entry for entry in list_figures()}
     name = RENAMED.get(name, name)
     if name not in entries:

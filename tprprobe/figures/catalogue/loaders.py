@@ -29,11 +29,7 @@ LOGGED = columns(number="value", whole="step")
 
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
-    """The tables of a kind, one folder after another, with the name of each.
-
-    Raises:
-        InputError: a folder has none.
-    """
+    """The tables of a kind, one folder after another, with the name of each."""
     tables = [kind.load(path).assign(name=Path(path).resolve().name) for path in sources]
     return pd.concat(tables, ignore_index=True)
 
@@ -55,10 +51,10 @@ def load_searches(sources: Iterable[Source]) -> list[tuple[str, Any]]:
 class Loaded:
     """An input that is in memory already."""
 
-    value: Any
+    value: object
 
 
-def name_result(key: str, result: Any) -> Any:
+def name_result(key: str, result: object) -> object:
     """A result in memory as the input of that name: a table with the columns that folders would name it by."""
     if key == "roles":
         return [("", result)]
@@ -72,11 +68,7 @@ def name_result(key: str, result: Any) -> Any:
 
 
 def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
-    """The evaluations that ``tprprobe eval --out`` wrote: one row per model, split and module.
-
-    Raises:
-        InputError: a source holds no evaluation.
-    """
+    """The evaluations that ``tprprobe eval --out`` wrote: one row per model, split and module."""
     rows = [row for source in sources for row in _read_evaluations(_find(source))]
     names = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
     return pd.DataFrame(rows, columns=names)
@@ -146,9 +138,6 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     """The rows of ``tprprobe probe --out``, one folder after another, with the model of each.
 
     Two folders of one model are two protocols, not more seeds: their models are named by folder too.
-
-    Raises:
-        InputError: a folder has none.
     """
     folders = [Path(source) for source in sources]
     tables = [PROBES.load(folder) for folder in folders]
@@ -172,7 +161,7 @@ def _find(source: Source) -> Path:
     return Path(source) if Path(source).exists() else assets.find("models", source)
 
 
-def find_files(parse_file: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
+def find_files(parse_file: Callable[[Path], object]) -> Callable[[Sequence[Path]], list[Path]]:
     """What finds the folders with a JSON file that can be read so."""
     return lambda folders: [path for path in folders if any(map(parse_file, path.glob("*.json")))]
 

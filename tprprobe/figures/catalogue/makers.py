@@ -3,8 +3,6 @@
 import fnmatch
 from collections.abc import Sequence
 
-import pandas as pd
-
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
@@ -28,7 +26,6 @@ from tprprobe.figures.role_fits import (
 )
 from tprprobe.figures.scenes import Grid, Squares
 from tprprobe.figures.strips import Strips
-from tprprobe.figures.style import Drawing
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
@@ -42,13 +39,15 @@ def draw_roles(
     seed: int = 0,
     raw: bool = False,
     every: bool = False,
+    site: str = "",
 ) -> Strips:
-    """Clusters of a layer's roles under the symbols that have them.
+    """Clusters of a layer's roles, or of another ``site``, under the symbols that have them.
 
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
     questions that were answered right, unless ``every`` question is meant.
     """
-    roles = cluster(store, _site(store, layer, "role"), head, k, seed, raw)
+    site = store.select(site or _site(store, layer, "role", ", or give --site"))[0]
+    roles = cluster(store, site, head if store.specs[site].heads else None, k, seed, raw)
     n_rows = 12 if (current_look().inches or PAGE) > PAGE / 2 else 6
     return cluster_strips(store, roles, n_rows, correct_only=not every, gold=True)
 
@@ -67,18 +66,14 @@ def draw_attention(
     return row_strips(store, site, sample, head, positions)
 
 
-def _site(store: Store, layer: int, vectors: str) -> str:
+def _site(store: Store, layer: int, vectors: str, otherwise: str = "") -> str:
     """The site of self-attention in the first stack of the store that has such vectors."""
     names = fnmatch.filter(store.sites, f"*.self.{vectors}")
     if not names:
         raise InputError(
-            f"{store.path} has no site *.self.{vectors}: extract one (--sites '*.self.{vectors}')"
+            f"{store.path} has no site *.self.{vectors}: extract one (--sites '*.self.{vectors}'){otherwise}"
         )
     return f"{names[0].partition('.')[0]}.{layer}.self.{vectors}"
-
-
-def draw_accuracy(evaluations: pd.DataFrame) -> Drawing:
-    return module_bars(evaluations, evaluations["split"].iloc[0])
 
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Grid:
@@ -95,7 +90,7 @@ MAKERS = {
     "roles": Maker(draw_roles, ("*.self.role",)),
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
-    "accuracy": Maker(draw_accuracy),
+    "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),
     "reconstruction": Maker(draw_reconstruction, VALUES),
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
     "behavior": Maker(behavior_scene),

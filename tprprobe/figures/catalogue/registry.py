@@ -25,11 +25,7 @@ LOOKS = tuple(Look.__dataclass_fields__)
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
-    """The figures and tables that can be drawn of a store alone.
-
-    Raises:
-        InputError: there is no complete store.
-    """
+    """The figures and tables that can be drawn of a store alone."""
     store = as_store(source)
     return [
         entry
@@ -56,9 +52,6 @@ def build(name: str, **options: Any) -> Picture:
 
     ``options`` are what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
     ``runs`` (paths or names of checkpoints), and options of that figure.
-
-    Raises:
-        InputError: an unknown figure or option, or an input that is missing or lacks something.
     """
     entry = find_figure(name)
     inputs = entry.inputs
@@ -122,11 +115,18 @@ def draw(
     look, options = _split_look(entry, options)
     sources = {} if source is None else read_source(entry, source)
     with look.used():
-        picture = build(name, **sources, **options)
+        try:
+            picture = build(name, **sources, **options)
+        except KeyError as error:
+            if not any(isinstance(source, Loaded) for source in sources.values()):
+                raise
+            kinds = " and ".join(kind.text for kind in entry.inputs.values())
+            lack = f"{name}: the table has no column {error}; the figure is made of {kinds}"
+            raise InputError(lack) from error
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
 
 
-def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, Any]]:
+def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
     """The look that options say, and the options of the figure itself."""
     names = [key for key in options if key in LOOKS and key not in entry.options]
     look = Look(**{key: options[key] for key in names})
@@ -156,7 +156,7 @@ def _plot(name: str, picture: Picture) -> Any:
     return plot(scene, dark=False)
 
 
-def read_source(entry: Entry, source: Any) -> dict[str, Any]:
+def read_source(entry: Entry, source: Any) -> dict[str, object]:
     """What a figure is made of, by the names of its inputs: a result as it is, or what lies in folders."""
     inputs = [key for key, kind in entry.inputs.items() if kind.default is None]
     if isinstance(source, Store):
@@ -178,7 +178,7 @@ def write_figure(
     name: str,
     store: Source | None = None,
     sources: Sequence[Source] = (),
-    options: Mapping[str, Any] = MappingProxyType({}),
+    options: Mapping[str, object] = MappingProxyType({}),
     out: Source | None = None,
 ) -> Path:
     """The file of a figure (PDF, SVG, PNG) or table (these, Markdown, LaTeX or CSV).

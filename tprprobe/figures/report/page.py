@@ -84,11 +84,7 @@ class Page:
 def write_report(
     out: str | os.PathLike[str], title: str, lead: str, sections: Sequence[Section]
 ) -> Path:
-    """``OUT/report.html``, or ``OUT`` where that is an .html file: a title, the first paragraphs (lines of ``lead``), and the sections.
-
-    Raises:
-        InputError: it cannot be written.
-    """
+    """``OUT/report.html``, or ``OUT`` where that is an .html file: a title, the first paragraphs (lines of ``lead``), and the sections."""
     return Page(Path(out), title, lead).add(*sections)
 
 
@@ -133,9 +129,6 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
 
     Each lies in the folder or in one within it. With a store, results of other stores are left out, and
     those that do not say of which they are (`store.origins`).
-
-    Raises:
-        InputError: the folder holds none of them, or is one of `examine`, whose page stays.
     """
     run = Path(run)
     if out is None and (run / "examination.json").is_file():

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.figures.clusters import describe_stability
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 
@@ -49,11 +50,7 @@ def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -
     )
     roles = heads[0]
     place = site_label(roles.site, roles.head)
-    text = (
-        f"k-means divides the tokens at {place} into {roles.k} groups. From different random starts it finds groups that agree with these to "
-        f"{roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance). Raw vectors have an arbitrary scale in each dimension "
-        "(the network computes the same for any), so vectors are standardized before clustering, unless a figure says raw."
-    )
+    text = f"{describe_stability(roles)} Vectors are standardized before clustering, as their scale is arbitrary, unless a figure says raw."
     folded = {f"The groups at {place}": roles.summary, f"All {len(heads)} heads": stability}
     site = f"--site {roles.site}" + ("" if roles.head is None else f" --head {roles.head}")
     deeper = f"tprprobe cluster STORE {site} --k {roles.k}"

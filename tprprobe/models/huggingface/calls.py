@@ -79,7 +79,7 @@ class Record(NamedTuple):
 
 
 @torch.no_grad()
-def record(module: nn.Module, run: Callable[[], Any]) -> Record:
+def record(module: nn.Module, run: Callable[[], object]) -> Record:
     clock, calls, attended, operations = itertools.count(), [], [], []
     inside: list[nn.Module] = []  # an attention in common
     begun: dict[str, list[tuple[int, Tensor | None]]] = defaultdict(list)
@@ -87,7 +87,7 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
     def enter(path: str, args: tuple, kwargs: dict) -> None:
         begun[path].append((next(clock), first_tensor((*args, *kwargs.values()))))
 
-    def leave(path: str, submodule: nn.Module, returned: Any) -> None:
+    def leave(path: str, submodule: nn.Module, returned: object) -> None:
         start, received = begun[path].pop()
         calls.append(Call(path, submodule, start, next(clock), received, first_tensor(returned)))
 
@@ -128,7 +128,7 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
     return Record(calls, attended, operations)
 
 
-def first_tensor(values: Any) -> Tensor | None:
+def first_tensor(values: object) -> Tensor | None:
     """The first tensor of floating-point numbers of what a module is given or returns."""
     values = values if isinstance(values, tuple | list) else (values,)
     floats = (value for value in values if isinstance(value, Tensor) and value.is_floating_point())

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.models.huggingface.faults import list_names
+
+if TYPE_CHECKING:
+    import gguf
 
 ENDING = ".gguf"
 TOKENS = "tokenizer.ggml.tokens"
@@ -67,7 +70,7 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
         module.GGUFReader, module.get_tensor_name_map = before
 
 
-def _check_places(file: Path, reader: Any) -> None:
+def _check_places(file: Path, reader: "gguf.GGUFReader") -> None:
     """Checks that the tensors lie one behind another, as the format asks: else two share bytes, or one is of another type."""
     end = reader.data_offset
     for tensor in reader.tensors:
@@ -79,7 +82,7 @@ def _check_places(file: Path, reader: Any) -> None:
         end += -(-int(tensor.n_bytes) // reader.alignment) * reader.alignment
 
 
-def _check_tokens(file: Path, reader: Any) -> None:
+def _check_tokens(file: Path, reader: "gguf.GGUFReader") -> None:
     if TOKENS in reader.fields:
         count = len(reader.fields[TOKENS].data)
         for name in PER_TOKEN:
@@ -91,7 +94,7 @@ def _check_tokens(file: Path, reader: Any) -> None:
         raise InputError(f"{file} names no epsilon of its norms: get the file again")
 
 
-def _left_over(reader: Any) -> dict[str, str]:
+def _left_over(reader: "gguf.GGUFReader") -> dict[str, str]:
     count_fields = [field for name, field in reader.fields.items() if name.endswith(".block_count")]
     counts = [int(field.contents()) for field in count_fields]
     names = [tensor.name.split(".") for tensor in reader.tensors if tensor.name.startswith("blk.")]

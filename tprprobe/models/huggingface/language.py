@@ -126,7 +126,7 @@ class Pretrained(Attached, Language):
         self._begin()
         return self._pass(self.module, arguments)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Sizes, head, tokenizer, and what can be asked of the model."""
         vocabulary, config = self.vocabulary, self.module.config.get_text_config()
         states = (name for name in self.taps.sites if name.endswith(".hidden"))

@@ -20,7 +20,10 @@ BLOCK_BYTES = 64 * 2**20  # of vectors that are held at once
 
 
 class Block(NamedTuple):
-    """Whole samples as a store's writer takes them: rows by site, tokens, and maps of the first samples."""
+    """Whole samples as a store's writer takes them: rows by site, tokens, and maps of the first samples.
+
+    ``table`` has a row a token, with the columns side, sample, position, id, token and question (the sample's text).
+    """
 
     rows: Mapping[str, Rows]
     table: pd.DataFrame
@@ -56,7 +59,7 @@ def count_rows(table: pd.DataFrame, rows: str, samples: int) -> Integer[np.ndarr
 
 
 def spans(sizes: Integer[np.ndarray, " sample"], start: int = 0) -> Iterator[tuple[int, int]]:
-    """Ranges of samples of these bytes, from ``first`` on: at most BLOCK_BYTES, or one sample."""
+    """Ranges of samples of these bytes, from ``start`` on: at most BLOCK_BYTES, or one sample."""
     ends = np.cumsum(sizes)
     while start < len(sizes):
         before = ends[start - 1] if start else 0
