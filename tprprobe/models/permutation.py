@@ -33,9 +33,10 @@ class Permutation:
         generator, start = torch.Generator(), min(index, len(self.states) - 1)
         generator.set_state(self.states[start])
         for size in self.sizes[start:index]:
-            torch.randperm(size, generator=generator)
+            torch.randperm(size, dtype=torch.int32, generator=generator)
             self.states.append(generator.get_state())
-        order = torch.randperm(self.sizes[index], generator=generator)
+        # the order of int64, in half the memory
+        order = torch.randperm(self.sizes[index], dtype=torch.int32, generator=generator)
         if index + 1 == len(self.states):
             self.states.append(generator.get_state())
         return order

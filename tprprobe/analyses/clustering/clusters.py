@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Float32, Int, Int32
+from jaxtyping import Float, Float32, Int, Int32, Shaped
 from scipy.special import entr
 
 from tprprobe.analyses.kinds import CLUSTERS
@@ -32,6 +32,7 @@ SUMMARY = columns(
 ) | {"center": object}
 MEASURES = ("size", "share", "mean_position", "entropy")
 ESTIMATOR = "k-means"
+N_TOP = 5  # words of a cluster in its summary
 
 
 class _Run(Document):
@@ -139,26 +140,30 @@ class Clusters:
 
 def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
     """One row per cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
-    words = tokens["token"].astype(str).reset_index(drop=True)
-    shares = [  # of every word, commonest first, ties as they first appear
-        words[labels == cluster]
-        .value_counts(normalize=True, sort=False)
-        .sort_values(ascending=False, kind="stable")
-        for cluster in range(k)
-    ]
+    codes, words = pd.factorize(tokens["token"].astype(str).to_numpy(object))
+    shares = [_share_words(codes[labels == cluster]) for cluster in range(k)]
     sizes = np.bincount(labels, minlength=k)
     summary = {
         "size": sizes,
         "share": sizes / len(labels),
-        "top": [_commonest(shares_of_words) for shares_of_words in shares],
+        "top": [_commonest(words[word_ids[:N_TOP]], values[:N_TOP]) for word_ids, values in shares],
         "mean_position": tokens["position"].groupby(labels).mean(),
-        "entropy": [entr(s.to_numpy()).sum() / np.log(2) if len(s) else np.nan for s in shares],
+        "entropy": [entr(s).sum() / np.log(2) if len(s) else np.nan for _, s in shares],
     }
     return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
 
 
-def _commonest(shares: pd.Series, n: int = 5) -> str:
-    pairs = shares.iloc[:n].items()
+def _share_words(
+    codes: Int[np.ndarray, " token"],
+) -> tuple[Int[np.ndarray, " word"], Float[np.ndarray, " word"]]:
+    """The words of a cluster with their shares, commonest first, ties as they first appear."""
+    word_ids, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    order = np.lexsort((first, -counts))
+    return word_ids[order], counts[order] / max(1, len(codes))
+
+
+def _commonest(words: Shaped[np.ndarray, " word"], shares: Float[np.ndarray, " word"]) -> str:
+    pairs = zip(words, shares, strict=True)
     return ", ".join(f"{'␣' if word == ' ' else word} {share:.0%}" for word, share in pairs)
 
 

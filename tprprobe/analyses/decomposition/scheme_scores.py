@@ -22,7 +22,7 @@ from tprprobe.analyses.decomposition.score_tables import SHARES
 from tprprobe.analyses.decomposition.sequence_units import Units
 from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
 from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
-from tprprobe.estimators.bindings.components import BINDINGS
+from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.families import BELOW, FACTORED, FAMILIES, RoleFit
 from tprprobe.estimators.bindings.ridge import Regression
 from tprprobe.evaluation.results import Row, number, tabulate
@@ -72,9 +72,12 @@ class ScoreRows:
             for metric, interval in metrics.items():
                 numbers[metric + p.suffix] = number(metric + p.suffix, interval, **counts)
 
-    def add_shares(self, units: Units, design: Design, seed: int, *steps: Sequence[str]) -> None:
+    def add_shares(
+        self, units: Units, design: Design, seed: int, steps: Sequence[str] = STEPS
+    ) -> None:
         """Adds shares of variance to the rows of families."""
-        for family, columns in measure_shares(units, design, seed, *steps).items():
+        estimator = BindingComponents(steps=steps, random_state=seed)
+        for family, columns in measure_shares(units, design, estimator).items():
             if (family, design.control) in self.numbers:
                 self.shares.setdefault((family, design.control), {}).update(columns)
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
+from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, make_designs
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.analyses.decomposition.sequence_units import TOKEN
 from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import BINDINGS, STEPS
+from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.families import FACTORED
 from tprprobe.evaluation.results import Row
 from tprprobe.site.patterns import layer_of
@@ -37,10 +37,15 @@ def score_shares(
         InputError: Too few documents.
     """
     rows: list[Row] = []
+    # fillers' share has no scheme; sites share the moments of a design
+    steps = {scheme: STEPS if scheme == schemes[0] else [BINDINGS] for scheme in schemes}
+    estimators = {
+        scheme: [BindingComponents(steps=s, random_state=seed) for s in (steps[scheme], [BINDINGS])]
+        for scheme in schemes
+    }
     for site in sites:
         for scheme in schemes:
-            steps = STEPS if scheme == schemes[0] else [BINDINGS]  # fillers' share has no scheme
-            scored = _score_scheme(store, site, scheme, steps, unit, seed)
+            scored = _score_scheme(store, site, scheme, estimators[scheme], unit, seed)
             place = {"site": site, "layer": layer_of(site), "roles": scheme}
             rows += [
                 place | {"family": family, "control": control} | columns
@@ -55,17 +60,22 @@ def score_shares(
 
 
 def _score_scheme(
-    store: Store, site: str, scheme: str, steps: Sequence[str], unit: str, seed: int
+    store: Store,
+    site: str,
+    scheme: str,
+    estimators: Sequence[BindingComponents],
+    unit: str,
+    seed: int,
 ) -> dict[str, dict[str, Row]]:
-    """By control and family the columns of shares."""
+    """By control and family the columns of shares, by the estimators of roles as they are and of shuffled ones."""
     scored = {}
     for control, source in {"": store, **store.twins}.items():
         plan = plan_decomposition(source, site, [scheme], unit=unit, seed=seed)
         units = plan.read(source, site)
-        fits, shuffled = plan.begin(units, plan.schemes[0], control, 2)
-        scored[control] = measure_shares(units, fits.design, seed, steps)
+        designs = make_designs(units, plan.schemes[0], plan.withheld, seed)
+        scored[control] = measure_shares(units, next(designs), estimators[0])
         if not control:
-            scored[SHUFFLED_ROLES] = measure_shares(units, shuffled.design, seed, [BINDINGS])
+            scored[SHUFFLED_ROLES] = measure_shares(units, next(designs), estimators[1])
     bindings = {
         control: families[FACTORED] for control, families in scored.items() if FACTORED in families
     }

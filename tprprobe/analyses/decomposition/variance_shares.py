@@ -17,7 +17,6 @@ from tprprobe.estimators.bindings.components import (
     BY_LENGTH,
     FILLERS,
     ROLES,
-    STEPS,
     BindingComponents,
 )
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED
@@ -31,20 +30,18 @@ PLACES = {BAG: ("share", FILLERS), ADDITIVE: ("share", ROLES), FACTORED: ("share
 MAX_CELLS = 5_000_000  # of the pairs that a unit's tokens and roles could be
 
 
-def measure_shares(
-    units: Units, design: Design, seed: int, steps: Sequence[str] = STEPS
-) -> dict[str, Row]:
+def measure_shares(units: Units, design: Design, estimator: BindingComponents) -> dict[str, Row]:
     """By family the columns ``share…`` (of additive fits also ``share_by_length…``) of its row; none where units or documents are
-    too few.
+    too few. An estimator that has measured the same design is fast.
 
     A model gives the same text the same states, so of units with one sequence those of one document count.
     """
-    first = _limit(units, np.flatnonzero(stand_first(units.groups, units.origin.sequences)), seed)
+    first = np.flatnonzero(stand_first(units.groups, units.origin.sequences))
+    first = _limit(units, first, estimator.random_state)
     if len(np.unique(units.groups[first])) < FEWEST_GROUPS:
         return {}
     states = np.concatenate([vectors for _, vectors in units.vectors.blocks()])[first]
     try:
-        estimator = BindingComponents(steps=steps, random_state=seed)
         table = estimator.fit(_count(units, design, first), states, units.groups[first]).shares_
     except InputError:  # too few units
         return {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -198,6 +199,10 @@ class Kernel:
             total[self.ids[i]] += inner[i]
         return total
 
-    def square_columns(self) -> Float64[np.ndarray, "block column"]:
+    @cached_property
+    def squares(self) -> Float64[np.ndarray, "block column"]:
         """Σ x² of every column in every block."""
-        return np.array([self.add_up([np.asarray((x * x).sum(0)).reshape(-1, 1) for x in self.inside], [i])[:, 0] for i in range(len(self.inside))])  # fmt: skip
+        squares = np.zeros((len(self.inside), self.n_columns))
+        for row, x, ids in zip(squares, self.inside, self.ids, strict=True):
+            row[ids] = np.asarray((x * x).sum(0)).ravel()
+        return squares

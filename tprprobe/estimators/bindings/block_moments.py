@@ -129,7 +129,7 @@ def _multiply_blocks(kernel: Kernel, products: Products) -> Float64[np.ndarray, 
 
 def _square(kernel: Kernel, products: Products) -> float:
     """tr C² of the covariance C of the vectors of columns, from products of the first blocks and of the others."""
-    squares, inner, covariances = kernel.square_columns(), products.columns, []
+    squares, inner, covariances = kernel.squares, products.columns, []
     for half in np.array_split(np.arange(len(inner)), 2):
         sizes, total = squares[half], kernel.add_up(inner, half)
         scale = ((sizes.sum(0) ** 2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
@@ -150,7 +150,7 @@ class _NamedProducts(NamedTuple):
     @classmethod
     def multiply(cls, kernel: Kernel, products: Products, names: np.ndarray) -> "_NamedProducts":
         """The products of a kernel by names of its columns."""
-        sizes, weights = kernel.square_columns(), kernel.component.weights
+        sizes, weights = kernel.squares, kernel.component.weights
         size = sizes.sum(0)
         of_name = csr_array((np.ones(len(size)), (names, np.arange(len(size)))))
         inner = np.stack([kernel.add_up(products.columns, [i]) for i in range(len(sizes))], 1)

@@ -102,6 +102,8 @@ class BindingComponents:
     random_state: int = 0
     shares_: pd.DataFrame = field(init=False, repr=False)
     n_groups_: int = field(init=False, repr=False)
+    _units: Sequence[np.ndarray] = field(init=False, repr=False, default=())
+    _steps: "Steps" = field(init=False, repr=False)
 
     def fit(
         self,
@@ -109,7 +111,7 @@ class BindingComponents:
         y: Float64[np.ndarray, "unit d_model"],
         groups: Shaped[np.ndarray, " unit"] | None = None,
     ) -> "BindingComponents":
-        """Estimates the shares.
+        """Estimates the shares; a further fit of the same pairs and groups is fast, whatever its states.
 
         Args:
             X: The (filler, role) pairs of every unit, or their counts (of every part that a unit is made of, such as a
@@ -128,8 +130,11 @@ class BindingComponents:
         groups = np.arange(len(counts[0])) if groups is None else pd.factorize(groups)[0]
         _check(len(counts[0]), y, groups)
         self.n_groups_ = int(groups.max()) + 1
-        model = Steps.prepare(counts, groups, self.n_blocks, self.random_state)
-        states = narrow(y, self.random_state)
+        units = [groups, *(array for part in counts for array in part.arrays)]
+        if len(units) != len(self._units) or not all(map(np.array_equal, units, self._units)):
+            self._units = units
+            self._steps = Steps.prepare(counts, groups, self.n_blocks, self.random_state)
+        model, states = self._steps, narrow(y, self.random_state)
         self.shares_ = pd.DataFrame(
             [{"step": step, **model.measure(step, states).columns("share")} for step in self.steps]
         ).rename(columns={"share_low": "low", "share_high": "high"})

@@ -41,6 +41,12 @@ class PairCounts:
     def __len__(self) -> int:
         return self.pairs.indptr.size - 1
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All that distinguishes these counts from others."""
+        x = self.pairs
+        return x.data, x.indices, x.indptr, self.filler_of, self.role_of, self.lengths
+
     @cached_property
     def lengths(self) -> Float64[np.ndarray, " unit"]:
         sums = np.asarray(self.pairs.sum(1)).ravel() if self.n_tokens is None else self.n_tokens
