@@ -276,7 +276,8 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
     from tprprobe.interventions.behavior import measure_pairs
     from tprprobe.interventions.prompts import has_head
 
-    if not has_head(subject.model):
+    model: Any = subject.model
+    if not has_head(model):
         raise InputError(HEADLESS)
     if not isinstance(subject.data, MinimalPairs):
         raise InputError(NO_PAIRS)

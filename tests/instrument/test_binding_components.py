@@ -72,6 +72,17 @@ def test_planted_bindings_get_their_share():
     assert sum(estimate.low <= SHARE <= estimate.high for estimate in estimates) >= DRAWS - 2
 
 
+def test_a_second_fit_is_that_of_a_new_estimator():
+    rng = np.random.default_rng(4)
+    states, estimator = rng.normal(size=(400, 8)), BindingComponents(steps=[BINDINGS])
+    for counts in map(counts_of, (draw_sequences(rng, 400, 8), draw_sequences(rng, 400, 8))):
+        for vectors in (states, states + counts.fillers @ rng.normal(size=(8, 8))):
+            again = BindingComponents(steps=[BINDINGS]).fit(counts, vectors)
+            assert estimator.fit(counts, vectors).bindings_ == again.bindings_
+    estimator.random_state = 1
+    assert estimator.fit(counts, vectors).bindings_ != again.bindings_
+
+
 def test_too_few_groups_are_refused():
     sequences = [np.arange(3)] * 60
     with pytest.raises(InputError, match="independent groups"):

@@ -94,7 +94,7 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
             scene = probe_table(pd.concat([of_kind, rules])).scene
             models = ": " + scene.rows["model"] if scene.rows["model"].nunique() > 1 else ""
-            panel = f"{TITLES.get(task, task)} {scene.label} ({kind})"
+            panel = f"{TITLES.get(str(task), task)} {scene.label} ({kind})"
             lines = scene.rows.assign(panel=panel, line="probe" + models, page="probes")
             lines["query"] = _queries(task=[task] * len(lines))
             yield lines, scene.bands.assign(panel=panel)

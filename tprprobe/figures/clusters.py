@@ -110,7 +110,7 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
 def describe_stability(roles: Clusters) -> str:
     """Into how many groups k-means divides the tokens, and how well other random starts agree."""
     return (
-        f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From other random starts it finds groups that agree with "
+        f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From different random starts it finds groups that agree with "
         f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
     )
 

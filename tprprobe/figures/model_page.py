@@ -203,7 +203,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
         control_score = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
-        clause = f"{TITLES.get(task, task)} best at {site_label(best['site'])}, {score} ({control_score})"
+        clause = f"{TITLES.get(str(task), task)} best at {site_label(best['site'])}, {score} ({control_score})"
         is_read = str(best["beyond"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""

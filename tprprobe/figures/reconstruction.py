@@ -53,8 +53,8 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
 
 def summarize_reconstruction(results: pd.DataFrame) -> str:
     """Whether one head's value tells more of a model's last state than random numbers of its width do; a sentence a model."""
-    groups: Any = results[~results["untrained"]].groupby("model", sort=False)
-    return "\n".join(_compare_to_random(of_model, model) for model, of_model in groups)
+    groups = results[~results["untrained"]].groupby("model", sort=False)
+    return "\n".join(_compare_to_random(of_model, str(model)) for model, of_model in groups)
 
 
 def _compare_to_random(results: pd.DataFrame, model: str) -> str:

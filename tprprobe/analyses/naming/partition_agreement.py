@@ -74,13 +74,13 @@ def count_tables(labels: Int[np.ndarray, " token"], classes: Classes) -> Tables:
 def measure_gain(tables: Tables) -> tuple[Float[np.ndarray, " table"], float]:
     """The gain n (I − E I) in nats and its room n (mean(H) − E I) of tables of the same margins, as permutations have."""
     table, n = tables[0], float(tables[0].sum())
-    h_clusters, h_classes = (float(measure_entropy(table.sum(axis))) for axis in (1, 0))
+    h_clusters, h_classes = (float(measure_entropy(table.sum(axis)[None])[0]) for axis in (1, 0))
     information = h_clusters + h_classes - measure_entropy(tables.reshape(len(tables), -1))
     chance = float(expected_mutual_information(table.astype(int), int(n)))
     return n * (information - chance), n * ((h_clusters + h_classes) / 2 - chance)
 
 
-def measure_entropy(counts: Float[np.ndarray, "*table cell"]) -> Float[np.ndarray, "*table"]:
+def measure_entropy(counts: Float[np.ndarray, "table cell"]) -> Float[np.ndarray, " table"]:
     """The entropy of counts in nats; scipy.stats.entropy checks its input longer than it counts."""
     return entr(counts / counts.sum(-1, keepdims=True)).sum(-1)
 

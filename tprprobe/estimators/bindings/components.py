@@ -36,6 +36,7 @@ Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroud
 (variance of U-statistics by blocks).
 """
 
+import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -102,7 +103,7 @@ class BindingComponents:
     random_state: int = 0
     shares_: pd.DataFrame = field(init=False, repr=False)
     n_groups_: int = field(init=False, repr=False)
-    _units: Sequence[np.ndarray] = field(init=False, repr=False, default=())
+    _key: str = field(init=False, repr=False, default="")
     _steps: "Steps" = field(init=False, repr=False)
 
     def fit(
@@ -130,9 +131,10 @@ class BindingComponents:
         groups = np.arange(len(counts[0])) if groups is None else pd.factorize(groups)[0]
         _check(len(counts[0]), y, groups)
         self.n_groups_ = int(groups.max()) + 1
-        units = [groups, *(array for part in counts for array in part.arrays)]
-        if len(units) != len(self._units) or not all(map(np.array_equal, units, self._units)):
-            self._units = units
+        settings = np.array([self.n_blocks, self.random_state])
+        key = _digest(settings, groups, *(array for part in counts for array in part.arrays))
+        if key != self._key:
+            self._key = key
             self._steps = Steps.prepare(counts, groups, self.n_blocks, self.random_state)
         model, states = self._steps, narrow(y, self.random_state)
         self.shares_ = pd.DataFrame(
@@ -153,6 +155,13 @@ def _read_counts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[Pa
         X if isinstance(X[0], PairCounts) else [PairCounts.from_bindings(cast(Bindings, X))]
     )
     return counts
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.shape} {array.dtype}".encode() + array.tobytes())
+    return digest.hexdigest()
 
 
 def _check(n: int, y: np.ndarray, groups: np.ndarray) -> None:
