@@ -108,7 +108,9 @@ def test_the_first_line_says_why_no_cluster_has_a_name(open_page, runs):
     first_line = next(text.value for text in app.markdown if "hold" in text.value).replace("\\", "")
     assert "None of the 7 clusters of layer 1, role, head 0 has a name that holds" in first_line
     assert "too few documents" in first_line  # 24 questions
-    app = open_page(runs, "roles", site="encoder.0.self.role", k="7")  # the site's name in the address
+    app = open_page(
+        runs, "roles", site="encoder.0.self.role", k="7"
+    )  # the site's name in the address
     assert any("layer 0, role" in text.value for text in app.markdown)
 
 
