@@ -86,6 +86,16 @@ def choose(label: str, options, key: str, index: int = 0, **look) -> Any:
     return st.selectbox(label, options, index, key=key, **({"width": width} | look), **state.KEEP)
 
 
+def choose_site(label: str, sites: list[str], key: str, index: int = 0) -> str:
+    """A choice of a site, as people say it; the address may also hold its name."""
+    write = tp.figures.labels.site_label
+    address = st.query_params.get(key)
+    if address in sites and write(address) != address:
+        del st.query_params[key]
+        st.session_state[key] = address
+    return choose(label, sites, key, index, format_func=write)
+
+
 def choose_count() -> int:
     """The number of clusters."""
     return int(st.number_input("Clusters", 2, 60, 20, key="k", width=130, **state.KEEP))

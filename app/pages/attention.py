@@ -38,7 +38,7 @@ def attention() -> None:
         scores = state.once(score, "heads", relation)
         summary = views.summarize_attention(scores)
         best = summary.links[0].query  # what the first line names is shown first
-        site = widgets.choose("Sub-layer", sites, "maps", sites.index(best["maps"]))
+        site = widgets.choose_site("Sub-layer", sites, "maps", sites.index(best["maps"]))
         heads = range(tp.dashboard.contents.count_heads(store, site))
         index = int(best["head"]) if site == best["maps"] else 0
         head = widgets.choose("Head", heads, "head", index)
@@ -51,7 +51,7 @@ def attention() -> None:
     canvas.offer_heads("scored-heads", squares, key, look="squares", advice=CLICK)
     sample = widgets.choose_sample(store, store.count_maps(site))
     maps = views.read_maps(store, site, sample)
-    title = f"{site}, head {head}, sample {sample}"
+    title = f"{tp.figures.labels.site_label(site, head)}, sample {sample}"
     widgets.head(title, lambda: views.show_matrix(store, maps, head), "matrix")
     canvas.mount("attend", "linked-attend", views.pack_attention(store, maps, head, dark))
     canvas.feed_mark(state.mark())

@@ -47,7 +47,9 @@ def decomposition() -> None:
         run = widgets.choose("Run", list(folders), "decomposed")
         scores = views.read_scores([folders[run]])
         sites = scores["site"].unique().tolist()
-        site = widgets.choose("Site", sites, "of", sites.index(views.find_scheme(scores)["site"]))
+        site = widgets.choose_site(
+            "Site", sites, "of", sites.index(views.find_scheme(scores)["site"])
+        )
         of_site = scores[scores["site"] == site]
         schemes = of_site[of_site["control"] == ""].drop_duplicates("roles").set_index("roles")
         best = schemes.index.get_loc(views.find_scheme(of_site)["roles"])

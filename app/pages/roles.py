@@ -26,7 +26,7 @@ def roles() -> None:
         return
     lead = st.container()
     with widgets.controls():
-        site = widgets.choose("Site", sites, "site", contents.first_role(sites))
+        site = widgets.choose_site("Site", sites, "site", contents.first_role(sites))
         heads = contents.count_heads(store, site)
         head = widgets.choose("Head", range(heads), "head") if heads else None
         k = widgets.choose_count()

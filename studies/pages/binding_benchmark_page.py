@@ -35,8 +35,8 @@ IMAGE = "images/binding-benchmark.svg"
 def make_page(_runs: Path) -> str:
     """The page, from the benchmark's three tables."""
     cells = read_table(RESULTS / "cells.csv")
-    parts, judged = divide(cells), cells[cells["family"] != "real"]
-    known, nulls, twins = parts["known"], parts["nulls"], parts["twins"]
+    cells_by_set, judged = divide(cells), cells[cells["family"] != "real"]
+    known, nulls, twins = cells_by_set["known"], cells_by_set["nulls"], cells_by_set["twins"]
     return fill(
         Path(__file__).parent,
         "binding_benchmark.md.j2",
@@ -50,24 +50,24 @@ def make_page(_runs: Path) -> str:
         by_null=by_subject(nulls, RULES[1:]),
         edits=by_subject(known, ("interchange", "interchange_withheld")),
         named=by_subject(cells[cells["named"].notna()], ("named_right",)),
-        real=table(_real(parts["real"])),
+        real=table(_real(cells_by_set["real"])),
         predictions=table(decide(cells)),
         chosen=table(_chosen()),
         calibration=table(_calibrated()),
         cannot=table(_reasons()),
         counts=judged[["seed", "subject", "method"]].nunique().to_dict(),
         ceiling=interval_text(over_seeds(known, "ceiling"), ".2f"),
-        rate={name: _means(of) for name, of in parts.items()},
+        rate={name: _means(rows) for name, rows in cells_by_set.items()},
         example=(BENCHMARK / "methods/mean_difference.py").read_text("utf-8"),
         version=VERSION,
     )
 
 
 def _subjects(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
-    for each in list_subjects().values():
-        if each.name in {*cells["subject"]}:
-            head = {"subject": each.name, "family": each.family}
-            yield {**head, "roles that are asked": each.scheme, "size": each.size}
+    for subject in list_subjects().values():
+        if subject.name in {*cells["subject"]}:
+            head = {"subject": subject.name, "family": subject.family}
+            yield {**head, "roles that are asked": subject.scheme, "size": subject.size}
 
 
 def _real(cells: pd.DataFrame) -> pd.DataFrame:
@@ -100,13 +100,13 @@ def divide(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
     truth = {name: subject.binding for name, subject in list_subjects().items()}
     name, family = cells["subject"], cells["family"]
     known = name.map(truth).eq(True) & (family != "twin")
-    parts = {"known": known, "nulls": name.map(truth).eq(False)}
-    parts |= {"twins": family == "twin", "real": family == "real"}
-    parts |= {"planted": family == "planted", "compiled": known & (family == "compiled")}
-    parts |= {"tpt": name == "TP-Transformer v⊙r", "g2p": name == "g2p"}
-    parts |= {"lookup": name == "compiled lookup"}
-    parts |= {"orthogonal": name.isin(["compiled copy", "compiled reverse"])}
-    return {part: cells[where] for part, where in parts.items()}
+    cells_by_set = {"known": known, "nulls": name.map(truth).eq(False)}
+    cells_by_set |= {"twins": family == "twin", "real": family == "real"}
+    cells_by_set |= {"planted": family == "planted", "compiled": known & (family == "compiled")}
+    cells_by_set |= {"tpt": name == "TP-Transformer v⊙r", "g2p": name == "g2p"}
+    cells_by_set |= {"lookup": name == "compiled lookup"}
+    cells_by_set |= {"orthogonal": name.isin(["compiled copy", "compiled reverse"])}
+    return {name: cells[where] for name, where in cells_by_set.items()}
 
 
 def _means(cells: pd.DataFrame) -> dict[Any, dict[Any, str]]:
@@ -152,10 +152,10 @@ def decide(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
 
 def draw_figures() -> dict[str, Drawing]:
     """Two maps, a row a method and a column a subject: edits with pairs never seen, and claims in nulls and twins."""
-    parts = divide(read_table(RESULTS / "cells.csv"))
-    false = pd.concat([parts["nulls"], parts["twins"]])
+    cells_by_set = divide(read_table(RESULTS / "cells.csv"))
+    false = pd.concat([cells_by_set["nulls"], cells_by_set["twins"]])
     maps = [
-        (parts["known"], "interchange_withheld", "viridis", "Withheld pairs: share of edits that are right"),
+        (cells_by_set["known"], "interchange_withheld", "viridis", "Withheld pairs: share of edits that are right"),
         (false, "claims_shuffled", "Reds", "Claims in nulls and twins: share"),
     ]  # fmt: skip
     tables = [of.pivot_table(m, "method", "subject", sort=False, dropna=False) for of, m, *_ in maps]  # fmt: skip

@@ -55,7 +55,7 @@ def test_the_main_path(page, server, tmp_path):
     page.get_by_role("option", name="1", exact=True).click()
     page.wait_for_url("**head=1*")
     settle(page)
-    assert page.get_by_text("encoder.1.self.role, head 1, colored by cluster").count()
+    assert page.get_by_text("layer 1, role, head 1, colored by cluster").count()
 
     lasso(page, ((0.9, 0), (0.9, 0.6), (0, 0.6), (0, 0)))
     page.wait_for_url("**mark=*")

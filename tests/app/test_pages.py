@@ -71,8 +71,8 @@ def test_another_head_changes_the_map_and_another_color_leaves_the_points(open_p
     is_same = [earlier == later for earlier, later in zip(before, linked(app), strict=True)]
     assert is_same == [
         False,
-        *[True] * 4,
-    ]  # the map; strips, points, mark and names are as they were
+        *[True] * 3,
+    ]  # the map; strips, points and mark are as they were
     before_map = components_by_kind(app)["map"]
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
@@ -103,10 +103,15 @@ def test_the_map_is_colored_by_layer(open_page, runs):
     assert any("Marked tokens" in text.value for text in app.markdown)
 
 
-def test_the_first_line_says_which_clusters_have_names(open_page, runs):
+def test_the_first_line_says_why_no_cluster_has_a_name(open_page, runs):
     app = open_page(runs, "roles", k="7")
     first_line = next(text.value for text in app.markdown if "hold" in text.value).replace("\\", "")
-    assert "of 7 clusters of encoder.1.self.role, head 0 have a name that holds" in first_line
+    assert "None of the 7 clusters of layer 1, role, head 0 has a name that holds" in first_line
+    assert "too few documents" in first_line  # 24 questions
+    app = open_page(
+        runs, "roles", site="encoder.0.self.role", k="7"
+    )  # the site's name in the address
+    assert any("layer 0, role" in text.value for text in app.markdown)
 
 
 def test_every_kind_of_intervention_is_shown(open_page, runs):

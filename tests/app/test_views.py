@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from planted import sentences
 from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
@@ -71,7 +72,7 @@ def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
     layers = every.tokens["layer"].value_counts()
     assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
     view = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
-    assert view.title == "encoder.*.self.role, head 0, colored by layer"
+    assert view.title == "all layers, role, head 0, colored by layer"
     assert len(view.data) == len(scene.rows) * len(sites)
     assert view.export("pdf").startswith(b"%PDF")
     sampled = tp.dashboard.scene.stack_layers(scene, sites, max_vectors=len(scene.rows))
@@ -92,7 +93,9 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
     assert ["→" in picture or "✗" in picture for picture in pictures] == [True, False]
 
 
-def test_a_cluster_without_a_name_has_no_precision(scene):
+def test_a_cluster_without_a_name_has_no_precision(tmp_path):
+    words = sentences.plant(tmp_path / "store", 120)
+    scene = tp.dashboard.build_scene(words, sentences.ENCODER, k=4)
     names = tp.dashboard.maps.pack_names(scene)
     assert any(cluster["name"] for cluster in names)
     for cluster in names:

@@ -53,7 +53,9 @@ def test_clusters_of_words_have_the_names_of_their_labels(store):
 
 
 def test_what_a_tagger_guessed_names_nothing(store):
-    guessed = replace(store, manifest={**store.manifest, "labels": {"pos": "spacy:en 3.8"}})
+    guessed = replace(
+        store, manifest={**store.manifest, "labels": {"pos": {"source": "spacy:en 3.8"}}}
+    )
     assert set(list_exact(store)) - set(list_exact(guessed)) == {"pos"}
 
 

@@ -11,11 +11,12 @@ from jaxtyping import Bool, Float32, Int32, Integer
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, read_field
-from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
+from tprprobe.analyses.naming.names import name_clusters, read_structure
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import read_provenance
+from tprprobe.site.labels import site_label
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
@@ -23,7 +24,6 @@ from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
-SURE = 0.3  # F0.5 of a name from a column; its precision lies above the share of all tokens
 PLACES = (
     "position",
     "word",
@@ -56,11 +56,12 @@ class Cloud:
 
     @property
     def place(self) -> str:
-        """Site and head in words; of all layers, the site as a pattern."""
+        """Site and head in words."""
         site, head = self.roles.site, self.roles.head
         if self.layers > 1:
-            site = site.replace(f".{layer_of(site)}.", ".*.")
-        return site if head is None else f"{site}, head {head}"
+            label = f"layer {layer_of(site)}"
+            return site_label(site, head).replace(label, "all layers")
+        return site_label(site, head)
 
     @property
     def note(self) -> str:
@@ -75,7 +76,7 @@ class Cloud:
         if n_fitted < len(self.rows) and self.layers == 1 and self.plane.method != "umap":
             notes.append(f"clusters and axes are those of {n_fitted:,} tokens")
         if self.layers > 1:
-            notes.append(f"in {self.layers} layers; clusters are of {self.roles.site}")
+            notes.append(f"in {self.layers} layers; clusters are of {site_label(self.roles.site)}")
         if self.left_out:
             notes.append(f"{self.left_out} samples with vectors that are not finite are left out")
         return " · ".join(notes)
@@ -87,11 +88,9 @@ class Cloud:
 
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
-        """The names of the clusters, scored held out: from exact structure, where none of these holds from any column."""
+        """The names of the clusters, scored held out, those of ``tprprobe name``; of data without exact structure, from any column."""
         exact = _known(lambda: name_roles(self.drawn, self.roles))
-        if exact is not None and (exact["name"] != UNNAMED).any():
-            return exact
-        return _known(self._name_by_columns)
+        return _known(self._name_by_columns) if exact is None else exact
 
     def _name_by_columns(self) -> pd.DataFrame:
         """Names that are a value of a column, such as ``pos NN``."""
@@ -104,10 +103,7 @@ class Cloud:
             raise InputError("no columns to name clusters by")
         origin = read_provenance(self.tokens.reset_index(drop=True))
         groups = origin.documents, 0, origin.sequences
-        candidates = score_candidates(self.roles.labels, lattice, *groups)
-        is_beyond = candidates["precision_low"] * candidates["lift"] > candidates["precision"]
-        holds = (candidates["f05"] >= SURE) & is_beyond
-        return candidates.assign(name=candidates["candidate"].where(holds, UNNAMED))
+        return name_clusters(self.roles.labels, lattice, *groups)
 
     def list_fields(self) -> list[str]:
         """The fields by which the tokens can be colored; the first is the cluster."""

@@ -71,9 +71,16 @@ class Runs:
         return [{name: path for name, path in paths.items() if path in group} for group in groups]
 
     def find_model(self, store: Store) -> str | None:
-        """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, or the
-        hub id that the store names; None where neither is known.
+        """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, the
+        hub id or the folder that the store names; None where none is there.
         """
+        name, folder = str(store.facts.model.name), store.facts.model_folder
+        is_there = folder and ":" not in name.removeprefix("hf:") and Path(folder).exists()
+        return self._find_known(store) or (
+            ("hf:" if name.startswith("hf:") else "") + str(folder) if is_there else None
+        )
+
+    def _find_known(self, store: Store) -> str | None:
         name = str(store.facts.model.name)
         kind, _, hub_id = name.rpartition("hf:")
         base, folders = hub_id or name, self.folders["checkpoint"].values()
@@ -89,7 +96,7 @@ class Runs:
 
     def read_card(self, store: Store) -> str | None:
         """The card of a store's model, as text; None if there is none."""
-        card = Path((self.find_model(store) or "").removeprefix("hf:")) / hub.CARD
+        card = Path((self._find_known(store) or "").removeprefix("hf:")) / hub.CARD
         is_there = card.is_absolute() and card.is_file() and is_within(card, card.parent.resolve())
         return card.read_text("utf-8", errors="replace")[:LONGEST] if is_there else None
 

@@ -67,7 +67,7 @@ def summarize_layers(lines: Lines) -> Statement:
         measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
         claims.append(f"{measure} is largest {where}: {number(best, 'value')}")
-        links.append(Link(f"{panel}, {best['site']}", best["page"], best["query"]))
+        links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
 

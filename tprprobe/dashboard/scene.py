@@ -1,11 +1,14 @@
 """A scene in words; :mod:`tprprobe.analyses.token_maps` builds it."""
 
+import pandas as pd
+
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.analyses.token_maps import build_scene as build_scene
 from tprprobe.analyses.token_maps import fill as fill
 from tprprobe.analyses.token_maps import stack_layers as stack_layers
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
+from tprprobe.figures.naming import explain_unnamed
 from tprprobe.store.token_texts import visible
 
 MAX_NAME = 90  # characters
@@ -19,8 +22,8 @@ def summarize_roles(scene: Cloud) -> Statement:
         return Statement(f"{text} {roles.stability:.2f} over seeds (ARI; 1: the same clusters).")
     rows = names[names["name"] != UNNAMED]
     if rows.empty:
-        text = f"None of the {len(names)} clusters of {scene.place} has a name"
-        return Statement(f"{text} that holds on held-out samples.")
+        text = f"None of the {len(names)} clusters of {scene.place} has a name that holds on held-out samples."
+        return Statement(text + _explain_best(names))
     best = top(rows, "f05")
     verb, cover = ("has", "it covers") if len(rows) == 1 else ("have", "they cover")
     text = (
@@ -31,3 +34,13 @@ def summarize_roles(scene: Cloud) -> Statement:
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}
     label = f"Mark cluster {best['cluster']}"
     return Statement(text, (link_vectors(roles.site, roles.head, label, **query),))
+
+
+def _explain_best(names: pd.DataFrame) -> str:
+    """Why the best proposed name does not hold; empty if none was proposed."""
+    rows = names[names["f05"].notna()]
+    if rows.empty:
+        return ""
+    best = top(rows, "f05")
+    measured = f"cluster {best['cluster']}, precision {number(best, 'precision', '.2f')}"
+    return f" The best candidate was ‘{visible(best['candidate'], MAX_NAME)}’ ({measured}): {explain_unnamed(best)}."

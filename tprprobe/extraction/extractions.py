@@ -25,7 +25,7 @@ from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
 from tprprobe.models.loading import find_arguments, load_again
-from tprprobe.models.origins import describe_origin
+from tprprobe.models.origins import describe_origin, find_folder
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION
@@ -304,6 +304,7 @@ class Extraction:
     def _settings(self, model: Readable, samples: int, is_control: bool) -> dict[str, Any]:
         return {
             "model": self._origin_of(model, is_control) | getattr(model, "notes", {}),
+            "model_folder": find_folder(model),
             "data": self.data.origin | {"n": samples},
             "target": self.target,
             "labels": {k: v for labeller in self.labellers for k, v in labeller.describe().items()},

@@ -116,7 +116,9 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     means.attrs["metric"] = "F1" if metric == "f1" else metric
-    means.attrs["label"] = name_score(real) if "accuracy" in real else means.attrs["metric"]
+    means.attrs["label"] = (
+        name_score(real) if metric == "f1" and "accuracy" in real else means.attrs["metric"]
+    )
     means.attrs["marks"] = marks.to_dict("records")
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means

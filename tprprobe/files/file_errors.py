@@ -1,6 +1,7 @@
 """What a damaged or hostile file makes a library raise, as one line."""
 
 import errno
+import io
 import os
 import re
 import zipfile
@@ -9,7 +10,6 @@ from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
 
 from tprprobe.errors import InputError
 
@@ -97,7 +97,7 @@ def check_unpacked(size: int, packed: int, where: object, small: int = SMALL) ->
         raise InputError(f"{where} unpacks to more than {GAIN} times its {packed:,} bytes")
 
 
-def check_zip(file: Path | IO[bytes], packed: int, where: object) -> None:
+def check_zip(file: Path | io.BufferedIOBase, packed: int, where: object) -> None:
     """Checks by its list of members that a zip file, such as one of torch.save, is no bomb."""
     if zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as archive:

@@ -115,7 +115,7 @@ def load_run(folder: Source) -> RunContents:
         folder: The ``--out`` of commands, or ``hub:owner/name``, a dataset of the hub.
 
     Returns:
-        The results by their folders' names; "." is the folder itself.
+        A dictionary: the results by their folders' names, "." for the folder itself. Most are a table (``tp.load_run("runs/probes")["."]``).
 
     Raises:
         InputError: Nothing is finished there, or it is damaged.

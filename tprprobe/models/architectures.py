@@ -76,7 +76,7 @@ def build(settings: Mapping[str, object], seed: int | None = None) -> Model:
     return model
 
 
-def expand(settings: Mapping[str, object]) -> dict[str, object]:
+def expand(settings: Mapping[str, object]) -> dict[str, Any]:
     """The settings with preset and architecture written out, every option named, known and of its type.
 
     Args:
@@ -108,7 +108,7 @@ def expand(settings: Mapping[str, object]) -> dict[str, object]:
     return {"architecture": name} | fixed | settings
 
 
-def typed_option(field: dataclasses.Field, value: Any, label: str) -> object:
+def typed_option(field: dataclasses.Field, value: Any, label: str) -> Any:
     """The value of an option, called ``label`` in errors; one number of layers counts for both stacks, an encoder may have 0."""
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:

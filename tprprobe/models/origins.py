@@ -16,8 +16,7 @@ SUFFIXES = (".json", ".txt", ".model", ".gguf")  # of configurations, tokenizers
 
 def describe_origin(model: Readable) -> dict[str, object]:
     """Name, architecture, fingerprint of the weights and the sha256 of the files beside them: the same for two runs of one model."""
-    place = getattr(model, "folder", None) or getattr(model, "source", None)
-    files = digest_files(_files(place))
+    files = digest_files(_files(_find_place(model)))
     config: Any = getattr(getattr(model, "module", None), "config", None)
     if not files and hasattr(config, "to_json_string"):  # a model in memory
         files = {"config": hashlib.sha256(config.to_json_string().encode()).hexdigest()}
@@ -33,6 +32,16 @@ def sum_origin(model: Readable) -> str:
     """One sha256 of a model's weights and of the files beside them, whatever the model is called."""
     origin = describe_origin(model)
     return hashlib.sha256(repr((origin["sha256"], origin["files"])).encode()).hexdigest()
+
+
+def find_folder(model: Readable) -> str | None:
+    """The absolute path of the folder or file that a model was read from; None of the hub's."""
+    place = Path(_find_place(model) or "")
+    return str(place.resolve()) if place.name and place.exists() else None
+
+
+def _find_place(model: Readable) -> str | os.PathLike[str] | None:
+    return getattr(model, "folder", None) or getattr(model, "source", None)
 
 
 def _files(place: str | os.PathLike[str] | None) -> list[Path]:

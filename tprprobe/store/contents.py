@@ -47,7 +47,8 @@ class StoreContents:
     @functools.cached_property
     def fingerprint(self) -> str:
         """The digest of what the store is of, which is the same wherever the store lies."""
-        content = {key: value for key, value in self.manifest.items() if key != "checksums"}
+        places = ("checksums", "model_folder")
+        content = {key: value for key, value in self.manifest.items() if key not in places}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property

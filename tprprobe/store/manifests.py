@@ -64,6 +64,7 @@ class Manifest(Document):
     sizes: dict[str, NonNegativeInt] = Field(default_factory=dict)
     model: Origin = Origin()
     data: Origin = Origin()
+    model_folder: str | None = None  # where its files lay; no part of what the store is of
     imported: dict[str, object] | None = None  # the dump that the store was made of
     target: str | None = None
     labels: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # labellers by task
@@ -164,7 +165,7 @@ def check_same(path: Path, begun: Content, content: Content) -> None:
     settings = [flatten(without_progress(manifest)) for manifest in (begun, content)]
     for key in (key for values in reversed(settings) for key in values):
         before, now = (json.dumps(values.get(key), ensure_ascii=False) for values in settings)
-        if before == now or key == "version":  # which follows from the sites
+        if before == now or key in ("version", "model_folder"):  # the former follows from the sites
             continue
         room, _, file = key.partition(".files.")
         if file:
