@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Shaped
 
 from tprprobe.analyses.projections import Projection
-from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.colors import HUES
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 
 MARKS = "o^svDPX*<>"
 GREY = "#9a9a9a"

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.colors import palette
+from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, interval_text, read_interval
 

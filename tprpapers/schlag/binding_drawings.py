@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.colors import palette
+from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 

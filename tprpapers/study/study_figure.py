@@ -10,7 +10,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.ticker import MaxNLocator
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, INK, Drawing, drawing, palette, tidy
+from tprprobe.figures.colors import palette
+from tprprobe.figures.style import FAINT, INK, Drawing, drawing, tidy
 
 MARKS = "osD^vPX*<>"
 SETS = {"all": "all", "discordant": "discordant", "longer": "longer questions"}

@@ -12,7 +12,8 @@ from tprpapers.kinds import SWAPS
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_tables
-from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, legend, tidy
+from tprprobe.figures.colors import HUES
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, legend, tidy
 
 TITLES = {
     "polarity": "numerator ↔\ndenominator",
