@@ -2,7 +2,7 @@
 // afterwards. Whatever comes from data reaches the page as textContent or as a number, never as markup.
 
 const GRID = 65535; // steps of a point's place on either axis
-const QUIET = 150; // ms without a new mark before the server is told
+const QUIET = 50; // ms without a new mark before the server is told
 const ROWS_TEXT = 1000; // characters of a mark by rows; a longer one is told by its area
 const BANDS = 256; // of an outline's height
 const NEAR = 6; // pixels around the pointer in which a point is found

@@ -13,9 +13,12 @@ import state
 import streamlit
 from doorkeeper import Doorkeeper
 from streamlit import env_util
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime import Runtime
 from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
+
+from tprprobe import plugins
 
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
 AT_ONCE = tuple(f"dashboard.{name}" for name in ("contents", "folders", "run_summary"))
@@ -47,6 +50,8 @@ def keep_doors() -> None:
 
 if __name__ == "__main__":
     keep_doors()
+    if not plugins.find("pages"):  # else theirs may have parts that other packages bring
+        manifest_scanner.scan_component_manifests = list  # reads a file of every package
     env_util.is_repl = lambda: False  # else the first view searches all modules for the answer
     threading.Thread(target=prepare, daemon=True).start()
     sys.exit(main(prog_name="streamlit"))

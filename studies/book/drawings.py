@@ -14,9 +14,10 @@ from tprprobe.algebra import bind, duals, unbind
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import name_all
+from tprprobe.figures.colors import palette
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.strips import Strip, draw_strips
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
 
 ROOT = Path(__file__).parents[2]

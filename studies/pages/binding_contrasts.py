@@ -22,8 +22,9 @@ from studies.pages.differences import (
 )
 from tprpapers.study.comparisons import Answers, subsets
 from tprpapers.study.records import Study
+from tprprobe.figures.colors import palette
 from tprprobe.figures.dots import interval_dots
-from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import FAINT, Drawing, drawing, tidy
 from tprprobe.statistics import Interval, read_interval
 
 ALIKE, ROLES = "TP-Transformer − Transformer, both torch", "roles learned − roles one"

@@ -4,7 +4,8 @@ import pandas as pd
 
 from studies.tpdn.cells import MODEL, compare
 from studies.tpdn.substitutions import SCHEMES
-from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
+from tprprobe.figures.colors import palette
+from tprprobe.figures.style import FAINT, Drawing, drawing, tidy
 
 ROOM = 0.04  # around the unit square
 

@@ -30,7 +30,8 @@ from studies.pages.snapping_section import MEAN, ONE_HOT, PLAIN, SCORES
 from studies.summary_roles.measures import PEAK
 from studies.summary_roles.records import COMPANIONS, LONGER, Roles
 from studies.templates import table
-from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
+from tprprobe.figures.colors import palette
+from tprprobe.figures.style import FAINT, Drawing, drawing, tidy
 from tprprobe.statistics import interval_text
 
 SNAPPED = "rougeL"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.colors import HUES
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 
 
 def draw_binding(

@@ -8,7 +8,8 @@ import pandas as pd
 
 from studies.pictures import compact_file
 from studies.real.outcomes import RESULTS
-from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.colors import palette
+from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
 
 FOLDER = Path("docs/images/real")
 MODELS = {"minilm": "MiniLM", "smollm2": "SmolLM2-135M"}  # as a reader knows them

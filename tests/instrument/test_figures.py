@@ -20,7 +20,7 @@ import tprprobe as tp
 from tprprobe import figures
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
-from tprprobe.figures import strips, style
+from tprprobe.figures import colors, strips, style
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.dots import render
@@ -104,7 +104,7 @@ def test_role_clusters_color_each_cluster(store, roles):
     figure = figures.role_clusters(store, roles, samples=[0])
     (squares,) = figure.axes[0].collections
     labels = roles.labels[: len(squares.get_facecolor())]
-    np.testing.assert_allclose(squares.get_facecolor()[:, :3], np.array(style.palette(20))[labels])
+    np.testing.assert_allclose(squares.get_facecolor()[:, :3], np.array(colors.palette(20))[labels])
 
 
 def test_role_clusters_refuse_what_does_not_fit(store, roles, tmp_path):
@@ -305,7 +305,7 @@ def test_text_can_be_read_on_any_color(background):
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background]
     luminance = np.dot(linear, (0.2126, 0.7152, 0.0722))
     ratio = {"white": 1.05 / (luminance + 0.05), "black": (luminance + 0.05) / 0.05}
-    assert ratio[style.text_color(background)] >= 4.5  # WCAG 2, AA
+    assert ratio[colors.text_color(background)] >= 4.5  # WCAG 2, AA
 
 
 def test_lines_below_a_figure_leave_its_legend_where_it_is(tmp_path):

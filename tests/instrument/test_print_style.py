@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 from planted.printed import DPI, FIGURES, FOLDER
 
-from tprprobe.figures import style
+from tprprobe.figures import colors, style
 from tprprobe.figures.tables import Table
 
 # Severe deficiency of cones for long, middle and short waves. Source: Machado, Oliveira & Fernandes (2009), Table 1.
@@ -38,7 +38,7 @@ def lab(rgb):
 def test_hues_are_told_apart_by_all_eyes(eyes):
     linear = [
         np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
-        for c in np.array([to_rgb(hue) for hue in style.HUES])
+        for c in np.array([to_rgb(hue) for hue in colors.HUES])
     ]
     perceived = [lab(np.array(SEEN_AS[eyes]) @ color) for color in linear]
     assert min(np.linalg.norm(a - b) for a, b in combinations(perceived, 2)) > MIN_DISTANCE

@@ -20,9 +20,9 @@ from tprprobe.dashboard.statements import Link, Statement, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import map_grid, map_squares
+from tprprobe.figures.colors import text_color
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots
-from tprprobe.figures.style import text_color
 from tprprobe.figures.theme import find_theme, shade
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store

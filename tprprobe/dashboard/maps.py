@@ -11,14 +11,13 @@ import pandas as pd
 import pyarrow as pa
 from jaxtyping import Bool
 
+from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.view import View
-from tprprobe.figures.clusters import list_tokens
-from tprprobe.figures.maps import Points
-from tprprobe.figures.style import palette, text_color, value_colors
+from tprprobe.figures.colors import palette, text_color, value_colors
 from tprprobe.figures.theme import NEITHER, write_colors
 from tprprobe.statistics import read_interval
 from tprprobe.store.layout import SAMPLE
@@ -49,6 +48,8 @@ def show_map(
         >>> len(tp.dashboard.show_map(scene).data) == len(scene.rows)
         True
     """
+    from tprprobe.figures.maps import Points
+
     values = scene.read_field(field)
     data = scene.tokens.assign(row=scene.rows, x=scene.points[:, 0], y=scene.points[:, 1])
     data = data.assign(cluster=scene.roles.labels, value=values.to_numpy())

@@ -13,7 +13,6 @@ from tprprobe.dashboard.maps import pack_colors
 from tprprobe.dashboard.marks import ROW_KINDS, Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
-from tprprobe.figures.clusters import cluster_strips
 from tprprobe.store.sampling import Thinned
 from tprprobe.store.token_texts import sign, visible
 
@@ -40,6 +39,8 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
         >>> tp.dashboard.show_strips(scene, [0]).data["sample"].unique().tolist()
         [0]
     """
+    from tprprobe.figures.clusters import cluster_strips
+
     tokens, part, roles = read_strips(scene, samples)
     tokens["marked"] = mark is not None and tokens["cluster"].isin(mark.clusters)
     if mark is not None and mark.kind in ROW_KINDS:

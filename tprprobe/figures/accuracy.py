@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from tprprobe.errors import unknown
-from tprprobe.figures.style import INK, Drawing, drawing, legend, palette, tidy
+from tprprobe.figures.colors import palette
+from tprprobe.figures.style import INK, Drawing, drawing, legend, tidy
 
 SMALL = "small-test"  # fresh questions of the size that small checkpoints are trained on
 

@@ -8,8 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from tprprobe.figures.colors import line_colors, palette, text_color
 from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
-from tprprobe.figures.style import line_colors, palette, text_color
 from tprprobe.figures.theme import FONT, MONO, find_theme, shade, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
 

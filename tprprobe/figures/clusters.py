@@ -1,21 +1,21 @@
 """Role clusters over questions (schlag Fig 2)."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.errors import InputError
+from tprprobe.figures.colors import palette
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import Color, Strip, Strips, draw_strips
-from tprprobe.figures.style import MUTED, WRONG, Drawing, palette
+from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
-from tprprobe.store.token_texts import sign, visible
+from tprprobe.store.token_texts import visible
 
-SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
 KEY_LENGTH = 34  # characters of what a color means
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
@@ -119,11 +119,6 @@ def describe_clusters(roles: Clusters) -> dict[int, str]:
     """Every cluster's number and most frequent tokens."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     return {int(label): visible(f"{label}: {top}", KEY_LENGTH) for label, top in rows}
-
-
-def list_tokens(top: str) -> str:
-    """The most frequent tokens of a cluster's summary, made visible."""
-    return SHARES.sub(lambda match: sign(match[0]), top)
 
 
 def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:

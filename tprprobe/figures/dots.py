@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
+from tprprobe.figures.colors import line_colors, palette, text_color
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
@@ -23,10 +24,7 @@ from tprprobe.figures.style import (
     fit_across,
     headline,
     legend,
-    line_colors,
     open_panels,
-    palette,
-    text_color,
     tidy,
 )
 

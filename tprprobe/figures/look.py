@@ -5,16 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
-import matplotlib.style
 from matplotlib.colors import is_color_like
-from matplotlib.figure import Figure
-from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter
 
 from tprprobe.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
 # Inches of a column of text; acl and icml have two columns, whose pages are 6.3 and 6.75 wide.
@@ -59,6 +57,8 @@ class Look:
     @contextmanager
     def used(self) -> Iterator[None]:
         """Figures that are made meanwhile have this look, and matplotlib the settings of the style file."""
+        import matplotlib.style
+
         if bad := [color for color in self.colors if not is_color_like(color)]:
             raise InputError(f"no color {bad[0]}: give names or #RRGGBB")
         _ = self.inches
@@ -75,8 +75,11 @@ class Look:
             finally:
                 _LOOK.reset(token)
 
-    def finish(self, figure: Figure) -> None:
+    def finish(self, figure: "Figure") -> None:
         """Gives a figure that was made with this look its title, words, fonts and resolution."""
+        from matplotlib.text import Text
+        from matplotlib.ticker import FixedFormatter
+
         if self.title is not None and not figure.get_suptitle() and len(figure.axes) == 1:
             figure.axes[0].set_title(self.title, loc="left")
         elif self.title is not None:

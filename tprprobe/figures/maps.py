@@ -9,8 +9,9 @@ from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
+from tprprobe.figures.colors import palette
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, MUTED, AnyFigure, open_panels, palette, tidy
+from tprprobe.figures.style import INK, MUTED, AnyFigure, open_panels, tidy
 
 VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)

@@ -12,9 +12,10 @@ from matplotlib.ticker import LogFormatter
 from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
+from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots, Shares
-from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, tidy
+from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.statistics import interval_text, measured, read_interval
 

@@ -10,18 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
+from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.look import TICKS
 from tprprobe.figures.scenes import Squares
-from tprprobe.figures.style import (
-    MUTED,
-    AnyFigure,
-    count_columns,
-    legend,
-    open_panels,
-    palette,
-    text_color,
-    tidy,
-)
+from tprprobe.figures.style import MUTED, AnyFigure, count_columns, legend, open_panels, tidy
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out

@@ -12,18 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
+from tprprobe.figures.colors import text_color
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import (
-    INK,
-    LETTER,
-    MUTED,
-    count_columns,
-    drawing,
-    headline,
-    text_color,
-    wrap_lines,
-)
+from tprprobe.figures.style import INK, LETTER, MUTED, count_columns, drawing, headline, wrap_lines
 from tprprobe.store.token_texts import spell
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square

@@ -11,7 +11,6 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
@@ -27,12 +26,8 @@ FILES: Any = {
     "svg.hashsalt": "tprprobe",
 }
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
-# Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
-HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
-SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
 TITLE, PANEL_TITLE = 9, 7.5  # points, of figures and of one of several panels
-RAMP = "viridis"  # of values in an order, such as positions
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 AnyFigure = Figure | SubFigure
@@ -193,42 +188,6 @@ def legend(figure: Any, handles: Any = None, labels: Any = None, **look: Any) ->
         look = {}
     entries = {"handles": handles} | ({"labels": labels} if labels is not None else {})
     figure.legend(**(entries if handles is not None else {}), **{**plain, **look})
-
-
-def palette(n: int) -> list[tuple[float, float, float]]:
-    """n colors: seven hues, then their light and dark versions, then again from the start."""
-    hues = current_look().colors or HUES
-    shades = [_shade(hue, shade) for shade in SHADES for hue in hues]
-    return [shades[i % len(shades)] for i in range(n)]
-
-
-def line_colors(n: int) -> list[tuple[float, float, float]]:
-    """n colors of lines, the first the darkest blue."""
-    if current_look().colors:
-        return palette(n)
-    return [*palette(6)[::-1], *palette(n)[6:]][:n]
-
-
-def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
-    """One color for each value: from dark to light if all values are numbers, else distinct hues."""
-    if len(names) < 2 or not all(name.lstrip("-").isdecimal() for name in names):
-        return palette(len(names))
-    ranks = np.argsort(np.argsort([int(name) for name in names])) / (len(names) - 1)
-    return [tuple(color[:3]) for color in matplotlib.colormaps[RAMP](ranks).tolist()]
-
-
-def _shade(color: str, shade: float) -> tuple[float, float, float]:
-    """The color mixed with white below 1, with black above."""
-    rgb = np.array(to_rgb(color))
-    red, green, blue = (1 - (1 - rgb) * shade if shade <= 1 else rgb / shade).tolist()
-    return red, green, blue
-
-
-def text_color(background: Sequence[float]) -> str:
-    """Black or white, whichever stands out more (relative luminance, WCAG 2)."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
-    luminance = float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
-    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
 def figure_files(figure: Figure) -> dict[str, bytes | str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
+from tprprobe.store.token_texts import sign
 
 FORMAT, VERSION = "tprprobe-clusters", 1
 RUNS = CLUSTERS.file
@@ -32,6 +34,7 @@ SUMMARY = columns(
 ) | {"center": object}
 MEASURES = ("size", "share", "mean_position", "entropy")
 ESTIMATOR = "k-means"
+SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
 N_TOP = 5  # words of a cluster in its summary
 
 
@@ -160,6 +163,11 @@ def _share_words(
     word_ids, first, counts = np.unique(codes, return_index=True, return_counts=True)
     order = np.lexsort((first, -counts))
     return word_ids[order], counts[order] / max(1, len(codes))
+
+
+def list_tokens(top: str) -> str:
+    """The most frequent tokens of a cluster's summary, made visible."""
+    return SHARES.sub(lambda match: sign(match[0]), top)
 
 
 def _commonest(words: Shaped[np.ndarray, " word"], shares: Float[np.ndarray, " word"]) -> str:
