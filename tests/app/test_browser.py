@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from matplotlib.figure import Figure
 
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.page import Section, write_report
 
 WAIT = 90_000  # ms: a shared core may be slow
@@ -137,7 +138,7 @@ def test_a_square_is_clicked_and_its_head_is_shown(page, server):
     square = page.locator(".squares button[aria-pressed=false]").last
     site, _, head = square.get_attribute("name").partition(":")
     square.click()
-    page.get_by_text(f"{site}, head {head}, sample 0").first.wait_for()
+    page.get_by_text(f"{site_label(site, int(head))}, sample 0").first.wait_for()
     settle(page)
     assert page.locator(".squares [aria-pressed=true]").get_attribute("name") == f"{site}:{head}"
 
