@@ -17,12 +17,12 @@ import pandas as pd
 import typer
 from scipy.linalg import dft
 
+from benchmarks.binding.shares import counts_of
 from benchmarks.binding.structure import Array
 from tprprobe.analyses.decomposition.operation_scores import UnitParts, score_operations
 from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.estimators.bindings.pairs import Pairs
 from tprprobe.evaluation.splits import Provenance
 from tprprobe.files.runs import KeptRun
@@ -105,7 +105,7 @@ def measure(name: str, seed: int, draw: int) -> dict[str, pd.DataFrame]:
 
 def divide(sequences: list[np.ndarray], seed: int) -> UnitParts:
     """The sequences in parts, as a command divides them."""
-    counts = PairCounts.from_bindings([[(int(word), place) for place, word in enumerate(words)] for words in sequences])  # fmt: skip
+    counts = counts_of(sequences)
     rows = np.arange(len(sequences))
     origin = Provenance(rows, rows.astype(np.uint64)[:, None])
     names = pd.Index(range(FILLERS)), pd.Index(range(ROLES))

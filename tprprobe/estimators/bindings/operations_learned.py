@@ -1,7 +1,7 @@
 """Products of coordinates in a basis that is learned: V[f, r] = Re Σ_k f_k r_k b_k, with any vectors b_k as axes.
 
 Real numbers make it the Hadamard product, complex ones circular convolution, and complex ones of size 1 for roles a
-rotation of planes. Axes are told apart without being known beforehand if fillers are more than they.
+rotation of planes. The axes need not be known: they are unique if there are fewer of them than fillers.
 
 Sources: Harshman 1970 (canonical polyadic decomposition, alternating least squares; Kruskal 1977 says where it is
 unique), Leurgans, Ross and Abel 1993 (start by the common eigenvectors of the maps of roles).
