@@ -372,10 +372,11 @@ def run_until(operation, error, action):
         FUSE.left = None
 
 
-def test_killed_at_any_file_operation_it_resumes_to_the_same_bytes(tmp_path):
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
+def test_killed_at_any_file_operation_it_resumes_to_the_same_bytes(tmp_path, step):
     extract(tmp_path / "whole", LENGTHS[:3])
     expected = contents(tmp_path / "whole")
-    for operation in range(1000):
+    for operation in range(0, 1000, step):
         path = tmp_path / f"killed{operation}"
         if run_until(operation, Killed(), lambda path=path: extract(path, LENGTHS[:3])):
             break
