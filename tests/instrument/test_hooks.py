@@ -128,11 +128,6 @@ def test_capture_takes_negative_layers_and_forgets_when_closed(make_model):
     assert not any(site._forward_hooks for site in find_sites(model).values())
 
 
-def test_capture_of_an_unknown_site_names_the_nearest(make_model):
-    with pytest.raises(InputError, match=r"did you mean 'encoder\.0\.self\.role'"):
-        capture(make_model(), "encoder.0.self.rolle").__enter__()
-
-
 def test_a_module_without_sites_says_how_to_give_some():
     with pytest.raises(InputError, match=r"Linear has no sites.*tp\.attach"):
         sites(nn.Linear(2, 2))
@@ -499,11 +494,8 @@ def test_attach_a_map_of_attention():
         ),
         ({"encoder.0.role": "embedding:output"}, None, "its input 'path:input'"),
         ({"encoder..role": "embedding"}, None, "give a dotted name"),
-        ({"": "embedding"}, None, "give a dotted name"),
         ({"encoder": "embedding", "encoder.role": "embedding"}, None, "already used"),
-        ({"encoder.role": "embedding", "encoder": "embedding"}, None, "already used"),
         ({"forward": "embedding"}, None, "already used"),
-        ({"train.role": "embedding"}, None, "already used"),
     ],
 )
 def test_attach_refuses_what_it_cannot_do(mapping, heads, message):

@@ -477,7 +477,6 @@ def test_refuses_a_begun_store_without_resume(tmp_path):
     [
         (SITES, {**SETTINGS, "model": "other"}, 'begun with model "tiny", now it is "other"'),
         (SITES, {**SETTINGS, "data": {"name": "made", "seed": 1}}, "data.seed 0, now it is 1"),
-        (SITES, {**SETTINGS, "extra": 1}, "extra null, now it is 1"),
         ({ROLE: SITES[ROLE]}, SETTINGS, "sites.encoder.1.self.role.axes"),
         (
             {**SITES, ROLE: SITES[ROLE].kept_as("float16", None)},

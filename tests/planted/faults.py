@@ -24,8 +24,8 @@ COMMANDS: dict[str, list[object]] = {
     "cluster": ["cluster", "STORE", "--site", LAST, "--head", 0, "--k", 3, "--out", "OUT"],
     "name": ["name", "STORE", "--site", LAST, "--k", 3, "--out", "OUT"],
     "decompose": ["decompose", "STORE", "--site", HIDDEN, "--roles", "left", "--rank", "2x2", "--out", "OUT"],
-    "roles": ["roles", "STORE", "--site", HIDDEN, "--out", "OUT"],
-    "probe": ["probe", "pos", "STORE", "--out", "OUT"],
+    "roles": ["roles", "STORE", "--site", HIDDEN, "--fields", "left", "--out", "OUT"],
+    "probe": ["probe", "pos", "STORE", "--sites", HIDDEN, "--out", "OUT"],
     "export": ["export", "STORE", "OUT.npz"],
     "report": ["report", "STORE"],
 }  # fmt: skip
