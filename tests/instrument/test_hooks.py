@@ -185,18 +185,6 @@ def test_captured_vectors_obey_the_equations(make_model):
     assert acts["embedding.target.role"].shape == (2, 2, 16)
 
 
-@pytest.mark.parametrize("case", ARCHITECTURES)
-def test_the_identity_edit_changes_nothing(case):
-    model = model_of(case)
-    patterns = [name for name in find_sites(model) if not name.endswith(".attention")]
-    expected = model(SOURCE, TARGET)
-    with intervene(model, {name: lambda x: x for name in patterns}):
-        assert model(SOURCE, TARGET).equal(expected)
-    with intervene(model, dict.fromkeys(patterns, torch.clone)):
-        assert model(SOURCE, TARGET).equal(expected)
-    assert model(SOURCE, TARGET).equal(expected)
-
-
 @pytest.mark.parametrize("case", [*ARCHITECTURES, "lstm"])
 def test_every_site_is_on_the_way_to_the_logits(case):
     """What is edited at any site is what the rest of the model goes on with."""
