@@ -315,8 +315,3 @@ def test_initialization_of_attentions(architecture, initialization, std):
     assert stds == pytest.approx(dict.fromkeys(stds, std), rel=0.05)
     if roles is not None:  # N(0, 1/√d_r) in the authors' reset, which is never called
         assert roles == pytest.approx(16**-0.5 if initialization == "xavier" else std, rel=0.05)
-
-
-def test_initialization_that_is_none_is_refused():
-    with pytest.raises(InputError, match="initialization"):
-        build({"architecture": "transformer", "initialization": "he"})
