@@ -151,9 +151,7 @@ def has_pairs(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Flags:
     return np.asarray(counts @ pairs.astype(float)).reshape(-1) > 0
 
 
-def first_pair(
-    counts: csr_array, pairs: Bool[np.ndarray, " pair"]
-) -> Int[np.ndarray, " unit"]:
+def first_pair(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Int[np.ndarray, " unit"]:
     """The first of the pairs that every unit has, numbered among them; -1 for none."""
     chosen = csr_array(counts[:, np.flatnonzero(pairs)])
     units, pair_ids = chosen.nonzero()
