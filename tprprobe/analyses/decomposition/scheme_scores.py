@@ -134,12 +134,12 @@ def predict_families(
     predictions: list[Prediction] = []
     design, index = fits.design, dict[tuple[str, str], int]()
     unseen = design.test & design.unseen
-    tested = [("", FITTING, design.test, None)]
+    tested = [("", FITTING, design.test)]
     if design.control == AS_IS and unseen.any():
-        tested.append((UNSEEN, UNWITHHELD, unseen, design.withheld))
+        tested.append((UNSEEN, UNWITHHELD, unseen))
     for family in (name for name in FAMILIES if name in families):
         report(family)
-        for suffix, fitted_units, units, groups in tested:
+        for suffix, fitted_units, units in tested:
             fit, regression = fits.fit(family, fitted_units), fits.regressions[fitted_units]
             below = index.get((BELOW.get(family, ""), suffix))
             facts = {} if suffix else describe(fit, regression)
@@ -148,6 +148,7 @@ def predict_families(
                 facts |= {f"rank{suffix}": number(f"rank{suffix}", size, note=fit.rank)}
             index[family, suffix] = start + len(predictions)
             predict = predictor(fit, design.counts)
+            groups = design.withheld if suffix else None
             how = (predict, regression.mean, units, below, suffix, groups, facts)
             predictions.append(Prediction(family, design.control, *how))
     fits.clear_cache()

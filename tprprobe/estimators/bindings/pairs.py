@@ -155,7 +155,7 @@ def first_pair(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Int[np.nd
     """The first of the pairs that every unit has, numbered among them; -1 for none."""
     chosen = csr_array(counts[:, np.flatnonzero(pairs)])
     units, pair_ids = chosen.nonzero()
-    first = np.full(chosen.shape[0], -1)
+    first = np.full(len(counts.indptr) - 1, -1)
     first[units[::-1]] = pair_ids[::-1]
     return first
 
