@@ -59,7 +59,7 @@ class Attached(nn.Module):
         self.needs_equal_lengths = False
         self.calls = 0  # what passes a site during one call belongs together
         self.first: int | None = None  # the position that a pass begins at, where that is known
-        self.attach_again: Callable[[nn.Module], Attached] | None = None
+        self.attach_again: Callable[..., Attached] | None = None
 
     def copied(self) -> "Attached":
         """A copy of the module with the same sites; hooks on the copy do not act on the original.
