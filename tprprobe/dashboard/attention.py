@@ -145,10 +145,15 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
     without = ", ".join(
-        f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
+        f"{_name_baseline(str(row['source']))} ({percent(row)})" for row in controls
     )
     text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
+
+
+def _name_baseline(source: str) -> str:
+    name, _, distance = source.partition(" ")
+    return BASELINES.get(name, source) + f" of {distance}" * bool(distance)
 
 
 def link_head(site: str, head: Any) -> Link:

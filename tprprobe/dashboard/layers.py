@@ -44,6 +44,12 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     )
 
 
+def list_panels(lines: Lines) -> list[str]:
+    """The measures of several layers; where there is none, all."""
+    n_layers = lines.rows.groupby("panel", sort=False)["x"].nunique()
+    return [str(panel) for panel in n_layers[n_layers > 1].index] or [*map(str, n_layers.index)]
+
+
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     if lines.rows.empty:
@@ -66,7 +72,11 @@ def summarize_layers(lines: Lines) -> Statement:
         best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
         measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
-        claims.append(f"{measure} is largest {where}: {number(best, 'value')}")
+        is_of_one = rows["x"].nunique() == 1
+        verb, value = "is" if is_of_one else "is largest", number(best, "value")
+        claims.append(
+            f"{measure} {verb} {f'{value} {where}' if is_of_one else f'{where}: {value}'}"
+        )
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
