@@ -137,11 +137,8 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
         weight = percent(best, digits=0)
-        over = f"on average over the queries of {best['n']} samples"
-        sink = ", on other tokens than the first" * has_sink(best["site"])
-        text = (
-            f"Sharpest of {n_heads} heads is {where}: its largest weight{sink} is {weight} {over}."
-        )
+        sink = " on tokens other than the first" * has_sink(best["site"])
+        text = f"Sharpest of {n_heads} heads is {where}: a query’s largest weight{sink} is {weight} on average ({best['n']} samples)."
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
     without = ", ".join(

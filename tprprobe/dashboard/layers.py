@@ -72,11 +72,8 @@ def summarize_layers(lines: Lines) -> Statement:
         best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
         measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
-        is_of_one = rows["x"].nunique() == 1
-        verb, value = "is" if is_of_one else "is largest", number(best, "value")
-        claims.append(
-            f"{measure} {verb} {f'{value} {where}' if is_of_one else f'{where}: {value}'}"
-        )
+        verb = "peaks" if rows["x"].nunique() > 1 else "is measured"
+        claims.append(f"{measure} {verb} {where}: {number(best, 'value')}")
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -173,7 +170,7 @@ def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame
     names = [site_label(name_vectors(site), head) for site, head in sites]
     is_sure = (edits["change_low"] > 0) | (edits["change_high"] < 0)
     is_sure = edits["beyond_low"].gt(0) if "beyond_low" in edits else is_sure
-    panel, edits = f"{edit}: {unit}", edits.assign(line=names, page="interventions")
+    panel, edits = f"‘{edit}’ ({unit})", edits.assign(line=names, page="interventions")
     lines = _score(edits, "change", panel, is_sure)
     lines["query"] = _queries(intervention=[run] * len(lines), edit=[edit] * len(lines))
     strongest = controls.loc[controls.groupby("site")["change"].idxmax()]
