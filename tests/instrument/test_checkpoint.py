@@ -296,7 +296,8 @@ def test_pushing_uploads_the_folder(checkpoint, tmp_path, monkeypatch):
             calls.append((repo_id, repo_type, private, exist_ok))
             return f"https://hub/{repo_id}"
 
-        def upload_folder(self, repo_id, folder_path, repo_type):
+        def upload_folder(self, repo_id, folder_path, repo_type, ignore_patterns):
+            assert not ignore_patterns
             calls.append((repo_id, folder_path, repo_type))
 
     monkeypatch.setattr("tprprobe.files.hub.answers", lambda _: True)

@@ -1,5 +1,6 @@
 """Role clusters over questions (schlag Fig 2)."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -9,14 +10,16 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import palette
+from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.overlay import mark_polarity, marks_legend
-from tprprobe.figures.strips import Color, Strip, Strips, draw_strips
+from tprprobe.figures.strips import Color, Strip, Strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 KEY_LENGTH = 34  # characters of what a color means
+SHARE = re.compile(r",? \d+%(?=,|$),?")  # of a token in its cluster
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -50,7 +53,7 @@ def role_clusters(
     Examples:
         >>> tp.figures.role_clusters(store, roles, samples=[0, 1]).savefig("roles.pdf")
     """
-    return draw_strips(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
+    return render(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
 
 
 def cluster_strips(
@@ -116,9 +119,11 @@ def describe_stability(roles: Clusters) -> str:
 
 
 def describe_clusters(roles: Clusters) -> dict[int, str]:
-    """Every cluster's number and most frequent tokens."""
+    """Every cluster's number and most frequent tokens, the commonest first."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
-    return {int(label): visible(f"{label}: {top}", KEY_LENGTH) for label, top in rows}
+    return {
+        int(label): visible(f"{label}: {SHARE.sub('', top)}", KEY_LENGTH) for label, top in rows
+    }
 
 
 def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:
