@@ -109,7 +109,7 @@ def test_bind_takes_vectors_of_any_batch(name):
     ("name", "title"),
     [
         ("hadamard", "Hadamard product"),
-        ("convolution", "circular convolution"),
+        pytest.param("convolution", "circular convolution", marks=pytest.mark.soak),
         ("additive", "additive"),
         ("free", ""),
     ],

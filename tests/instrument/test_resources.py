@@ -99,8 +99,8 @@ def test_a_sound_store_that_memory_cannot_hold_is_not_called_damaged(tmp_path):
     )
     rows = 4000
     table = {"sample": 0, "side": "source", "position": range(rows), "token": "w", "question": "q"}
+    vectors = np.random.default_rng(0).standard_normal((rows, 4096), np.float32)
     for sample in range(4):
-        vectors = np.random.default_rng(sample).normal(size=(rows, 4096)).astype(np.float32)
         writer.append({site: vectors}, pd.DataFrame(table | {"sample": sample}))
     writer.finish()
     words = ["cluster", tmp_path / "store", "--site", site, "--k", 3, "--out", tmp_path / "out"]
