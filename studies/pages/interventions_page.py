@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-
 from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, summarize_snapping
+
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarize_swaps
