@@ -100,7 +100,7 @@ def _ones(analyses: Analyses) -> Cases:
 
 def _of_attention(analyses: Analyses) -> dict[str, tuple[Cases, int]]:
     """The evidence on attention: its cases, and the number of questions."""
-    coupled = analyses.coupling.query("layer == @analyses.last and attended == 'symbol'")
+    coupled = analyses.coupling.query("layer == @analyses.last")
     advantages = {
         f"head {row['head']}": read_interval(row, "advantage") for row in coupled.to_dict("records")
     }
@@ -116,7 +116,7 @@ def _of_attention(analyses: Analyses) -> dict[str, tuple[Cases, int]]:
 
 def _pairings(analyses: Analyses) -> Cases:
     """The share of other pairings of heads in which the claim would fail."""
-    coupled = analyses.coupling.query("layer == @analyses.last and attended == 'symbol'")
+    coupled = analyses.coupling.query("layer == @analyses.last")
     return {PAIRINGS: exact(1 - float(coupled["pairings"].iloc[0]))}
 
 

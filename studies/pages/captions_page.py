@@ -10,7 +10,6 @@ import pandas as pd
 from studies.caption_seeds import read_seeds
 from studies.pages import training_times
 from studies.pages.markdown import verdict_table
-from studies.pages.replacements_section import summarize_replacements
 from studies.pages.training_times import judge_time
 from studies.pages.unbinding_section import summarize_unbinding
 from studies.templates import fill, table
@@ -52,7 +51,6 @@ def make_page(runs: Path) -> str:
         timed=training_times,
         weights=[count_parameters({"preset": name}) for name in training_times.PRESETS],
         unbinding=summarize_unbinding(runs / "captions"),
-        replacements=summarize_replacements(runs / "captions"),
     )
 
 
