@@ -63,7 +63,6 @@ def make_page(runs: Path) -> str:
         undecided=sum(verdict.outcome == "undecided" for verdict in claims),
         claims_told=len(claims),
         tasks=[{"name": task, "table": _task(agreement, cells, task)} for task in TASKS],
-        far=_far(agreement),
         far_kinds=_kinds(agreement.far),
         picture=PICTURE,
     )
@@ -116,22 +115,6 @@ def _task(agreement: Agreement, cells: pd.DataFrame, task: str) -> str:
     order = [f"{encoder}/{decoder}" for encoder in SHAPES for decoder in SHAPES]
     rows.sort(key=lambda row: order.index(row["encoder/decoder"]))
     return table(rows) if rows else "No model of this task is trained yet."
-
-
-def _far(agreement: Agreement) -> str:
-    return table(
-        [
-            {
-                "task": row["task"],
-                "encoder/decoder": f"{row['encoder']}/{row['decoder']}",
-                "roles": f"`{row['roles']}`",
-                "here": f"{row['substitution']:.2f}",
-                "published": f"{row['published']:.2f}",
-                "difference": f"{row['difference']:+.2f}",
-            }
-            for row in agreement.far.to_dict("records")
-        ]
-    )
 
 
 def _kinds(far: pd.DataFrame) -> dict[str, int]:

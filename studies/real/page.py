@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from studies.real.drawings import SCHEMES, read_result
-from studies.real.leads import compare_leads
 from studies.real.outcome_table import tabulate_outcomes
 from studies.real.outcomes import RESULTS, judge
 from studies.real.predictions import load_predictions
@@ -59,7 +58,6 @@ def fill_page(template: str, estimates: pd.DataFrame, outcomes: pd.DataFrame) ->
         predictions=len(load_predictions()),
         counts=_listed([f"{n} {VERBS[str(name)]}" for name, n in counts.items()], ""),
         outcomes=table(tabulate_outcomes(outcomes, estimates)),
-        leads=table(compare_leads()),
         **facts,
     )
 
