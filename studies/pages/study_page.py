@@ -29,15 +29,15 @@ STUDY, EARLIER = "matched-starts", "matched-arithmetic"
 COMPANIONS = ("adam", "longer")  # another optimizer; three times the steps
 BASELINE, MODEL, NARROWED, OUTER = "transformer", "tp-transformer", "narrowed", "outer"
 STARTED = "transformer-torch"  # a Transformer that starts as the TP-Transformer does
+INSIGHTS, FULL_BETTER = "schlag-better-insights", "schlag-full-product-better"
 # claim → (variant, reference, set of questions); the baseline is the one that starts alike, if any
 COMPARED = {
     "schlag-interpolation": (MODEL, BASELINE, "all"),
     "schlag-same-weights": (NARROWED, BASELINE, "all"),
     "schlag-diagonal-sufficient": (MODEL, BASELINE, "all"),
-    "schlag-full-product-better": (OUTER, MODEL, "all"),
+    FULL_BETTER: (OUTER, MODEL, "all"),
     "schlag-extrapolation": (MODEL, BASELINE, "longer"),
 }
-INSIGHTS = "schlag-better-insights"
 ALIKE = "weights that start alike"  # a condition of claims
 BOTH_TORCH, ROLES = "TP-Transformer − Transformer, both torch", "roles learned − roles one"
 START, PUBLISHED = (
@@ -110,10 +110,8 @@ def write_page(
     measured of the study's models; ``companions`` are trainings of the study's folder in which one thing is changed.
     """
     trainings = [(study, plan), *([earlier] if earlier else [])]
-    verdicts = [
-        judge(load_claims()[name], _evidence(trainings, *compared))
-        for name, compared in COMPARED.items()
-    ]
+    evidence = {name: _evidence(trainings, *compared) for name, compared in COMPARED.items()}
+    verdicts = [judge(load_claims()[name], of_claim) for name, of_claim in evidence.items()]
     verdicts.append(judge(load_claims()[INSIGHTS], attention_evidence(heads)))
     return fill(
         Path(__file__).parent,
@@ -122,9 +120,18 @@ def write_page(
         companions={name: _companion(*read_training(STUDY, name)) for name in companions},
         heads=summarize_heads(heads),
         verdicts=verdict_table(verdicts),
+        joined=_joined(evidence[FULL_BETTER]) if earlier else "",
         contrasts=_contrasts(study),
         scores=_scores(compare_variants(study, BASELINE), find_starts(plan)),
     )
+
+
+def _joined(evidence: Evidence | None) -> str:
+    """The difference that the seeds of both studies show."""
+    if evidence is None:
+        return ""
+    (difference,) = evidence.cases.values()
+    return f"{interval_text(difference, '+.3f')} ({evidence.units} seeds)"
 
 
 def _companion(study: Study, plan: Plan) -> dict[str, Any]:
