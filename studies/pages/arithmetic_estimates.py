@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from studies.intervals import minus
 from studies.pages.arithmetic_tables import Analyses
 from tprpapers.claims import ROOM, Evidence, exact
 from tprpapers.schlag.claim_cases import (
@@ -42,14 +43,6 @@ def gather_evidence(analyses: Analyses) -> dict[str, Evidence]:
     }
     exact_evidence = {name: Evidence(cases, "exact", 1) for name, cases in _exact(analyses).items()}
     return evidence | exact_evidence | {"schlag-binding-trained": _pairs(analyses)}
-
-
-def minus(minuend: Interval, subtrahend: Interval) -> Interval:
-    """The difference, with an interval that is right however the two depend on each other."""
-    value = minuend.value - subtrahend.value
-    below = (minuend.value - minuend.low) + (subtrahend.high - subtrahend.value)
-    above = (minuend.high - minuend.value) + (subtrahend.value - subtrahend.low)
-    return Interval(value, value - below, value + above)
 
 
 # ---- roles ------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def analyse(runs: Path, n: int = N) -> Analyses:
     )
 
     def load_or_make(name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        return _keep(runs / f"{name}.parquet", make)
+        return keep_table(runs / f"{name}.parquet", make)
 
     return Analyses(
         n=n,
@@ -111,10 +111,11 @@ def _extract(name: str, path: Path, n: int) -> Store:
     return extract(load_model(name), data, ["encoder.*"], path, MAPS, resume=path.exists())
 
 
-def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def keep_table(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """The table in the file, computed if the file is missing."""
     if not file.is_file():
         stderr.print(f"{file.stem} …")
+        file.parent.mkdir(parents=True, exist_ok=True)
         make().to_parquet(file)
     return pd.read_parquet(file)
 

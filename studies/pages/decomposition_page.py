@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from studies.intervals import student_mean
 from studies.pages.encodings_section import BIDIRECTIONAL, differ, summarize_encodings
 from studies.pages.markdown import verdict_table
 from studies.pages.printed_cells import draw_cells
@@ -200,8 +200,4 @@ def _over_seeds(cases: Mapping[str, pd.Series]) -> Evidence:
 
 def _mean(by_seed: pd.Series) -> Interval:
     """The mean over seeds or models, with Student's interval; without one for fewer than LEAST_SEEDS."""
-    value, n = float(by_seed.mean()), len(by_seed)
-    if n < LEAST_SEEDS:
-        return exact(value)
-    half = float(stats.t.ppf(0.975, n - 1) * by_seed.std(ddof=1) / np.sqrt(n))
-    return Interval(value, value - half, value + half, float(n - 1))
+    return student_mean(by_seed) if len(by_seed) >= LEAST_SEEDS else exact(float(by_seed.mean()))

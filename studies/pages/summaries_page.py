@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.arithmetic_estimates import minus
+from studies.intervals import minus
 from studies.pages.deciding import (
     COMPARED,
     CONTINUOUS,

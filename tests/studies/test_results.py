@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.intervals import minus
 from studies.pages import arithmetic_tables as analyses
-from studies.pages.arithmetic_estimates import gather_evidence, minus
+from studies.pages.arithmetic_estimates import gather_evidence
 from studies.pages.arithmetic_page import write_page
 from studies.pages.arithmetic_tables import analyse, compare_swaps
 from studies.pages.training_overlap import list_training, mark_trained
