@@ -37,12 +37,12 @@ def measure_contrasts(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def contrast_table(rows: pd.DataFrame, first: str, titles: pd.Series) -> str:
+def contrast_table(rows: pd.DataFrame, name_column: str, titles: pd.Series) -> str:
     """A row per contrast and a column per title: the difference with its interval."""
     cells: dict[str, dict[str, str]] = {}
     for row, title in zip(rows.to_dict("records"), titles, strict=True):
         name = row["contrast"]
-        contrast = cells.setdefault(name, {first: name, "seeds": str(row["seeds"])})
+        contrast = cells.setdefault(name, {name_column: name, "seeds": str(row["seeds"])})
         contrast[title] = interval_text(read_interval(row, "value"), "+.3f")
     return table(list(cells.values()))
 

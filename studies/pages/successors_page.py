@@ -81,16 +81,16 @@ def summarize_models(
     """For every task and model a row: the mean of its seeds, the least and the most."""
     last = bound_shares(shares)
     for (task, model), rows in models.groupby(["task", "model"], sort=False):
-        chosen = last[(last["task"] == task) & (last["model"] == model)]
-        trained = chosen[chosen["weights"] == "trained"]
-        learned, half = measure_learned(chosen)
+        shares_of_model = last[(last["task"] == task) & (last["model"] == model)]
+        trained = shares_of_model[shares_of_model["weights"] == "trained"]
+        gain, half = measure_learned(shares_of_model)
         row = {
             "model": TITLES[str(model)],
             "right answers, held out": spread(rows["dev"]),
             "systematic test": spread(rows["test"]),
             "share of bindings": f"{trained['share'].mean():.3f} [{trained['low'].min():.3f}, {trained['high'].max():.3f}]",
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
-            "learned": interval_text(Interval(learned, learned - half, learned + half), "+.3f"),
+            "learned": interval_text(Interval(gain, gain - half, gain + half), "+.3f"),
             "operation": name_operations(rows),
             "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
@@ -205,9 +205,9 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
 
 def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
     means = _mean_of("test")(models, shares, prediction)
-    first, *rivals = prediction["models"]
+    model, *rivals = prediction["models"]
     return (
-        {first: means[first] - sum(means[m] for m in rivals)}
+        {model: means[model] - sum(means[m] for m in rivals)}
         if {*prediction["models"]} <= {*means}
         else {}
     )

@@ -215,8 +215,8 @@ def _tables(study: Study) -> dict[str, Any]:
     split_rows = {split: rows[rows["set"] == split] for split in SPLITS}
     return {
         "contrasts": {
-            split: contrast_table(chosen, "difference", chosen["measure"].map(MEASURES))
-            for split, chosen in split_rows.items()
+            split: contrast_table(selection, "difference", selection["measure"].map(MEASURES))
+            for split, selection in split_rows.items()
         },
         "scores": {split: _means(study, split) for split in SPLITS},
         "hours": study.runs["seconds"].sum() / 3600,

@@ -91,8 +91,8 @@ def draw_sentences() -> Drawing:
         (right, "before_exchange", "", "paraphrase before its exchange", hues[0]),
         (right, "own_exchange_first", "", "the query's exchange before its paraphrase", hues[1]),
     ):
-        chosen = rows[(rows["measure"] == measure) & (rows["twin"].fillna("") == twin)]
-        draw_band(panel, chosen["layer"], chosen, color, label)
+        selection = rows[(rows["measure"] == measure) & (rows["twin"].fillna("") == twin)]
+        draw_band(panel, selection["layer"], selection, color, label)
     cosines.set(
         xlabel="layer (−1: the input embeddings)",
         ylabel="cosine of real and fitted exchange",
@@ -126,8 +126,8 @@ def draw_language_model() -> Drawing:
         ("last", "attractor", "attractor's number, before the verb", hues[2]),
         ("subject", "random", "random direction, at the subject", MUTED),
     ):
-        chosen = turns[(turns["place"] == place) & (turns["edit"] == edit)].sort_values("layer")
-        draw_band(bottom, chosen["layer"], chosen, color, label, "turned")
+        selection = turns[(turns["place"] == place) & (turns["edit"] == edit)].sort_values("layer")
+        draw_band(bottom, selection["layer"], selection, color, label, "turned")
     bottom.set(xlabel="layer", ylabel="share of verbs that turn", ylim=(-0.02, 1.02))
     finish_panel(top, "Words bound to places, at the period", place="best")
     finish_panel(bottom, "The verb's number, when a state is exchanged", place="best")
@@ -143,8 +143,8 @@ def draw_layers() -> Drawing:
     tasks = rows["task"].unique().tolist()
     for panel, (model, title) in zip(panels, MODELS.items(), strict=True):
         for task, color in zip(tasks, palette(len(tasks)), strict=True):
-            chosen = rows[(rows["model"] == model) & (rows["task"] == task)]
-            draw_band(panel, chosen["layer"], chosen, color, task.upper(), "added")
+            selection = rows[(rows["model"] == model) & (rows["task"] == task)]
+            draw_band(panel, selection["layer"], selection, color, task.upper(), "added")
         mark_level(panel, 0)
         panel.set(xlabel="layer", ylabel="F1 above the input embeddings")
         finish_panel(panel, title)
