@@ -46,7 +46,8 @@ OTHER_POLARITY, SAME_POLARITY = (
 def make_page(runs: Path) -> str:
     """The page; results that are in ``runs`` already are not computed again."""
     folder = runs / "interventions"
-    swaps = pd.concat([_table_of("swaps", name, folder) for name in (MODEL, BASELINE)])
+    tables = [_table_of("swaps", name, folder) for name in (MODEL, BASELINE)]
+    swaps = pd.concat(tables, ignore_index=True)
     for recipe in (DECIDING, SHIFTING):
         _table_of(recipe, MODEL, folder)
     moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / EXCHANGES)
