@@ -1,6 +1,6 @@
 """F1 of probes layer by layer, beside the strongest control: a table, and its figure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import Interval, interval_text, measured, read_interval
+from tprprobe.statistics import Interval, Row, interval_text, measured, read_interval
 
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 ENDS = ("", "_low", "_high")
@@ -61,12 +61,14 @@ def probe_table(
         cell = {
             "task": _title(str(task)),
             "side": str(place),
-            "layer": "emb" if layer == EMBEDDING else str(int(layer)),
+            "layer": "emb" if layer == EMBEDDING else f"{layer:g}",
         }
         cell |= {"model": str(model)}
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         if controls:
-            cell[STRONGEST] = _control_cell(point.loc[point["control_f1"].fillna(-1).idxmax()])
+            cell[STRONGEST] = _control_cell(
+                point.iloc[point["control_f1"].fillna(-1).to_numpy().argmax()]
+            )
             cell["learned from"] = f"{int(point['n_train'].max()):,}"
         baselines = _baselines(rows.attrs["baselines"], str(task), str(place))
         cell |= {NAMES[row["control"]]: f"{100 * row['f1']:.1f}" for row in baselines}
@@ -82,13 +84,13 @@ def probe_table(
     return ProbeTable(table, title, f"{caption}{note}{warning}", ruled, rows=rows)
 
 
-def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
+def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
     metric = find_metric(probes)
     if metric != "f1":
         probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
-    real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
-    names = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
+    real = probes[(probes["control"] == "real") & probes["head"].isna()]
+    names: Any = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
     places = names.str[0].where(names.str.len() > 1, "").str.replace(".", " ")
     real = real.assign(kind=real["site"].astype(str).map(kind_of), place=places)
     if kinds:
@@ -124,7 +126,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     return means
 
 
-def _sort_kinds(names: Any) -> list[str]:
+def _sort_kinds(names: Iterable[str]) -> list[str]:
     return sorted(map(str, names), key=lambda kind: (*KINDS, kind).index(kind))
 
 
@@ -140,7 +142,7 @@ def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interv
     return name, Interval(*rows[[f"f1{end}" for end in ENDS]].mean().tolist())
 
 
-def _control_cell(row: Any) -> str:
+def _control_cell(row: Row) -> str:
     if row["control_name"] == "none":
         return "–"
     return f"{100 * row['control_f1']:.1f} {row['control_name']}"
@@ -204,7 +206,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     )  # fmt: skip
 
 
-def _describe(row: Any) -> str:
+def _describe(row: Row) -> str:
     """What is written of a mark under the pointer."""
     text = f"{row['site']}: {100 * row['f1']:.1f} % · learned from {row['n_train']:.0f} targets"
     if row["control_name"] == "none":

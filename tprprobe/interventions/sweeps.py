@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,7 +49,7 @@ class Point:
     def label(self) -> str:
         return self.sites[0] if len(self.sites) == 1 else " + ".join(self.sites)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
         place = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
         return place | {"edit": self.edit, "k": self.k, "strength": self.strength}

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from tprprobe.errors import InputError
 from tprprobe.interventions import prompts
 from tprprobe.interventions.prompt_edits import find_heads
 from tprprobe.interventions.prompts import Prompt
+from tprprobe.models.protocol import Readable
 from tprprobe.site.patterns import ATTENTION, layer_of, sides_of
 from tprprobe.store import Store
 
@@ -30,7 +30,7 @@ class TextComparison:
 
 
 def compare_texts(
-    model: Any, text: str, against: str, store: Store | None = None
+    model: Readable, text: str, against: str, store: Store | None = None
 ) -> TextComparison:
     """What a model makes of two texts, token by token where they have the same tokens.
 

@@ -45,7 +45,7 @@ class Scores(NamedTuple):
     """
 
     evaluate: Callable[..., pd.DataFrame]
-    summarize: Callable[[pd.DataFrame], dict[str, Any]]
+    summarize: Callable[[pd.DataFrame], dict[str, object]]
     sweep: Callable[..., pd.DataFrame] | None = None
     prepare: Callable[..., None] = lambda *_: None
     codec: Any = None
@@ -90,10 +90,10 @@ def write_answers(
     has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
     for indices in pairs.by_length(DECODED_AT_ONCE, model, torch.from_numpy(~correct)):
         source = pairs.source.padded(indices, pad).to(device)
-        longest: dict[str, Any] = {}
-        if not has_end:
-            longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
-        generated = generate(model, source, **longest).tolist()
+        n_right = max(1, int(pairs.target.lengths[indices].max()) - 1)
+        generated = (
+            generate(model, source) if has_end else generate(model, source, n_right)
+        ).tolist()
         for sample, ids in zip(indices.tolist(), generated, strict=True):
             n_ids = len(ids) if has_end else len(answers[sample]) - 1
             end = next((place + 1 for place, i in enumerate(ids[:n_ids]) if i in ends), n_ids)
@@ -118,7 +118,7 @@ def continue_sources(model: Language, pairs: Pairs, max_length: int) -> Pairs:
 
 
 def evaluate(
-    model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: Any
+    model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: object
 ) -> pd.DataFrame:
     """One row per example: of questions exact match, of documents and images what their plug-in of ``tprprobe.scores`` tells."""
     able = require_head(model, "an evaluation of answers").eval()
@@ -179,7 +179,7 @@ def save_evaluation(
     model: Readable,
     data: Dataset,
     out: str | Path,
-    options: Mapping[str, Any] = MappingProxyType({}),
+    options: Mapping[str, object] = MappingProxyType({}),
 ) -> Path:
     """The summary in a folder (JSON), beside it every prediction: Parquet of questions, JSONL of documents."""
     folder = Path(out)
@@ -204,7 +204,7 @@ def is_scored(rows: pd.DataFrame) -> bool:
     return "module" not in rows
 
 
-def summarize(rows: pd.DataFrame) -> dict[str, Any]:
+def summarize(rows: pd.DataFrame) -> dict[str, object]:
     """Exact match over all questions and of each module; for documents and images every score."""
     if is_scored(rows):
         return find_scores(CAPTIONS if REFERENCES in rows else SUMMARIES).summarize(rows)
@@ -213,7 +213,7 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
     return {**exact_match(rows), "modules": modules}
 
 
-def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
+def save_lines(rows: pd.DataFrame, summary: Mapping[str, object], folder: Path, stem: str) -> Path:
     """Writes a summary (JSON) and beside it its rows: answers to questions as Parquet, texts as lines of JSON."""
     if is_scored(rows):
         lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))

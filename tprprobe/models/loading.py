@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +34,7 @@ FAR = 1.5  # a factor between scales
 
 def load_model(
     name: str | os.PathLike[str] | nn.Module | Adaptable,
-    tokenizer: Any = None,
+    tokenizer: object = None,
     device: str = "cpu",
     local_files_only: bool = False,
     seed: int = 0,
@@ -118,7 +117,7 @@ def locate(name: str) -> str:
     return f"{prefix}{colon}{Path(path).absolute()}" if Path(path).exists() else name
 
 
-def _in_memory(model: nn.Module | Adaptable, tokenizer: Any) -> Readable:
+def _in_memory(model: nn.Module | Adaptable, tokenizer: object) -> Readable:
     adapted = with_sites(model, tokenizer)
     if not isinstance(adapted, Language):  # one of ours, in a class of transformers
         adapted = getattr(adapted, "model", adapted)
