@@ -146,17 +146,12 @@ def _companion(study: Study, plan: Plan) -> dict[str, Any]:
 def find_starts(plan: Plan) -> dict[str, str]:
     """The initialization of every variant's attentions."""
     shared = plan.recipe.get("model", {})
-    settings = {
-        name: expand(shared | variant_settings) for name, variant_settings in plan.variants.items()
-    }
-    options = (
-        {k: v for k, v in options_of_variant.items() if k != "architecture"}
-        for options_of_variant in settings.values()
-    )
-    return {
-        name: TransformerConfig(**options_of_variant).start
-        for name, options_of_variant in zip(settings, options, strict=True)
-    }
+    starts = {}
+    for name, variant_settings in plan.variants.items():
+        options: dict[str, Any] = {**expand(shared | variant_settings)}
+        options.pop("architecture")
+        starts[name] = TransformerConfig(**options).start
+    return starts
 
 
 def _describe(study: Study, plan: Plan) -> dict[str, Any]:

@@ -60,10 +60,10 @@ def make_page(runs: Path) -> str:
     return write_page(*load_trainings(), plan)
 
 
-def load_trainings() -> list[Study]:
+def load_trainings() -> tuple[Study, Study]:
     """The study that ships, and its longer training."""
     folder = assets.find("studies", STUDY)
-    return [load_study(folder), load_study(folder / LONGER)]
+    return load_study(folder), load_study(folder / LONGER)
 
 
 def steps_of(study: Study) -> int:
