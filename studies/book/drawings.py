@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
     roles = tp.cluster(store, SITE, head=HEAD, k=K)
     names = tp.name_roles(store, roles).set_index("cluster")["name"]
     caption = "k-means of one head's roles, k = 8; # start, % end.\nNames were chosen on other questions than they are scored on."
-    figure = draw_strips(
+    figure: Any = draw_strips(
         _strips(store, roles, rows), "The role of every character, clustered and named", caption
     )
     patches = [

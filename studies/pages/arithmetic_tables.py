@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,6 +83,7 @@ def analyse(runs: Path, n: int = N) -> Analyses:
     def load_or_make(name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         return keep_table(runs / f"{name}.parquet", make)
 
+    presets: Any = list_models()["presets"]
     return Analyses(
         n=n,
         maps=min(MAPS, n),
@@ -97,7 +99,7 @@ def analyse(runs: Path, n: int = N) -> Analyses:
         demonstration=demonstrate(),
         degrees=measure_degrees(),
         swaps=compare_swaps(),
-        weights={row["name"]: row["parameters"] for row in list_models()["presets"]},
+        weights={row["name"]: row["parameters"] for row in presets},
     )
 
 
