@@ -1,5 +1,6 @@
 """Role clusters over questions (schlag Fig 2)."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -18,6 +19,7 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 KEY_LENGTH = 34  # characters of what a color means
+SHARE = re.compile(r",? \d+%(?=,|$),?")  # of a token in its cluster
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -117,9 +119,11 @@ def describe_stability(roles: Clusters) -> str:
 
 
 def describe_clusters(roles: Clusters) -> dict[int, str]:
-    """Every cluster's number and most frequent tokens."""
+    """Every cluster's number and most frequent tokens, the commonest first."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
-    return {int(label): visible(f"{label}: {top}", KEY_LENGTH) for label, top in rows}
+    return {
+        int(label): visible(f"{label}: {SHARE.sub('', top)}", KEY_LENGTH) for label, top in rows
+    }
 
 
 def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:

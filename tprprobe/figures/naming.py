@@ -50,7 +50,7 @@ def explain_unnamed(row: Row) -> str:
         return f"precision below {PRECISION:g}"
     if row["lift"] <= 1:
         return "as frequent in other clusters"
-    return f"q = {row['q_value']:.2g} above {RATE:g}: too few documents"
+    return f"it holds in too few documents (q = {row['q_value']:.2g}, at most {RATE:g} is needed)"
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> list[str]:

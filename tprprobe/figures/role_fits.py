@@ -34,7 +34,7 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
-    "those that have a pair that the fit has not seen.\n"
+    "those with a pair that the fit has not seen, over these pairs.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
     "both, (the gain of the step);\n"
     "learned: the gain of the bindings less that in the baseline model. Controls are of the same family and rank."

@@ -277,5 +277,6 @@ class NamingPlan:
 
 
 def _placed(table: pd.DataFrame, places: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    columns = pd.DataFrame(places).astype({"head": "Int64"}, errors="ignore")
-    return pd.concat([columns, table], axis=1)
+    columns: dict[str, Any] = {name: [place[name] for place in places] for name in places[0]}
+    columns["head"] = pd.array(columns["head"], "Int64")
+    return pd.DataFrame(columns | dict(table.items()))

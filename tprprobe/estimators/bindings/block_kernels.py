@@ -173,18 +173,19 @@ class Kernel:
         inside = [x[units] for units in projection.blocks]
         self.ids = [np.unique(block.indices) if is_sparse else slice(None) for block in inside]
         self.inside = [block[:, ids] for block, ids in zip(inside, self.ids, strict=True)]
+        self.transposed = [block.T for block in self.inside]  # once: scipy checks each anew
 
     def multiply(self, residuals: Residuals) -> Products:
         """The products of residuals."""
         blocks, r, left_out = self.projection.blocks, residuals.states, residuals.left_out
-        inner = [x.T @ r[units] for x, units in zip(self.inside, blocks, strict=True)]
+        inner = [x @ r[units] for x, units in zip(self.transposed, blocks, strict=True)]
         along = [self.image[units].T @ r[units] for units in blocks]
         total, shared, sums, corrections = self.add_up(inner), np.sum(along, 0), [], []
         for i, (units, fit, left_out_fit) in enumerate(zip(blocks, residuals.fits, residuals.left_out_fits, strict=True)):  # fmt: skip
             correction = self.of_basis @ fit / 2 - along[i]
             left_out_correction = self.of_basis @ left_out_fit / 2
             left_out_correction -= self.image[units].T @ left_out[units]
-            left_out_inner = self.inside[i].T @ left_out[units]
+            left_out_inner = self.transposed[i] @ left_out[units]
             product = (inner[i] * (total[self.ids[i]] - left_out_inner)).sum(0)
             product -= (self.own[units] * r[units] * (r[units] - left_out[units])).sum(0)
             product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)
