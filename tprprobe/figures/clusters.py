@@ -18,7 +18,7 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 KEY_LENGTH = 34  # characters of what a color means
-SHARE = re.compile(r",? \d+%(?=,|$),?")  # of a token in its cluster
+SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -121,7 +121,8 @@ def describe_clusters(roles: Clusters) -> dict[int, str]:
     """Every cluster's number and most frequent tokens, the commonest first."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     return {
-        int(label): visible(f"{label}: {SHARE.sub('', top)}", KEY_LENGTH) for label, top in rows
+        int(label): visible(f"{label}: {SHARE.sub(' · ', top).removesuffix(' · ')}", KEY_LENGTH)
+        for label, top in rows
     }
 
 
