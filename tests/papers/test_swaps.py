@@ -12,7 +12,6 @@ from planted.roles import PlantedRoles
 from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import DONORS, measure_donors
 from tprpapers.swaps.effect_intervals import (
-    best_heads,
     compare_places,
     find_answered,
     summarize_swaps,
@@ -247,18 +246,9 @@ def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half(
         rows.append(base | {"vectors": "role", "p_counterfactual": 0.7})
         if question < 30:
             rows.append(base | {"vectors": "role", "at": ELSEWHERE, "p_counterfactual": 0.2})
-        for head in range(2):
-            value = 0.1 + 0.5 * (head == 1) + 0.2 * (question % 2)
-            rows.append(
-                base | {"vectors": "role", "layer": 0, "head": head, "p_counterfactual": value}
-            )
     table = pd.DataFrame(rows)
     difference = compare_places(table).iloc[0]
     assert (difference["n"], round(difference["difference"], 6)) == (30, 0.5)
-    best = best_heads(table).set_index("choice")
-    assert (best.loc["best", "layer"], best.loc["best", "head"]) == (0, 1)
-    assert best.loc["best", "p_counterfactual"] == pytest.approx(0.8)
-    assert best.loc["any", "p_counterfactual"] == pytest.approx(0.55)
 
 
 def test_swaps_of_the_generated_questions_have_their_answers():

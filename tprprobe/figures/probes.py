@@ -98,30 +98,28 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     if real.empty:
         condition = f" ({', '.join(kinds)})" if kinds else ""
         raise InputError(f"these probes are of no vectors of all heads{condition}: nothing to draw")
-    if "n_train" not in real:
-        real = real.assign(n_train=0)
+    absent = {"n_train": 0, "beyond": None}
+    real = real.assign(row=real.index, **{k: v for k, v in absent.items() if k not in real})
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
     default_layers = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
     real = real.assign(layer=real["layer"].fillna(pd.Series(default_layers, real.index)))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
-    how = {**dict.fromkeys(numbers, "mean"), "control_name": "first"}
+    marks = ["control_name", "site", "row", "beyond"]
+    how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     means = real.groupby(keys, as_index=False).agg(how)
     orders = {"task": [*TITLES], "kind": [*KINDS]}
     for column, order in orders.items():
         order += sorted({*means[column]} - {*order})
         means[column] = pd.Categorical(means[column], order)
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
-    marks = real.assign(row=real.index).drop_duplicates(keys).set_index(keys)
-    marks = marks.reindex(columns=["site", "row", "beyond"]).loc[[*means[keys].itertuples(False)]]
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     means.attrs["metric"] = "F1" if metric == "f1" else metric
     means.attrs["label"] = (
         name_score(real) if metric == "f1" and "accuracy" in real else means.attrs["metric"]
     )
-    means.attrs["marks"] = marks.to_dict("records")
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
 
@@ -180,7 +178,6 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
-    means = means.join(pd.DataFrame(attributes["marks"], means.index))
     is_compared = has_controls and means["beyond"].notna().any()
     is_sure = means["beyond"].eq(True) if is_compared else True
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)

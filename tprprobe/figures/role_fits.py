@@ -18,6 +18,7 @@ from tprprobe.figures.scenes import Dots, Shares
 from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.statistics import Row, interval_text, measured, read_interval
+from tprprobe.store.layout import TWINS
 
 PLACE = ["name", "site"]
 STEPS = ((BAG, "fillers"), (ADDITIVE, "+ roles"), (FACTORED, "+ bindings"))
@@ -30,7 +31,6 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "permuted": (None, "permuted"),
     "untrained": (None, "untrained"),
 }
-TWINS = ("permuted", "untrained", "rescaled")
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "

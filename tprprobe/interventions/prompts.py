@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -113,7 +113,7 @@ def query_text(model: Readable, text: str) -> Prompt:
     tokens = tuple(str(vocabulary.symbols[token_id]) for token_id in source[0].tolist())
     prompt = Prompt(model, text, source, tokens, group_words(text, vocabulary))
     answer = prompt.write(source, {}) if isinstance(model, Model) else None
-    return Prompt(model, text, source, tokens, prompt.words, answer, was_cut)
+    return replace(prompt, answer=answer, was_cut=was_cut)
 
 
 def query_image(model: Readable, number: int) -> Prompt:

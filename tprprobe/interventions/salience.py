@@ -60,14 +60,14 @@ def salience(
     shares = [(step + 0.5) / steps for step in range(steps)]
     path = torch.cat([random + share * shift for share in shares])
     mean = _differentiate(model, source, score, path).unflatten(0, (steps, draws)).mean(0)
-    own = _differentiate(model, source, score, embeddings)
+    gradient = _differentiate(model, source, score, embeddings)
     is_replaced = torch.eye(n_tokens, dtype=torch.bool, device=shift.device)[:, None, :, None]
     replaced = torch.where(is_replaced, random, embeddings).flatten(0, 1)  # [token × draw, seq, d]
     with torch.no_grad():
-        whole = _score(model, source, score, embeddings)
-        lost = whole - _score(model, source, score, replaced)
+        score_of_text = _score(model, source, score, embeddings)
+        lost = score_of_text - _score(model, source, score, replaced)
     columns = {
-        GRADIENT: (embeddings * own).sum(-1)[0],
+        GRADIENT: (embeddings * gradient).sum(-1)[0],
         INTEGRATED: (shift * mean).sum(-1).mean(0),
         REPLACED: lost.unflatten(0, (n_tokens, draws)).mean(1),
     }
@@ -81,8 +81,8 @@ def _choose_score(prompt: Prompt, answer: str | None, against: str | None) -> Sc
     if not has_head(model):
         if not against:
             raise InputError(f"{model.name} has no head: give another text to compare with")
-        site, other = list_states(model)[-1], query_text(model, against)
-        mean = other.run(other.source, site)[site].mean(1)
+        site, prompt = list_states(model)[-1], query_text(model, against)
+        mean = prompt.run(prompt.source, site)[site].mean(1)
         return lambda source: torch.cosine_similarity(_mean_state(model, source, site), mean)
     target = _answer_ids(prompt, answer)
 
@@ -161,7 +161,7 @@ def _score(
 ) -> Float[Tensor, " batch"]:
     scores = []
     for rows in vectors.split(ROWS):
-        with _embedded(model, source, lambda _, old, rows=rows: rows.to(old.dtype)):
+        with _embedded(model, source, lambda _, vectors, rows=rows: rows.to(vectors.dtype)):
             scores.append(score(source.expand(len(rows), -1)))
     return torch.cat(scores)
 

@@ -5,7 +5,7 @@ Data of documents are summarized and scored instead, images captioned: the plug-
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Int
+from torch import Tensor
 
 from tprprobe import plugins
 from tprprobe.console import track
@@ -76,7 +77,6 @@ def exact_matches(
     return correct, predicted
 
 
-@torch.no_grad()
 def write_answers(
     model: Readable, pairs: Pairs, correct: Bool[np.ndarray, "sample"]
 ) -> list[list[int]]:
@@ -85,36 +85,39 @@ def write_answers(
     answers = [values[start:end] for start, end in pairwise(offsets)]
     if not isinstance(model, Language) or not getattr(model, "head", "own"):
         return [ids[:1] for ids in answers]
-    pad, device = model.config.pad, model.device
-    ends = {*getattr(model.config, "ends", ()), model.config.eos}
     has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
     for indices in pairs.by_length(DECODED_AT_ONCE, model, torch.from_numpy(~correct)):
-        source = pairs.source.padded(indices, pad).to(device)
         n_right = max(1, int(pairs.target.lengths[indices].max()) - 1)
-        generated = (
-            generate(model, source) if has_end else generate(model, source, n_right)
-        ).tolist()
-        for sample, ids in zip(indices.tolist(), generated, strict=True):
+        limits = [] if has_end else [n_right]
+        for sample, ids in _write_greedily(model, pairs, indices, *limits):
             n_ids = len(ids) if has_end else len(answers[sample]) - 1
-            end = next((place + 1 for place, i in enumerate(ids[:n_ids]) if i in ends), n_ids)
-            answers[sample] = [model.config.sos, *ids[:end]]
+            answers[sample] = [model.config.sos, *ids[:n_ids]]
     return answers
 
 
-@torch.no_grad()
 def continue_sources(model: Language, pairs: Pairs, max_length: int) -> Pairs:
     """The pairs whose sources end with what the model writes behind them greedily, an end symbol included."""
     offsets, values = pairs.source.offsets.tolist(), pairs.source.ids.tolist()
     sources = [values[start:end] for start, end in pairwise(offsets)]
-    ends = {*getattr(model.config, "ends", ()), model.config.eos}
     for indices in pairs.by_length(DECODED_AT_ONCE, model):
-        source = pairs.source.padded(indices, model.config.pad).to(model.device)
-        generated = generate(model, source, max_length).tolist()
-        for sample, ids in zip(indices.tolist(), generated, strict=True):
-            ids = [symbol for symbol in ids if symbol != model.config.pad]  # of a full window
-            end = next((i + 1 for i, symbol in enumerate(ids) if symbol in ends), len(ids))
-            sources[sample] += ids[:end]
+        for sample, ids in _write_greedily(model, pairs, indices, max_length):
+            sources[sample] += ids
     return Pairs(Ragged.from_lists(sources), pairs.target, pairs.cut)
+
+
+@torch.no_grad()
+def _write_greedily(
+    model: Language, pairs: Pairs, indices: Tensor, *limits: int
+) -> Iterator[tuple[int, list[int]]]:
+    """The numbers of samples, and what the model writes behind their sources, up to an end symbol; without the pads of a full window."""
+    ends = {*getattr(model.config, "ends", ()), model.config.eos}
+    source = pairs.source.padded(indices, model.config.pad).to(model.device)
+    for sample, ids in zip(
+        indices.tolist(), generate(model, source, *limits).tolist(), strict=True
+    ):
+        ids = [symbol for symbol in ids if symbol != model.config.pad or symbol in ends]
+        end = next((i + 1 for i, symbol in enumerate(ids) if symbol in ends), len(ids))
+        yield sample, ids[:end]
 
 
 def evaluate(

@@ -76,7 +76,7 @@ def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str
     state = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
     state = {name: t.to(dtype or t.dtype).contiguous() for name, t in state.items()}
     auto = {} if isinstance(model, CaptionModel) else {"architectures": [SEQ2SEQ]}
-    config = TYPED | auto  # which transformers' Auto classes go by
+    # which transformers' Auto classes go by
     config = json.dumps(TYPED | auto | model.describe(), indent=1) + "\n"
     files: dict[str, bytes | str] = {hub.CONFIG: config, hub.WEIGHTS: _weights(state)}
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})

@@ -22,7 +22,7 @@ from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.checkpoint import TRANSFORMERS, read_checkpoint, untrained_twin
 from tprprobe.models.permutation import permute, permuted
-from tprprobe.models.placement import Placement
+from tprprobe.models.placement import Placement, find_device, find_dtype, read_device_map
 from tprprobe.models.protocol import Language, Model, Readable
 from tprprobe.site.adapters import Adaptable, with_sites
 from tprprobe.site.attachment import Attached
@@ -85,7 +85,8 @@ def load_model(
         raise InputError(
             f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"
         )
-    placement = Placement.of(device, dtype, device_map, max_memory, quantization)
+    places = find_device(device), find_dtype(dtype), read_device_map(device_map)
+    placement = Placement(*places, max_memory, quantization)
     kind, _, checkpoint = str(name).partition(":")  # permuted:NAME
     if checkpoint and kind in TWINS:
         model = _read_twin(kind, checkpoint, local_files_only, seed, placement)

@@ -27,23 +27,11 @@ class Placement:
     max_memory: Sequence[str] | None = None
     quantization: str | None = None
 
-    @classmethod
-    def of(
-        cls,
-        device: str,
-        dtype: str,
-        device_map: str | None,
-        max_memory: Sequence[str] | None,
-        quantization: str | None,
-    ) -> "Placement":
-        if dtype != AUTO and dtype not in DTYPES:
-            raise unknown("dtype", dtype, (AUTO, *DTYPES))
-        place, number_type = find_device(device), DTYPES.get(dtype)
-        if max_memory and not device_map:
+    def __post_init__(self) -> None:
+        if self.max_memory and not self.device_map:
             raise InputError("max_memory divides a model: give device_map (--device-map auto) too")
-        if quantization not in (None, *QUANTIZATIONS):
-            raise unknown("quantization", quantization, QUANTIZATIONS)
-        return cls(place, number_type, _read_map(device_map), max_memory, quantization)
+        if self.quantization not in (None, *QUANTIZATIONS):
+            raise unknown("quantization", self.quantization, QUANTIZATIONS)
 
     @property
     def is_dispatched(self) -> bool:
@@ -73,7 +61,7 @@ class Placement:
         return options
 
 
-def _read_map(setting: str | None) -> str | dict[str, object] | None:
+def read_device_map(setting: str | None) -> str | dict[str, object] | None:
     if setting == DISK:
         return {"": DISK}
     if setting is None or setting in DEVICE_MAPS:
@@ -88,6 +76,12 @@ def _read_limit(text: str) -> tuple[str | int, str]:
     if not limit:
         raise InputError(f"max_memory {text!r}: give DEVICE=SIZE, for example cpu=4GiB or 0=20GiB")
     return int(device) if device.isdigit() else device, limit
+
+
+def find_dtype(name: str) -> torch.dtype | None:
+    if name != AUTO and name not in DTYPES:
+        raise unknown("dtype", name, (AUTO, *DTYPES))
+    return DTYPES.get(name)
 
 
 def find_device(name: str) -> torch.device:
