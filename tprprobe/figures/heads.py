@@ -7,7 +7,7 @@ from tprprobe.analyses.attention.head_relations import follow_relations, pick_he
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import write_interval
 from tprprobe.store import Store
 
 TITLE = "Heads that follow relations between words"
@@ -37,10 +37,10 @@ def _cells(row: pd.Series) -> dict[str, str]:
         "direction": str(row["direction"]),
         "words": f"{row['n']:,}",
         "best head": site_label(row["site"], row["head"]),
-        "looks there": interval_text(read_interval(row), ".1f", 100),
+        "looks there": write_interval(row, "value", ".1f", 100),
         "offset": f"{row['offset']:+d}",
-        "is there": interval_text(read_interval(row, "by_offset"), ".1f", 100),
-        "beyond": interval_text(read_interval(row, "beyond"), "+.1f", 100),
+        "is there": write_interval(row, "by_offset", ".1f", 100),
+        "beyond": write_interval(row, "beyond", "+.1f", 100),
     }
 
 

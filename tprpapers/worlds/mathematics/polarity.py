@@ -65,7 +65,9 @@ def decode_polarity(
     right = np.stack([predicted == truth for predicted in predictions], 1)
     discordant = gold["discordant"].to_numpy()[digits].astype(bool)
     subsets = {"all": ~learned_on, "discordant": ~learned_on & discordant}
-    subsets["discordant, answered"] = subsets["discordant"] & gold["correct"].to_numpy()[digits].astype(bool)
+    subsets["discordant, answered"] = subsets["discordant"] & gold["correct"].to_numpy()[
+        digits
+    ].astype(bool)
     tables: list[dict[str, Any]] = []
     for subset, inside in subsets.items():
         subset_questions = questions[digits][inside]

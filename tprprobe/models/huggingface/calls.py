@@ -92,12 +92,17 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
 
     def attend(attention: Attend) -> Attend:
         def noted(
-            submodule: nn.Module, q: Tensor, k: Tensor, v: Tensor, *args: object, **options: object
+            submodule: nn.Module,
+            query: Tensor,
+            key: Tensor,
+            value: Tensor,
+            *args: object,
+            **options: object,
         ) -> AttentionResult:
             inside.append(submodule)
-            result = attention(submodule, q, k, v, *args, **options)
+            result = attention(submodule, query, key, value, *args, **options)
             inside.pop()
-            attended.append(Attended(next(clock), submodule, q.shape, k.shape, v.shape))
+            attended.append(Attended(next(clock), submodule, query.shape, key.shape, value.shape))
             return result
 
         return noted
