@@ -316,7 +316,7 @@ def test_heads_that_follow_relations_are_picked_on_one_half_and_scored_on_the_ot
     backward = pick_heads(follow_relations(store, backward=True)).set_index("relation")
     assert backward["value"].max() < 0.5  # no head looks from heads to their dependents
     table = catalogue.make("heads", store=store)
-    assert table.cells["direction"].tolist() == ["to the head"] * 3 + ["to the dependent"] * 3
+    assert table.cells["direction"].tolist() == ["to the parent"] * 3 + ["to the dependent"] * 3
     assert "heads" in {entry.name for entry in catalogue.list_drawable(store)}
 
 

@@ -19,7 +19,7 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 KEY_LENGTH = 34  # characters of what a color means
-SHARE = re.compile(r",? \d+%(?=,|$),?")  # of a token in its cluster
+SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -63,8 +63,9 @@ def cluster_strips(
     correct_only: bool = True,
     samples: Sequence[int] | None = None,
     gold: bool = False,
+    names: Mapping[int, str] | None = None,
 ) -> Strips:
-    """The scene of :func:`role_clusters`; below it the most frequent tokens of every cluster that is drawn."""
+    """The scene of :func:`role_clusters`; below it the name or the most frequent tokens of every cluster that is drawn."""
     tokens = store.tokens_of(roles.site)
     if len(tokens) != len(roles.labels):
         raise InputError(
@@ -91,9 +92,10 @@ def cluster_strips(
         caption += " · # start, % end"
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
     labels = {label for sample in samples for label in groups[sample]["label"]}
-    key = [
-        (colors[label], text) for label, text in describe_clusters(roles).items() if label in labels
-    ]
+    texts = describe_clusters(roles, names or {})
+    key = [(colors[label], text) for label, text in texts.items() if label in labels]
+    if names:
+        caption += " · names hold on held-out documents, in parentheses: most frequent tokens"
     note = "\n".join(filter(None, [caption, legend]))
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
     return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
@@ -106,8 +108,8 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
     step, colors = max(1, len(samples) // N_TEXTS), palette(roles.k)
     strips = [_strip(rows, colors, None) for rows in samples[::step][:N_TEXTS]]
-    labels = describe_clusters(roles) | dict(names)
-    return Strips(strips, [(colors[label], text) for label, text in labels.items()])
+    texts = describe_clusters(roles, names)
+    return Strips(strips, [(colors[label], text) for label, text in texts.items()])
 
 
 def describe_stability(roles: Clusters) -> str:
@@ -118,11 +120,15 @@ def describe_stability(roles: Clusters) -> str:
     )
 
 
-def describe_clusters(roles: Clusters) -> dict[int, str]:
-    """Every cluster's number and most frequent tokens, the commonest first."""
+def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, str]:
+    """Every cluster's number and its name, else, in parentheses where others have names, its most frequent tokens."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
+    tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
     return {
-        int(label): visible(f"{label}: {SHARE.sub('', top)}", KEY_LENGTH) for label, top in rows
+        label: visible(f"{label}: {names[label]}", KEY_LENGTH + 6)
+        if label in names
+        else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
+        for label, top in tokens.items()
     }
 
 

@@ -19,11 +19,10 @@ from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
-from tprprobe.store.token_texts import visible
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
-N_LISTED, MAX_NAME = 6, 40  # relations of a sentence, characters of a name
+N_LISTED = 6  # relations of a sentence
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
@@ -174,10 +173,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
     with_names = table.assign(name=names)[names != UNNAMED]
-    labels = {
-        int(cluster): f"{cluster}: {visible(name, MAX_NAME)}"
-        for cluster, name in zip(with_names["cluster"], with_names["name"], strict=True)
-    }
+    labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
     text = describe_stability(roles)
     reason = (
         "none holds on other texts"
@@ -192,7 +188,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
             f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
         )
     deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
-    note = "The number of its group stands under every token; a group without a name is described by its most frequent tokens, the commonest first."
+    note = "The number of its group stands under every token; a group without a name is described by its most frequent tokens."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text, figure, deeper, note, lack)
 

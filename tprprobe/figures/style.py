@@ -135,11 +135,15 @@ def tidy(
     axes.set_title(_wrap_title(axes, title), loc="left", fontsize=size, fontweight="bold")
 
 
+SOFT = " \n"  # a break of a title that moves with the room for it
+
+
 def _wrap_title(axes: Axes, title: str) -> str:
     """The title in lines that the panel's share of the figure has room for."""
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
-    return wrap_lines(title, axes.figure.bbox.width / axes.figure.dpi / columns)
+    width = axes.figure.bbox.width / axes.figure.dpi / columns
+    return "\n".join(wrap_lines(line, width).replace("\n", SOFT) for line in title.split("\n"))
 
 
 def _wrap_labels(figure: Figure) -> None:
@@ -155,7 +159,9 @@ def _wrap_labels(figure: Figure) -> None:
         for text in texts:
             if text.get_text() == title:
                 letter = BOLD_LETTER * float(text.get_fontsize()) / TITLE
-                text.set_text(wrap_lines(title, (right - x_left) * figure.get_figwidth(), letter))
+                whole_lines = title.replace(SOFT, " ")
+                width = (right - x_left) * figure.get_figwidth()
+                text.set_text(wrap_lines(whole_lines, width, letter))
 
 
 def fit_across(n: int, min_width: float) -> int:

@@ -7,7 +7,11 @@ import pandas as pd
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, make_designs
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.analyses.decomposition.sequence_units import TOKEN
-from tprprobe.analyses.decomposition.variance_shares import IndependentStates, compare_shares, measure_shares
+from tprprobe.analyses.decomposition.variance_shares import (
+    IndependentStates,
+    compare_shares,
+    measure_shares,
+)
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.families import FACTORED
@@ -60,7 +64,9 @@ def score_shares(
                     measured = units[control], next(designs), states[control]
                     shuffled = measure_shares(*measured, estimators[name, True], [BINDINGS])
                     scored[SHUFFLED_ROLES] = shuffled
-            bindings = {control: row[FACTORED] for control, row in scored.items() if FACTORED in row}
+            bindings = {
+                control: row[FACTORED] for control, row in scored.items() if FACTORED in row
+            }
             if "" in bindings:
                 compare_shares(bindings, list(store.twins))
             place = {"site": site, "layer": layer_of(site), "roles": name}

@@ -32,7 +32,7 @@ from tprprobe.estimators.clusters.names import (
 from tprprobe.evaluation import splits
 from tprprobe.gold import join
 from tprprobe.gold.structure import find_structure
-from tprprobe.statistics import adjust, bounds, divide, replicate_totals
+from tprprobe.statistics import Row, adjust, bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
@@ -92,6 +92,19 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     table = scored.assign(q_value=q)
     table.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
     return table
+
+
+def explain_unnamed(row: Row) -> str:
+    """Why a proposed name does not hold; empty where it does."""
+    if row["name"] != UNNAMED:
+        return ""
+    if pd.isna(row["precision"]):
+        return "it has no words in the other half of the documents"
+    if row["precision"] < PRECISION:
+        return f"precision below {PRECISION:g}"
+    if row["lift"] <= 1:
+        return "as frequent in other clusters"
+    return f"it holds in too few documents (q = {row['q_value']:.2g}, at most {RATE:g} is needed)"
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:

@@ -87,6 +87,11 @@ class Component:
         """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
         return cls(basis.all_rows(), np.ones(len(basis)), True)
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of X, in no order."""
+        return self.columns.data if isinstance(self.columns, csr_array) else self.columns.ravel()
+
     def draw(self, rng: np.random.Generator, n: int) -> States:
         """X V of random signs V."""
         return self.columns @ _draw_signs(rng, self.columns.shape[1], n)  # pyright: ignore[reportOptionalSubscript]
@@ -162,13 +167,14 @@ class Kernel:
     def __init__(self, component: Component, projection: Projection):
         columns, root = component.columns, np.sqrt(component.weights)
         is_sparse, rows = isinstance(columns, csr_array), projection.rows
-        x: Any = columns @ diags_array(root) if is_sparse else columns * root
-        self.component, self.projection = component, projection
-        self.n_columns, self.size = len(root), float((columns * columns).sum())
-        self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
+        x: Any = columns @ diags_array(root) if is_sparse else columns  # fixed ones weigh 1
+        self.component, self.projection, self.n_columns = component, projection, len(root)
+        self.size = float(np.vdot(component.numbers, component.numbers))
+        self.own = (x.power(2).sum(1) if is_sparse else np.einsum("ij,ij->i", x, x))[:, None]
         self.image = -self.own * rows  # K Q; fixed columns are orthogonal to Q
-        for axes in np.split(np.arange(rows.shape[1]), range(BATCH, rows.shape[1], BATCH)):
-            self.image[:, axes] += x @ (x.T @ rows[:, axes]) if is_sparse else 0
+        for start in range(0, rows.shape[1], BATCH) if is_sparse else ():
+            axes = slice(start, start + BATCH)
+            self.image[:, axes] += x @ (x.T @ rows[:, axes])
         self.of_basis = rows.T @ self.image
         inside = [x[units] for units in projection.blocks]
         self.ids = [np.unique(block.indices) if is_sparse else slice(None) for block in inside]

@@ -5,13 +5,14 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment
+from jinja2 import Environment, Template
 from markupsafe import Markup
 from matplotlib.figure import Figure
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
@@ -60,12 +61,9 @@ class Page:
             tables += [(line, _cells(table)) for line, table in section.folded.items()]
             figures = [self._draw(section, *item) for item in enumerate(section.figures.items())]
             self.contents.append(vars(section) | {"figures": figures, "tables": tables})
-        template = Environment(autoescape=True).from_string(
-            (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
-        )
         n_left = self.n_sections - len(self.contents)
         texts = {"title": self.title, "lead": self.lead, "n_left": n_left}
-        page = template.render(sections=self.contents, version=version("tprprobe"), **texts)
+        page = _read_template().render(sections=self.contents, version=version("tprprobe"), **texts)
         is_file = self.out.suffix == Path(FILE).suffix
         return write_file(self.out if is_file else self.out / FILE, page)
 
@@ -80,6 +78,12 @@ class Page:
             save(figure, self.out / links["png"])
         n_drawn = sum(len(content["figures"]) for content in self.contents) + number
         return {"caption": caption, "svg": _embed(svg, n_drawn), "links": links}
+
+
+@cache
+def _read_template() -> Template:
+    source = (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
+    return Environment(autoescape=True).from_string(source)
 
 
 def write_report(
