@@ -83,6 +83,13 @@ def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit:
     return value + unit if math.isnan(interval.low) else f"{value}{unit} [{low}, {high}]"
 
 
+def write_interval(
+    row: Row, name: str = "value", form: str = ".3f", scale: float = 1, unit: str = ""
+) -> str:
+    """The interval of a row as a text."""
+    return interval_text(read_interval(row, name), form, scale, unit)
+
+
 def group_sums(values: Float[np.ndarray, "item term"], groups: Shaped[np.ndarray, " item"]) -> Sums:
     """Sums over the items of every group, in the order of the groups' names."""
     index = np.unique(groups, return_inverse=True)[1]

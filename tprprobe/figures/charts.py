@@ -136,11 +136,8 @@ def _room(rows: pd.DataFrame) -> dict[str, list[float]]:
     """A range for values that are all the same, beside which an axis would go from −1 to 1."""
     if rows["value"].max() - rows["value"].min() >= 0.001:
         return {}
-    low, high = (
-        float(rows[["value", "low"]].min().min()),
-        float(rows[["value", "high"]].max().max()),
-    )
-    return {"range": [low - 0.05, high + 0.05]}
+    ends = rows[["value", "low", "high"]].to_numpy(float)
+    return {"range": [float(np.nanmin(ends)) - 0.05, float(np.nanmax(ends)) + 0.05]}
 
 
 def _title(panel: str, width: int) -> str:

@@ -261,10 +261,7 @@ def _explain(figure: AnyFigure, axes: Iterable[Axes], ax: Axes | None) -> None:
     handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
     if len(handles) > 1:
         columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
-        below: Options = {
-            "loc": "outside lower center",
-            "ncols": columns,
-            "handlelength": 2 if current_look().width else 3,
-        }
+        below: Options = {"loc": "outside lower center", "ncols": columns}
+        below["handlelength"] = 2 if current_look().width else 3
         where = ax if ax is not None and ax in figure.axes else figure
         legend(where, [*handles.values()], [*handles], **below)

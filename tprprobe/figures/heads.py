@@ -7,7 +7,7 @@ from tprprobe.analyses.attention.head_relations import follow_relations, pick_he
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import write_interval
 from tprprobe.store import Store
 
 TITLE = "Heads that follow relations between words"
@@ -37,10 +37,10 @@ def _cells(row: pd.Series) -> dict[str, str]:
         "direction": str(row["direction"]),
         "words": f"{row['n']:,}",
         "best head": site_label(row["site"], row["head"]),
-        "attention": interval_text(read_interval(row), ".1f", 100),
+        "attention": write_interval(row, "value", ".1f", 100),
         "fixed distance": f"{row['offset']:+d}",
-        "at that distance": interval_text(read_interval(row, "by_offset"), ".1f", 100),
-        "difference": interval_text(read_interval(row, "beyond"), "+.1f", 100),
+        "at that distance": write_interval(row, "by_offset", ".1f", 100),
+        "difference": write_interval(row, "beyond", "+.1f", 100),
     }
 
 

@@ -18,7 +18,7 @@ from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import Row, interval_text, read_interval
+from tprprobe.statistics import Row, write_interval
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
@@ -76,7 +76,7 @@ def top(rows: pd.DataFrame, name: str) -> pd.Series:
 
 
 def _percent(row: Row, name: str, digits: int = 0) -> str:
-    return interval_text(read_interval(row, name), f".{digits}f", 100, "\u00a0%")
+    return write_interval(row, name, f".{digits}f", 100, "\u00a0%")
 
 
 def show_states(table: pd.DataFrame, subject: Any) -> Section:
@@ -217,9 +217,7 @@ def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     """How far the answer moves when two words' states change places, by layer, beside controls."""
     rows = table[(table["edit"] == "exchange") & (table["control"].isin(["", "real"]))]
     best = top(rows, "change")
-    change, beyond = (
-        interval_text(read_interval(best, name), "+.2f") for name in ("change", "beyond")
-    )
+    change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
     where = site_label(best["site"])
     numbers = f"the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
     moves = best["change_low"] > 0 and best["beyond_low"] > 0

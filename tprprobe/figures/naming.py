@@ -6,7 +6,7 @@ from tprprobe.analyses.naming.names import count_names, explain_unnamed
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import Row, interval_text, read_interval
+from tprprobe.statistics import write_interval
 
 WORD_KEYS = ["site", "head", "model"]
 
@@ -40,8 +40,4 @@ def words_table(cluster_names: pd.DataFrame) -> Table:
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> list[str]:
-    return [interval_cell(row, name, ".2f") for _, row in rows.iterrows()]
-
-
-def interval_cell(row: Row, name: str, form: str = ".3f") -> str:
-    return interval_text(read_interval(row, name), form)
+    return [write_interval(row, name, ".2f") for _, row in rows.iterrows()]

@@ -14,7 +14,7 @@ from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import Interval, Row, interval_text, measured, read_interval
+from tprprobe.statistics import Interval, Row, measured, write_interval
 
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 ENDS = ("", "_low", "_high")
@@ -62,13 +62,12 @@ def probe_table(
             "task": _title(str(task)),
             "side": str(place),
             "layer": "emb" if layer == EMBEDDING else f"{layer:g}",
+            "model": str(model),
         }
-        cell |= {"model": str(model)}
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         if controls:
-            cell[STRONGEST] = _control_cell(
-                point.iloc[point["control_f1"].fillna(-1).to_numpy().argmax()]
-            )
+            strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
+            cell[STRONGEST] = _control_cell(point.iloc[strongest])
             cell["learned from"] = f"{int(point['n_train'].max()):,}"
         baselines = _baselines(rows.attrs["baselines"], str(task), str(place))
         cell |= {NAMES[row["control"]]: f"{100 * row['f1']:.1f}" for row in baselines}
@@ -165,7 +164,7 @@ def _title(task: str) -> str:
 
 
 def _score_cell(point: pd.DataFrame) -> str:
-    return "–" if point.empty else interval_text(read_interval(point.iloc[0], "f1"), ".1f", 100)
+    return "–" if point.empty else write_interval(point.iloc[0], "f1", ".1f", 100)
 
 
 def probe_lines(means: pd.DataFrame) -> Lines:

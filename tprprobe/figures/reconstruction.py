@@ -17,7 +17,7 @@ from tprprobe.figures.style import figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
-from tprprobe.statistics import interval_text, measured, read_interval
+from tprprobe.statistics import measured, read_interval, write_interval
 from tprprobe.store import Store
 from tprprobe.store.contents import origin_json
 
@@ -65,7 +65,7 @@ def _compare_to_random(results: pd.DataFrame, model: str) -> str:
     comparison = f"{amount} about the state z {'as' if amount == 'as much' else 'than'}"
     return (
         f"{model}, layer {head['layer']}: the value of one head (mean over heads) tells {comparison} random projections of its width: "
-        f"R² {interval_text(read_interval(head, 'r2'))}, random {random['r2']:.3f}, best linear code {code['r2']:.3f}."
+        f"R² {write_interval(head, 'r2')}, random {random['r2']:.3f}, best linear code {code['r2']:.3f}."
     )
 
 
@@ -92,9 +92,9 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
             "model": model,
             "layer": str(layer),
             "from": name.format(row["effective_rank"]),
-            "held out": interval_text(read_interval(row, "mse"), ".4f"),
-            "R²": interval_text(read_interval(row, "r2")),
-            "R² over random": interval_text(read_interval(row, "gain"), "+.3f"),
+            "held out": write_interval(row, "mse", ".4f"),
+            "R²": write_interval(row, "r2"),
+            "R² over random": write_interval(row, "gain", "+.3f"),
             "n = 100 positions": _number(errors, "position"),
             "n = 100 questions": _number(errors, "question"),
         }

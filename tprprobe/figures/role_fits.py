@@ -17,7 +17,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots, Shares
 from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table, write_minus
-from tprprobe.statistics import Row, interval_text, measured, read_interval
+from tprprobe.statistics import measured, write_interval
 from tprprobe.store.layout import TWINS
 
 PLACE = ["name", "site"]
@@ -73,8 +73,11 @@ def _row(name: str, site: str, roles: str, fits: pd.DataFrame, measure: str) -> 
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
     texts |= {label: _step(fits, family) for family, label in STEPS}
-    texts["learned"] = _score(main, "learned") if "learned" in main else "–"
-    texts |= {"score": _score(main, measure), "withheld": _score(main, f"{measure}_withheld")}
+    texts["learned"] = write_interval(main, "learned") if "learned" in main else "–"
+    texts |= {
+        "score": write_interval(main, measure),
+        "withheld": write_interval(main, f"{measure}_withheld"),
+    }
     for title, (family, control) in COLUMNS.items():
         rows = fits[fits["control"] == control]
         value = rows.loc[rows["family"] == (main["family"] if family is None else family), measure]
@@ -91,10 +94,6 @@ def _step(fits: pd.DataFrame, family: str) -> str:
     row = rows.iloc[0]
     has_gain = family in BELOW and np.isfinite(row["gain"])
     return f"{row['r2']:.3f}" + (f" ({row['gain']:+.3f})" if has_gain else "")
-
-
-def _score(row: Row, name: str) -> str:
-    return interval_text(read_interval(row, name)) if np.isfinite(row[name]) else "–"
 
 
 def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
@@ -146,7 +145,7 @@ def list_steps(r2: Mapping[str, float]) -> Iterator[tuple[str, float]]:
 def _describe_gains(families: pd.DataFrame) -> str:
     rows = {row["family"]: row for row in families.to_dict("records")}
     texts = [
-        f"{label.strip('+ ')} add {_score(rows[family], 'gain')}"
+        f"{label.strip('+ ')} add {write_interval(rows[family], 'gain')}"
         for family, label in STEPS
         if family in rows and family in BELOW
     ]
@@ -154,7 +153,7 @@ def _describe_gains(families: pd.DataFrame) -> str:
     if bound and not binds(bound):
         texts[-1] += " (not beyond shuffled roles)"
     if bound and np.isfinite(bound.get("learned", np.nan)):
-        texts.append(f"learned {_score(bound, 'learned')}")
+        texts.append(f"learned {write_interval(bound, 'learned')}")
     return write_minus(", ".join(texts))
 
 

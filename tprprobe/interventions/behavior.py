@@ -161,10 +161,8 @@ class PairMeasurement:
         out = torch.full((*is_possible.shape, self.log_probabilities[0].shape[1]), torch.nan)
         for indices in torch.nonzero(is_possible).split(self._batch):
             variant, item = indices.unbind(1)
-            with intervene(
-                self.model,
-                {name: word_edits.SetAt(positions[variant, item], states[variant, item])},
-            ):
+            edit = word_edits.SetAt(positions[variant, item], states[variant, item])
+            with intervene(self.model, {name: edit}):
                 out[variant, item] = self._logs(self.trials.source[item])
         return out
 

@@ -102,13 +102,6 @@ def direct_logit_attribution(
 
 def _read_stack(model: Language, text: str) -> tuple[list[str], Float[Tensor, "site seq d_model"]]:
     """The embedding and the layers that lead to the head, and their states."""
-    sites = _stack_sites(model)
-    with capture(model, sites) as states:
-        model.predict(text)
-    return sites, torch.cat([states[site] for site in sites])
-
-
-def _stack_sites(model: Language) -> list[str]:
     names = [name for name in find_sites(model) if name.endswith((".embedding", ".hidden"))]
     layers = [name for name in names if layer_of(name) is not None]
     if not layers:
@@ -117,4 +110,7 @@ def _stack_sites(model: Language) -> list[str]:
         )
     stack = layers[-1].partition(".")[0]
     embedding = [name for name in names if name == f"{stack}.embedding"]
-    return embedding + [name for name in layers if name.startswith(f"{stack}.")]
+    sites = embedding + [name for name in layers if name.startswith(f"{stack}.")]
+    with capture(model, sites) as states:
+        model.predict(text)
+    return sites, torch.cat([states[site] for site in sites])

@@ -90,9 +90,7 @@ def exchange_tokens(prompt: Prompt, kind: str, token_a: int, token_b: int) -> Ch
     """The exchange of two tokens' vectors; of numbers or words of as many parts, of all of them."""
     if kind not in (kinds := list_kinds(prompt)):
         raise unknown("kind of vectors", kind, kinds)
-    if token_a == token_b or not all(
-        0 <= token < len(prompt.tokens) for token in (token_a, token_b)
-    ):
+    if token_a == token_b or not {token_a, token_b} <= {*range(len(prompt.tokens))}:
         raise InputError(f"choose two of the tokens 0 to {len(prompt.tokens) - 1}")
     spans = find_words(prompt.words, token_a, token_b)
     edit = swap(exchange([spans[0]], [spans[1]], len(prompt.tokens)))

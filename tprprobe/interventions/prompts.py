@@ -180,10 +180,9 @@ def read_output(prompt: Prompt, inputs: Mapping[str, EditedInput], store: Store 
 def _read_answers(prompt: Prompt, inputs: Mapping[str, EditedInput], exact: str) -> ModelOutput:
     written_ids = {edit: prompt.write(*edited_input) for edit, edited_input in inputs.items()}
     vocabulary = require_vocabulary(prompt.model)
-    answers = {vocabulary.decode(ids[0].tolist()): ids for ids in written_ids.values()}
-    order = list(answers)
     texts = {edit: vocabulary.decode(ids[0].tolist()) for edit, ids in written_ids.items()}
-    first_row = {edit: order.index(text) for edit, text in texts.items()}
+    answers = {texts[edit]: ids for edit, ids in written_ids.items()}
+    first_row = {edit: list(answers).index(text) for edit, text in texts.items()}
     if exact and exact not in answers:
         target = encode_examples([Article("", exact)], vocabulary).target
         ids = target.padded(torch.tensor([0]), prompt.model.config.pad)

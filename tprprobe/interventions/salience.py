@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tprprobe.errors import InputError
 from tprprobe.interventions.prompts import Prompt, has_head, list_states, query_text
 from tprprobe.models.protocol import Model, Readable, require_vocabulary
-from tprprobe.site.hooks import intervene
+from tprprobe.site.hooks import capture
 
 GRADIENT, INTEGRATED, REPLACED = "gradient × input", "integrated gradients", "replaced"
 ROWS = 16  # texts that are read at once
@@ -108,15 +108,9 @@ def _answer_ids(prompt: Prompt, answer: str | None) -> Int[Tensor, "1 target_seq
 
 
 def _mean_state(model: Readable, source: Tensor, site: str) -> Float[Tensor, "batch d_model"]:
-    states: list[Tensor] = []
-
-    def keep(values: Tensor) -> Tensor:
-        states.append(values)
-        return values
-
-    with intervene(model, {site: keep}):
+    with capture(model, site) as states:
         model.run(source, source[:, :1])
-    return states[-1].float().mean(1)
+    return states[site].float().mean(1)
 
 
 @contextmanager

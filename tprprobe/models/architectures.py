@@ -184,11 +184,7 @@ def sketched() -> Iterator[None]:
 
 class _SkipRandomFills(TorchFunctionMode):
     def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple = (),
-        kwargs: dict | None = None,
+        self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None
     ) -> object:
         kwargs = kwargs or {}
         if func in RANDOM_FILLS or getattr(func, "__module__", "") == torch.nn.init.__name__:

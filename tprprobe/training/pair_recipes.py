@@ -92,19 +92,7 @@ def choose_units(texts: Sequence[str]) -> Units:
 
 
 def write_recipe(data: str, path: Path, seed: int = 0) -> str:
-    """Writes a recipe for the pairs of a file, or of a folder with the splits train, dev and test.
-
-    Args:
-        data: The name of the data, as :func:`load_data` takes it.
-        path: The TOML file to write.
-        seed: The seed of the division into splits, of the initial weights and of the order of batches.
-
-    Returns:
-        One line that says what was chosen.
-
-    Raises:
-        InputError: no such data, texts without targets, or a split without pairs.
-    """
+    """Writes a recipe for the pairs of a file, or of a folder with the splits train, dev and test; one line says what was chosen."""
     with quiet():
         parts = {split: load_data(data, split=split, seed=seed) for split in SPLITS}
     for split, part in parts.items():

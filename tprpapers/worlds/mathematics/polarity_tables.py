@@ -6,11 +6,10 @@ import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import Naming
-from tprprobe.figures.naming import interval_cell
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table
 from tprprobe.gold.structure import POLARITIES
-from tprprobe.statistics import Interval, interval_text
+from tprprobe.statistics import Interval, interval_text, write_interval
 
 PREDICTED = {
     "accuracy": "all digits",
@@ -32,7 +31,7 @@ def heads_table(naming: Naming) -> Table:
     for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
         identity = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
         polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
-        scores = {name: interval_cell(row, column) for column, name in SCORES.items()}
+        scores = {name: write_interval(row, column) for column, name in SCORES.items()}
         rows.append(identity | _head_cells(row, polarity) | scores)
     return Table(pd.DataFrame(rows), "Heads whose clusters have names")
 
@@ -142,8 +141,8 @@ def _named_table(names: pd.DataFrame, title: str) -> Table:
         "cluster": names["cluster"].astype(str),
         "stands for": names["name"],
         "tokens": names["size"].astype(str),
-        "precision": [interval_cell(row, "precision", ".2f") for _, row in names.iterrows()],
-        "recall": [interval_cell(row, "recall", ".2f") for _, row in names.iterrows()],
+        "precision": [write_interval(row, "precision", ".2f") for _, row in names.iterrows()],
+        "recall": [write_interval(row, "recall", ".2f") for _, row in names.iterrows()],
     }
     if "commonest" in names:
         cells["most frequent tokens"] = names["commonest"]

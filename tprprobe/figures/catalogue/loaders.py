@@ -82,19 +82,12 @@ def _read_evaluations(path: Path) -> list[tuple[object, ...]]:
         raise InputError(
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
-    return [
-        (
-            run.model,
-            run.parameters,
-            run.split,
-            module,
-            row.n,
-            row.exact_match,
-            *row.exact_match_interval,
-        )
-        for run in evaluations
-        for module, row in run.modules.items()
-    ]
+    rows = []
+    for run in evaluations:
+        for module, row in run.modules.items():
+            place = run.model, run.parameters, run.split, module
+            rows.append((*place, row.n, row.exact_match, *row.exact_match_interval))
+    return rows
 
 
 class _Matched(Document):

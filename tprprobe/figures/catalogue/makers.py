@@ -7,6 +7,7 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming.names import UNNAMED, name_roles
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
+from tprprobe.figures import role_fits
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.behavior import behavior_scene
@@ -18,13 +19,6 @@ from tprprobe.figures.look import current_look
 from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
-from tprprobe.figures.role_fits import (
-    operation_dots,
-    scheme_table,
-    search_curves,
-    step_shares,
-    withheld_dots,
-)
 from tprprobe.figures.scenes import Grid, Squares
 from tprprobe.figures.strips import Strips
 from tprprobe.figures.sweeps import ablation_map, snap_curve
@@ -111,11 +105,11 @@ MAKERS = {
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
     "behavior": Maker(behavior_scene),
     "patching": Maker(patching_squares),
-    "decomposition": Maker(scheme_table),
-    "decomposition-steps": Maker(step_shares),
-    "operations": Maker(operation_dots),
-    "withheld": Maker(withheld_dots),
-    "role-search": Maker(search_curves),
+    "decomposition": Maker(role_fits.scheme_table),
+    "decomposition-steps": Maker(role_fits.step_shares),
+    "operations": Maker(role_fits.operation_dots),
+    "withheld": Maker(role_fits.withheld_dots),
+    "role-search": Maker(role_fits.search_curves),
     "snap": Maker(snap_curve),
     "ablation-map": Maker(ablation_map),
     "probes": Maker(lambda probes: probe_table(probes)),

@@ -32,13 +32,9 @@ def generate(
 ) -> Int[Tensor, "batch out"]:
     """The decoded ids after the start symbol, up to and with the end symbol, then pads.
 
-    Greedy (``beam=1``) gives the tokens of the uncached argmax. A beam gives the hypothesis of the
-    highest (sum of log-probabilities) / length ** ``length_penalty``, where length counts the
-    symbols written, the end symbol included; at ``max_length`` hypotheses that have not ended
-    count as they are. Every option means what it means in Hugging Face's ``generate``, and gives
-    its tokens.
-
-    A model's window ends what is written, too; a line says so. A decoder's first symbol may be forced.
+    A beam gives the hypothesis of the highest (sum of log-probabilities) / length ** ``length_penalty``, where length
+    counts the symbols written, the end symbol included; at ``max_length`` hypotheses that have not ended count as they
+    are. Every option means what it means in Hugging Face's ``generate``, and gives its tokens.
 
     Args:
         max_length: most symbols written (there: ``max_new_tokens``).

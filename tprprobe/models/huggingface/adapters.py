@@ -22,15 +22,7 @@ WRAPPED: dict[str, Callable[[object], object]] = {
 def adapt(
     model: object, tokenizer: "transformers.PreTrainedTokenizerBase | None" = None
 ) -> Pretrained:
-    """The model with its sites; its weights stay where they are, in their dtype, and so does its mode.
-
-    Args:
-        model: A model of transformers, or of peft, sentence-transformers, nnsight or TransformerLens.
-        tokenizer: Its tokenizer; default: the one that ``model`` has, else none.
-
-    Raises:
-        InputError: There is no model of transformers inside, or it has no list of layers.
-    """
+    """The model with its sites, by default with its own tokenizer; weights, their dtype and the mode stay."""
     module = unwrap(model)
     was_training = module.training
     name = os.path.basename(str(module.name_or_path).rstrip("/")) or type(module).__name__

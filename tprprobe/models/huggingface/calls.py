@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -83,21 +84,26 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
     inside: list[nn.Module] = []  # an attention in common
     begun: dict[str, list[tuple[int, Tensor | None]]] = defaultdict(list)
 
-    def enter(path: str, args: tuple, kwargs: dict) -> None:
+    def enter(path: str, _module: nn.Module, args: tuple, kwargs: dict) -> None:
         begun[path].append((next(clock), first_tensor((*args, *kwargs.values()))))
 
-    def leave(path: str, submodule: nn.Module, returned: object) -> None:
+    def leave(path: str, submodule: nn.Module, _args: object, returned: object) -> None:
         start, received = begun[path].pop()
         calls.append(Call(path, submodule, start, next(clock), received, first_tensor(returned)))
 
     def attend(attention: Attend) -> Attend:
         def noted(
-            submodule: nn.Module, q: Tensor, k: Tensor, v: Tensor, *args: object, **options: object
+            submodule: nn.Module,
+            query: Tensor,
+            key: Tensor,
+            value: Tensor,
+            *args: object,
+            **options: object,
         ) -> AttentionResult:
             inside.append(submodule)
-            result = attention(submodule, q, k, v, *args, **options)
+            result = attention(submodule, query, key, value, *args, **options)
             inside.pop()
-            attended.append(Attended(next(clock), submodule, q.shape, k.shape, v.shape))
+            attended.append(Attended(next(clock), submodule, query.shape, key.shape, value.shape))
             return result
 
         return noted
@@ -108,12 +114,8 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
 
     with ExitStack() as stack:
         for path, submodule in module.named_modules():
-            before = submodule.register_forward_pre_hook(
-                lambda _m, args, kwargs, path=path: enter(path, args, kwargs), with_kwargs=True
-            )
-            after = submodule.register_forward_hook(
-                lambda m, _, out, path=path: leave(path, m, out)
-            )
+            before = submodule.register_forward_pre_hook(partial(enter, path), with_kwargs=True)
+            after = submodule.register_forward_hook(partial(leave, path))
             stack.callback(before.remove)
             stack.callback(after.remove)
         stack.enter_context(intercepted(attend))

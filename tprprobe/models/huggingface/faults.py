@@ -14,14 +14,7 @@ import transformers
 from tprprobe.data.vocabularies.spiece import check_normalizer
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back, physical_memory
-from tprprobe.models.huggingface.contradictions import (
-    Slice,
-    check_scales,
-    check_ties,
-    check_vocabulary_lines,
-    check_weights,
-    read_slices,
-)
+from tprprobe.models.huggingface import contradictions
 
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
@@ -67,8 +60,8 @@ def check_sizes(path: str, config: "transformers.PreTrainedConfig", fits: bool =
     narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
     min_weights = layers * width**2 + width * inner + symbols * narrow
     memory = physical_memory()
-    slices = read_slices(Path(path))
-    check_scales(path, slices, config)
+    slices = contradictions.read_slices(Path(path))
+    contradictions.check_scales(path, slices, config)
     file_weights = sum(prod(entry.shape) for entry in slices)
     if (fits and 2 * (min_weights + width * positions) > memory) or (
         file_weights and min_weights > SLACK * file_weights
@@ -88,7 +81,9 @@ def _numbers(settings: dict) -> Iterator[tuple[str, float]]:
             yield str(name), value
 
 
-def _check_types(path: str, slices: list[Slice], module: "transformers.PreTrainedModel") -> None:
+def _check_types(
+    path: str, slices: list[contradictions.Slice], module: "transformers.PreTrainedModel"
+) -> None:
     """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
     fractions = {name for name, entry in module.named_parameters() if entry.is_floating_point()}
     for entry in slices:
@@ -103,7 +98,7 @@ def compare_symbols(
     tokenizer: "transformers.PreTrainedTokenizerBase", config: "transformers.PreTrainedConfig"
 ) -> dict[str, str]:
     n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
-    check_vocabulary_lines(tokenizer, rows)
+    contradictions.check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
         return {}
     symbols = f"the tokenizer knows {n_symbols:,} of the model's {rows:,}"
@@ -124,10 +119,10 @@ def read_report(
         mismatched = sorted(report["mismatched_keys"])
         shapes = [f"{key} {tuple(has)} for {tuple(expected)}" for key, has, expected in mismatched]
         raise InputError(f"{path} has weights of other shapes: {list_names(shapes)}")
-    slices = read_slices(Path(path))
+    slices = contradictions.read_slices(Path(path))
     _check_types(path, slices, module)
-    check_ties(path, slices, module)
-    check_weights(path, module)
+    contradictions.check_ties(path, slices, module)
+    contradictions.check_weights(path, module)
     notes = {}
     if random_keys:
         notes["new weights"] = f"{list_names(random_keys)}: the file lacks them, they are random"

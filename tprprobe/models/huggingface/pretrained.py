@@ -16,15 +16,9 @@ from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
+from tprprobe.models.huggingface import faults
+from tprprobe.models.huggingface.anatomy import explore
 from tprprobe.models.huggingface.contradictions import check_symbols
-from tprprobe.models.huggingface.faults import (
-    TOKENIZER,
-    check_sizes,
-    check_tokenizer,
-    compare_symbols,
-    read_report,
-    refusing,
-)
 from tprprobe.models.huggingface.gguf_file import find_gguf, read_once
 from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
@@ -59,7 +53,7 @@ def read_transformers(
     else:
         options["gguf_file"] = file.name
     with (
-        refusing(f"no transformers model {path!r} here or on the hub"),
+        faults.refusing(f"no transformers model {path!r} here or on the hub"),
         read_once(file) as weights,
         ExitStack() as opened,
     ):
@@ -82,11 +76,7 @@ def read_transformers(
 
 
 def _read(
-    path: str,
-    options: Options,
-    seed: int | None,
-    placement: Placement,
-    converted: str | None,
+    path: str, options: Options, seed: int | None, placement: Placement, converted: str | None
 ) -> tuple[
     "transformers.PreTrainedModel",
     "transformers.PreTrainedTokenizerBase",
@@ -99,14 +89,14 @@ def _read(
         inside = os.path.join(path, folder.inside)
         path, options = (inside, options) if os.path.isdir(path) else (path, {**options, "subfolder": folder.inside})  # fmt: skip
     config = transformers.AutoConfig.from_pretrained(path, **options)
-    check_sizes(path, config, fits=not placement.device_map)
+    faults.check_sizes(path, config, fits=not placement.device_map)
     is_sentences = bool(folder and folder.modules)
     kind: Any = _model_class(path, config, folder is None, is_sentences)
-    check_symbols(Path(path) / TOKENIZER)
+    check_symbols(Path(path) / faults.TOKENIZER)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if folder:
-        check_tokenizer(path, tokenizer)
-    notes = compare_symbols(tokenizer, config)
+        faults.check_tokenizer(path, tokenizer)
+    notes = faults.compare_symbols(tokenizer, config)
     encoding = None
     if folder and is_sentences:
         notes |= folder.prepare(tokenizer)
@@ -123,7 +113,7 @@ def _read(
             output_loading_info=True, ignore_mismatched_sizes=True,
             **options, **_attending(kind), **placement.options(converted),
         )  # fmt: skip
-        notes |= read_report(path, module, report)
+        notes |= faults.read_report(path, module, report)
     if not placement.is_dispatched:
         module.to(placement.device)
     return module, tokenizer, notes, encoding and encoding.to(input_device(module), module.dtype)
@@ -156,8 +146,6 @@ def attach_layers(
     source: str | None = None,
     encoding: Encoding | None = None,
 ) -> Pretrained:
-    from tprprobe.models.huggingface.anatomy import explore
-
     has_decoder = has_two_stacks(module)
     module.config.is_encoder_decoder = has_decoder
     for submodule in module.modules():
@@ -170,19 +158,19 @@ def attach_layers(
         return module(**arguments, **({"use_cache": False} if "use_cache" in parameters else {}))
 
     computes_attention = not module._can_set_attn_implementation()
-    with refusing(f"{name} does not run on text alone"), attending(module, EAGER) if computes_attention else nullcontext():  # fmt: skip
+    with faults.refusing(f"{name} does not run on text alone"), attending(module, EAGER) if computes_attention else nullcontext():  # fmt: skip
         anatomy = explore(module, run, has_decoder)
     if not anatomy.stacks:
         raise InputError(
             f"{name}: {type(module).__name__} has no list of layers that return one vector for every token: "
             "name its sites with tp.attach"
         )
-    with refusing(f"the tokenizer of {name} cannot be used"):
+    with faults.refusing(f"the tokenizer of {name} cannot be used"):
         attached = Pretrained(module, tokenizer, anatomy, head_of(module), encoding)
     attached.name, attached.source = name, source
     attached.attach_again = lambda twin: attach_layers(twin, tokenizer, name, source, encoding)
     attached.eval()
-    with refusing(f"{name} does not run on texts of two lengths"):
+    with faults.refusing(f"{name} does not run on texts of two lengths"):
         attached.notes = settle(attached)
     return attached
 
@@ -201,10 +189,7 @@ def _classes(
 
 
 def _model_class(
-    path: str,
-    config: "transformers.PreTrainedConfig",
-    is_gguf: bool = False,
-    is_sentences: bool = False,
+    path: str, config: "transformers.PreTrainedConfig", is_gguf: bool, is_sentences: bool
 ) -> "type[transformers.PreTrainedModel]":
     """The class that config.json names, without heads of other tasks; unnamed, encoder-decoders and GGUF files have a head."""
     saved, classes = config.architectures or (), ()

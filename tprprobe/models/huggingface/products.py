@@ -18,18 +18,18 @@ from torch.overrides import TorchFunctionMode
 SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
 MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 BADDBMM = {torch.baddbmm, Tensor.baddbmm}  # adds a product to their first argument
-LETTERS = {
-    3: ("zij", "zjk", "zik"),
-    4: ("bhij", "bhjk", "bhik"),
-}  # z: all heads of the batch in a row
-Around = Callable[[tuple[str, ...], Callable[..., Tensor], tuple[Tensor, ...]], Tensor]
+# z: all heads of the batch in a row
+LETTERS = {3: ("zij", "zjk", "zik"), 4: ("bhij", "bhjk", "bhik")}
+Letters = tuple[str, ...]  # of axes of factors and result, as in einsum; empty for a softmax
+Tensors = tuple[Tensor, ...]
+Around = Callable[[Letters, Callable[..., Tensor], Tensors], Tensor]
 
 
 class Operation(NamedTuple):
-    """A call of a product (``letters`` of both factors and the result, as in einsum) or a softmax (``letters`` empty)."""
+    """A call of a product or a softmax."""
 
-    letters: tuple[str, ...]
-    tensors: tuple[Tensor, ...]  # factors and result; of a softmax its result
+    letters: Letters
+    tensors: Tensors  # factors and result; of a softmax its result
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Tap:
     letters: str  # b, h, s (q and k of a map), d; z for batch and heads in one axis
     order: str = "bshd"  # of the letters in the tensor of the site
 
-    def is_in(self, letters: tuple[str, ...], number: int) -> bool:
+    def is_in(self, letters: Letters, number: int) -> bool:
         return number == self.number and bool(letters) == (self.site != "attention")
 
 
@@ -53,11 +53,7 @@ class Watched(TorchFunctionMode):
         self.around = around
 
     def __torch_function__(
-        self,
-        func: Callable[..., Tensor],
-        types: object,
-        args: tuple = (),
-        kwargs: dict | None = None,
+        self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None
     ) -> object:
         kwargs = dict(kwargs or {})
         if func in SOFTMAX:
@@ -76,7 +72,7 @@ class Watched(TorchFunctionMode):
         )
 
 
-def _letters(func: Callable[..., object], args: tuple, place: int) -> tuple[str, ...] | None:
+def _letters(func: Callable[..., object], args: tuple, place: int) -> Letters | None:
     """The axes of a product's factors and result; None of what is no product of two factors with a batch."""
     if func is torch.einsum:
         letters = tuple(args[0].replace(" ", "").replace("->", ",").split(","))
@@ -89,9 +85,7 @@ def _letters(func: Callable[..., object], args: tuple, place: int) -> tuple[str,
 
 @contextmanager
 def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
-    def around(
-        letters: tuple[str, ...], compute: Callable[..., Tensor], factors: tuple[Tensor, ...]
-    ) -> Tensor:
+    def around(letters: Letters, compute: Callable[..., Tensor], factors: Tensors) -> Tensor:
         result = compute(*factors)
         take(Operation(letters, (*factors, result)))
         return result
@@ -123,7 +117,7 @@ def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
     return {}
 
 
-def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
+def _factors(number: int, letters: Letters) -> dict[str, Tap]:
     left_factor, right_factor, scores = letters
     place = 0 if scores[-2] in left_factor else 1
     width = next(iter({*left_factor} & {*right_factor} - {*scores}))
@@ -134,7 +128,7 @@ def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
     }
 
 
-def _sum(number: int, letters: tuple[str, ...], map_place: int) -> dict[str, Tap]:
+def _sum(number: int, letters: Letters, map_place: int) -> dict[str, Tap]:
     weights, values = letters[map_place], letters[1 - map_place]
     axes = _axes(weights, next(iter({*values} - {*weights})))
     return {

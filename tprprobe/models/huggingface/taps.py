@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
 from tprprobe.models.huggingface.calls import Attend, AttentionResult, intercepted
-from tprprobe.models.huggingface.products import Tap, Watched, unview, view
+from tprprobe.models.huggingface.products import Letters, Tap, Tensors, Watched, unview, view
 from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.patterns import layer_of
 from tprprobe.site.site import FOREIGN, Site
@@ -141,10 +141,7 @@ class Taps:
         self.running.append((kind, taps, Counter()))
 
     def _operate(
-        self,
-        letters: tuple[str, ...],
-        compute: Callable[..., Tensor],
-        factors: tuple[Tensor, ...],
+        self, letters: Letters, compute: Callable[..., Tensor], factors: Tensors
     ) -> Tensor:
         """The result of a product or a softmax, its tensors led through the sites of the attention that runs."""
         if not self.running:
@@ -182,17 +179,16 @@ class Taps:
             key: Tensor,
             value: Tensor,
             *args: object,
-            **kwargs: object,
+            **options: object,
         ) -> AttentionResult:
             kind = self.kinds.get(id(module))
             if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
-                return attention(module, query, key, value, *args, **kwargs)
+                return attention(module, query, key, value, *args, **options)
             self.attended.add((self.layer, kind))
             query = self._per_head(f"{kind}.query", query)
             key = self._per_head(f"{kind}.key", key)
             value = self._per_head(f"{kind}.value", value)
-
-            output, weights = attention(module, query, key, value, *args, **kwargs)
+            output, weights = attention(module, query, key, value, *args, **options)
             if weights is not None:
                 edited = self._through(f"{kind}.attention", weights)
                 if edited is not weights:
