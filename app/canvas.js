@@ -846,7 +846,7 @@ class Attend {
       if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
     const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? this.weight(j, i) : this.weight(i, j), j]).sort(([a], [b]) => b - a).slice(0, 3);
-    const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => each.textContent))].join(", ");
+    const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => `‘${each.textContent}’`))].join(", ");
     const signs = end ? this.data.queries.signs : this.data.keys.signs;
     this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`
       : `Put the pointer on a word: lines lead to what it looks at.${special ? ` Those of ${special} are left out until then.` : ""}`;

@@ -8,7 +8,7 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store has no attention maps. If its model attends, extract it again with `--sites '*.attention'`, and once more `--sites` for every other site."
+NOTHING = "This store has no attention maps. If its model has attention, extract it again with `--sites '*.attention'` and a `--sites` for all other sites that you need."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 CLICK = "Click a square: that head is shown below."
 SHARP = "Mean largest weight of every head, in percent"
@@ -45,7 +45,7 @@ def attention() -> None:
     with lead:
         widgets.lead(summary)
     follows = scores["follows"].iloc[0] if "follows" in scores else ""
-    title = f"Percent by head: {follows}" if follows else SHARP
+    title = f"{follows[0].upper()}{follows[1:]}: percent by head" if follows else SHARP
     widgets.head(title, lambda: views.show_heads(scores, title), "heads")
     key, squares = f"{site}:{head}", views.pack_scores(scores, dark)
     canvas.offer_heads("scored-heads", squares, key, look="squares", advice=CLICK)

@@ -21,7 +21,7 @@ def layers() -> None:
         return
     panels = lines.rows["panel"].unique().tolist()
     lead = st.container()
-    measures = st.multiselect("Measures", panels, panels[:8], key="measures")
+    measures = st.multiselect("Measures", panels, views.list_panels(lines)[:8], key="measures")
     lines = views.select_panels(lines, measures or panels)
     with lead:
         widgets.lead(views.summarize_layers(lines))

@@ -1,7 +1,8 @@
-"""Pictures of the page Ideas, computed with the package: binding, unbinding, gauge freedom, controls, verdicts."""
+"""Pictures of the page Ideas, computed with the package: binding, unbinding, gauge freedom, controls."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,10 @@ from tprprobe.analyses.naming.run import name_all
 from tprprobe.figures.colors import palette
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.strips import Strip, draw_strips
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.style import MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
 
-ROOT = Path(__file__).parents[2]
 SITE, HEAD, K, QUESTIONS = "encoder.-1.self.role", 0, 8, 300
-COLORS = {"holds": 2, "fails": 3, "undecided": 5, "not decidable here": 0, "not comparable": 1}
 
 
 def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
@@ -30,7 +29,7 @@ def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
     roles = tp.cluster(store, SITE, head=HEAD, k=K)
     names = tp.name_roles(store, roles).set_index("cluster")["name"]
     caption = "k-means of one head's roles, k = 8; # start, % end.\nNames were chosen on other questions than they are scored on."
-    figure = draw_strips(
+    figure: Any = draw_strips(
         _strips(store, roles, rows), "The role of every character, clustered and named", caption
     )
     patches = [
@@ -173,46 +172,12 @@ def draw_controls(store: Store) -> Drawing:
     return interval_dots(rows, title, "share of digits predicted right, held out")
 
 
-def draw_verdicts(_: Store) -> Drawing:
-    """The number of claims of each paper by verdict; one of which models agree counts once."""
-    verdicts = pd.read_csv(ROOT / "studies/results/verdicts.csv").drop_duplicates(
-        ["claim", "verdict"]
-    )
-    counts = pd.crosstab(verdicts["claim"].str.split("-").str[0], verdicts["verdict"])
-    figure = drawing(6.4, 2)
-    axes = figure.add_subplot()
-    offsets = np.zeros(len(counts))
-    order = [name for name in COLORS if name in counts] + sorted(
-        map(str, set(counts) - set(COLORS))
-    )
-    colors = palette(len(COLORS) + 4)
-    for number, verdict in enumerate(order):
-        values = counts[verdict].to_numpy()
-        bars = axes.barh(
-            counts.index.tolist(),
-            values,
-            left=offsets,
-            color=colors[COLORS.get(verdict, number)],
-            label=verdict,
-        )
-        axes.bar_label(
-            bars, [str(n) if n else "" for n in values], label_type="center", fontsize=7, color=INK
-        )
-        offsets += values
-    axes.set(xlabel="claims")
-    axes.invert_yaxis()
-    tidy(axes)
-    figure.legend(loc="outside upper center", ncols=4, fontsize=7, frameon=False)
-    return figure
-
-
 PICTURES: dict[str, Callable[[Store], Drawing]] = {
     "named-roles": draw_named_roles,
     "binding": draw_binding,
     "unbinding": draw_unbinding,
     "gauge": draw_gauge,
     "controls": draw_controls,
-    "verdicts": draw_verdicts,
 }
 
 

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from studies.templates import fill
+
 PACKAGE = Path(__file__).parents[2] / "tprprobe"
 IMPORT = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
 SECTIONS = {
@@ -58,31 +60,6 @@ CLASSES = (
     "dashboard.view.View",
 )
 PLUGINS = ("plugins.find", "plugins.load_all", "plugins.Plugin")
-HEAD = """# The Python interface
-
-Every public function and class, with its arguments, result and errors. `import tprprobe as tp` makes all of them known.
-Shapes are part of the annotations: `Float[np.ndarray, "row width"]` has a row and a width, and an axis has the same name
-everywhere (the [axes](#axes)). The columns of tables are on a page of their own, [Columns](columns.md). Bad input raises
-`tp.InputError` with one line that says what was given and what is accepted.
-
-The examples go on from these lines:
-
-```python
-from pathlib import Path
-
-import numpy as np
-import pandas as pd
-import torch
-
-import tprprobe as tp
-
-model = tp.load_model("tpt-c-arithmetic")
-data = tp.load_data("mathematics:arithmetic__mixed", n=24)
-store = tp.extract(model, data, ["encoder.*.self.role", "encoder.-1.*"], out="runs/arith", control=False)
-roles = tp.cluster(store, "encoder.-1.self.role", head=0, k=8, n_seeds=2)
-fit = tp.decompose(store, "encoder.-1.hidden", "left", family="additive")
-```
-"""
 
 
 def write_interface() -> str:
@@ -98,7 +75,7 @@ def write_interface() -> str:
         raise ValueError(
             f"the page of the interface and tprprobe/__init__.pyi disagree on {sorted(unlisted)}"
         )
-    blocks = [HEAD]
+    blocks: list[str] = []
     for title, section in SECTIONS.items():
         blocks += [f"## {title}", *(f"::: tprprobe.{names[name]}.{name}" for name in section)]
     blocks += ["## Classes", *(f"::: tprprobe.{path}" for path in CLASSES)]
@@ -107,7 +84,7 @@ def write_interface() -> str:
         blocks += [f"## {title}", *(f"::: tprprobe.{room}.{name}" for name in _exported(file))]
     blocks += ["## tp.plugins", *(f"::: tprprobe.{path}" for path in PLUGINS)]
     blocks += ["## Axes", f"```python\n{_read('axes.py').strip()}\n```"]
-    return "\n\n".join(blocks) + "\n"
+    return fill(Path(__file__).parent, "interface.md.j2", blocks="\n\n".join(blocks))
 
 
 def _read(file: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from studies.intervals import minus
 from studies.pages.arithmetic_tables import Analyses
 from tprpapers.claims import ROOM, Evidence, exact
 from tprpapers.schlag.claim_cases import (
@@ -42,14 +43,6 @@ def gather_evidence(analyses: Analyses) -> dict[str, Evidence]:
     }
     exact_evidence = {name: Evidence(cases, "exact", 1) for name, cases in _exact(analyses).items()}
     return evidence | exact_evidence | {"schlag-binding-trained": _pairs(analyses)}
-
-
-def minus(minuend: Interval, subtrahend: Interval) -> Interval:
-    """The difference, with an interval that is right however the two depend on each other."""
-    value = minuend.value - subtrahend.value
-    below = (minuend.value - minuend.low) + (subtrahend.high - subtrahend.value)
-    above = (minuend.high - minuend.value) + (subtrahend.value - subtrahend.low)
-    return Interval(value, value - below, value + above)
 
 
 # ---- roles ------------------------------------------------------------------------------------------
@@ -100,7 +93,7 @@ def _ones(analyses: Analyses) -> Cases:
 
 def _of_attention(analyses: Analyses) -> dict[str, tuple[Cases, int]]:
     """The evidence on attention: its cases, and the number of questions."""
-    coupled = analyses.coupling.query("layer == @analyses.last and attended == 'symbol'")
+    coupled = analyses.coupling.query("layer == @analyses.last")
     advantages = {
         f"head {row['head']}": read_interval(row, "advantage") for row in coupled.to_dict("records")
     }
@@ -116,7 +109,7 @@ def _of_attention(analyses: Analyses) -> dict[str, tuple[Cases, int]]:
 
 def _pairings(analyses: Analyses) -> Cases:
     """The share of other pairings of heads in which the claim would fail."""
-    coupled = analyses.coupling.query("layer == @analyses.last and attended == 'symbol'")
+    coupled = analyses.coupling.query("layer == @analyses.last")
     return {PAIRINGS: exact(1 - float(coupled["pairings"].iloc[0]))}
 
 

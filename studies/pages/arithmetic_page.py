@@ -13,11 +13,6 @@ from studies.pages.markdown import verdict_table
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
 from tprpapers.claims import Verdict, judge
-from tprpapers.schlag.binding_drawings import binding_table, demonstration_table
-from tprpapers.schlag.hadamard_drawings import capture_table
-from tprpapers.schlag.reconstruction_drawings import reconstruction_table
-from tprpapers.worlds.mathematics.polarity_tables import COUNTS, heads_table, polarity_table
-from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
 BEHIND = {
@@ -25,7 +20,6 @@ BEHIND = {
     "surface": "'/', '/(' or '/(-'",
     "distant": "'/' and any brackets",
 }
-HEADS = ["layer", "head"]
 EXACT = "exact"  # the unit of claims that algebra or arithmetic decides, and no measurement
 
 
@@ -43,18 +37,12 @@ def write_page(analyses: Analyses) -> str:
         "arithmetic.md.j2",
         **_describe(analyses, verdicts),
         verdicts=verdict_table(verdicts),
-        names=_names(analyses),
-        named=_clusters(analyses),
-        polarity=_polarity(analyses),
         rules=_rules(analyses),
         beyond=_beyond(analyses),
-        ones=_ones(analyses),
         projections=tables.PROJECTIONS,
         nearest=_nearest(analyses),
         best_below=_best_below(analyses),
         relations=_relations(analyses),
-        coupling=_coupling(analyses),
-        **_states(analyses),
     )
 
 
@@ -88,33 +76,6 @@ def _describe(analyses: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
 def _count(verdicts: list[Verdict]) -> str:
     counts = pd.Series([verdict.outcome for verdict in verdicts]).value_counts()
     return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-
-
-# ---- names ------------------------------------------------------------------------------------------
-
-
-def _names(analyses: Analyses) -> str:
-    return table(heads_table(analyses.naming).cells.loc[:, "layer":"stability (ARI)"])
-
-
-def _clusters(analyses: Analyses) -> str:
-    """The named clusters of every head, the largest share of tokens first."""
-    names = analyses.naming.clusters
-    named_clusters = names[names["name"] != UNNAMED]
-    order = named_clusters.sort_values([*HEADS, "coverage"], ascending=[True, True, False])
-    rows = [
-        {name: str(row[name]) for name in ("layer", "head", "cluster", "name")}
-        | {name: f"{row[name]:.2f}" for name in ("precision", "recall")}
-        for row in order.to_dict("records")
-    ]
-    return table(rows) if rows else "No cluster has a name."
-
-
-# ---- polarity ---------------------------------------------------------------------------------------
-
-
-def _polarity(analyses: Analyses) -> str:
-    return table(polarity_table(analyses.naming).cells.drop(columns=["k", *COUNTS]))
 
 
 def _rules(analyses: Analyses) -> str:
@@ -152,21 +113,6 @@ def _beyond(analyses: Analyses) -> dict[str, int]:
         for name in ("role", "random")
     )
     return counts | {"heads": len(role_gains), "random": int((role_gains > random.max()).sum())}
-
-
-def _ones(analyses: Analyses) -> str:
-    """The precision of the best clusters of ones digits, of the same vectors."""
-    ones = analyses.naming.ones.query("model == 'trained' and layer == @analyses.last")
-    return table(
-        [
-            {"vectors": vectors}
-            | {
-                f"ones digits of {polarity}s": _several(rows, "precision")
-                for polarity, rows in of_vectors.groupby("polarity", sort=False)
-            }
-            for vectors, of_vectors in _by_vectors(ones)
-        ]
-    )
 
 
 def _by_vectors(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -229,25 +175,6 @@ def _relations(analyses: Analyses) -> str:
     )
 
 
-def _coupling(analyses: Analyses) -> str:
-    return table(
-        [
-            {
-                "layer": str(row["layer"]),
-                "head": str(row["head"]),
-                "attended": row["attended"],
-                "information": interval_text(read_interval(row, "information")),
-                "share of entropy": f"{row['share']:.0%}",
-                "permuted": f"{row['chance']:.3f}",
-                "other heads": f"{row['others']:.3f}",
-                "advantage": interval_text(read_interval(row, "advantage")),
-                "other pairings": f"{row['pairings']:.0%}",
-            }
-            for row in analyses.coupling.to_dict("records")
-        ]
-    )
-
-
 def _heads(rows: pd.DataFrame, last_layer: int) -> dict[str, str]:
     trained, twin = rows[~rows["untrained"]], rows[rows["untrained"]]
     heads = trained[trained["source"] == "head"]
@@ -269,22 +196,6 @@ def _heads(rows: pd.DataFrame, last_layer: int) -> dict[str, str]:
         **fixed,
         "shuffled heads, 97.5 %": f"{null['high'].iloc[0]:.3f}",
         "best untrained": "–" if twin.empty else f"{best_twin:.3f}",
-    }
-
-
-# ---- states -----------------------------------------------------------------------------------------
-
-
-def _states(analyses: Analyses) -> dict[str, str]:
-    tables_shown = {
-        "reconstruction": reconstruction_table(analyses.reconstruction),
-        "demonstration": demonstration_table(analyses.demonstration, analyses.degrees),
-        "pairs": binding_table(analyses.pairs),
-        "captured": capture_table(analyses.captured),
-    }
-    return {
-        name: document_table.markdown().rstrip("\n")
-        for name, document_table in tables_shown.items()
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,8 +81,9 @@ def analyse(runs: Path, n: int = N) -> Analyses:
     )
 
     def load_or_make(name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        return _keep(runs / f"{name}.parquet", make)
+        return keep_table(runs / f"{name}.parquet", make)
 
+    presets: Any = list_models()["presets"]
     return Analyses(
         n=n,
         maps=min(MAPS, n),
@@ -97,7 +99,7 @@ def analyse(runs: Path, n: int = N) -> Analyses:
         demonstration=demonstrate(),
         degrees=measure_degrees(),
         swaps=compare_swaps(),
-        weights={row["name"]: row["parameters"] for row in list_models()["presets"]},
+        weights={row["name"]: row["parameters"] for row in presets},
     )
 
 
@@ -111,10 +113,11 @@ def _extract(name: str, path: Path, n: int) -> Store:
     return extract(load_model(name), data, ["encoder.*"], path, MAPS, resume=path.exists())
 
 
-def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def keep_table(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """The table in the file, computed if the file is missing."""
     if not file.is_file():
         stderr.print(f"{file.stem} …")
+        file.parent.mkdir(parents=True, exist_ok=True)
         make().to_parquet(file)
     return pd.read_parquet(file)
 

@@ -28,35 +28,35 @@ RULES = ("claims_chance", "claims_shuffled", "claims")
 REAL = ("r2_withheld", "accuracy_withheld", "interchange", "interchange_withheld", "others_kept", "claims_learned")  # fmt: skip
 RIVALS = ("r2", "r2_withheld", "interchange", "interchange_withheld", "others_kept", "named_right")
 REBUILD = ("pca", "sparse_dictionary")  # vectors from themselves, not from a structure
-OURS, ALSO_OURS, BEHIND = "nested", "estimator", 0.02
+OUR_METHOD, ESTIMATOR, BEHIND = "nested", "estimator", 0.02
 IMAGE = "images/binding-benchmark.svg"
 
 
 def make_page(_runs: Path) -> str:
     """The page, from the benchmark's three tables."""
     cells = read_table(RESULTS / "cells.csv")
-    cells_by_set, judged = divide(cells), cells[cells["family"] != "real"]
-    known, nulls, twins = cells_by_set["known"], cells_by_set["nulls"], cells_by_set["twins"]
+    cells_by_set, with_truth = divide(cells), cells[cells["family"] != "real"]
+    with_binding, nulls, twins = (cells_by_set[name] for name in ("known", "nulls", "twins"))
     return fill(
         Path(__file__).parent,
         "binding_benchmark.md.j2",
         listed=table(_subjects(cells)),
-        behind=table(find_behind(judged)),
-        known=table(summarize(known, SHOWN_MEASURES)),
-        costs=table(summarize(known, COSTS)),
+        behind=table(find_behind(with_truth)),
+        known=table(summarize(with_binding, SHOWN_MEASURES)),
+        costs=table(summarize(with_binding, COSTS)),
         nulls=table(summarize(nulls, RULES)),
         twins=table(summarize(twins, (*RULES, "claims_learned"))),
-        detected=table(summarize(known, RULES)),
+        detected=table(summarize(with_binding, RULES)),
         by_null=by_subject(nulls, RULES[1:]),
-        edits=by_subject(known, ("interchange", "interchange_withheld")),
+        edits=by_subject(with_binding, ("interchange", "interchange_withheld")),
         named=by_subject(cells[cells["named"].notna()], ("named_right",)),
         real=table(_real(cells_by_set["real"])),
         predictions=table(decide(cells)),
         chosen=table(_chosen()),
         calibration=table(_calibrated()),
         cannot=table(_reasons()),
-        counts=judged[["seed", "subject", "method"]].nunique().to_dict(),
-        ceiling=interval_text(over_seeds(known, "ceiling"), ".2f"),
+        counts=with_truth[["seed", "subject", "method"]].nunique().to_dict(),
+        ceiling=interval_text(over_seeds(with_binding, "ceiling"), ".2f"),
         rate={name: _means(rows) for name, rows in cells_by_set.items()},
         example=(BENCHMARK / "methods/mean_difference.py").read_text("utf-8"),
         version=VERSION,
@@ -73,14 +73,14 @@ def _subjects(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
 def _real(cells: pd.DataFrame) -> pd.DataFrame:
     """Measures that need no truth, of models that have none."""
     groups = cells.groupby("subject", sort=False)
-    found = {str(name): summarize(of, REAL) for name, of in groups}
-    return pd.concat(found, names=["model"]).droplevel(1).reset_index()
+    tables = {str(name): summarize(group, REAL) for name, group in groups}
+    return pd.concat(tables, names=["model"]).droplevel(1).reset_index()
 
 
 def _chosen() -> pd.DataFrame:
-    tried = read_table(RESULTS / "chosen.csv")
-    used = tried[tried["chosen"] & tried["setting"].notna()]
-    return used[["method", "setting"]].assign(score=used["score"].map("{:.3f}".format))
+    settings = read_table(RESULTS / "chosen.csv")
+    settings = settings[settings["chosen"] & settings["setting"].notna()]
+    return settings[["method", "setting"]].assign(score=settings["score"].map("{:.3f}".format))
 
 
 def _calibrated() -> Iterator[dict[str, str]]:
@@ -99,10 +99,13 @@ def divide(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Cells of subjects with binding, all and by family, of those without it, and of twins and real models."""
     truth = {name: subject.binding for name, subject in list_subjects().items()}
     name, family = cells["subject"], cells["family"]
-    known = name.map(truth).eq(True) & (family != "twin")
-    cells_by_set = {"known": known, "nulls": name.map(truth).eq(False)}
+    has_binding = name.map(truth).eq(True) & (family != "twin")
+    cells_by_set = {"known": has_binding, "nulls": name.map(truth).eq(False)}
     cells_by_set |= {"twins": family == "twin", "real": family == "real"}
-    cells_by_set |= {"planted": family == "planted", "compiled": known & (family == "compiled")}
+    cells_by_set |= {
+        "planted": family == "planted",
+        "compiled": has_binding & (family == "compiled"),
+    }
     cells_by_set |= {"tpt": name == "TP-Transformer v⊙r", "g2p": name == "g2p"}
     cells_by_set |= {"lookup": name == "compiled lookup"}
     cells_by_set |= {"orthogonal": name.isin(["compiled copy", "compiled reverse"])}
@@ -117,8 +120,8 @@ def _means(cells: pd.DataFrame) -> dict[Any, dict[Any, str]]:
 def by_subject(cells: pd.DataFrame, measures: Sequence[str]) -> str:
     """Subjects × methods: the means of measures over seeds, one after another."""
     rows: dict[str, dict[str, str]] = {}
-    for (subject, method), of in cells.groupby(["subject", "method"], sort=False):
-        texts = [f"{v:.2f}" if np.isfinite(v := of[m].mean()) else "n/a" for m in measures]
+    for (subject, method), group in cells.groupby(["subject", "method"], sort=False):
+        texts = [f"{v:.2f}" if np.isfinite(v := group[m].mean()) else "n/a" for m in measures]
         row = rows.setdefault(str(subject), {"subject": str(subject)})
         row[list_methods()[str(method)].TITLE] = " · ".join(texts)
     return table([*rows.values()])
@@ -127,27 +130,33 @@ def by_subject(cells: pd.DataFrame, measures: Sequence[str]) -> str:
 def find_behind(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
     """Where another method is ahead of ours by more than BEHIND, the best of them."""
     for measure in RIVALS:
-        left_out = [ALSO_OURS, *(REBUILD if measure[:2] == "r2" else ())]
+        left_out = [ESTIMATOR, *(REBUILD if measure[:2] == "r2" else ())]
         rivals = cells[~cells["method"].isin(left_out)]
         means = rivals.groupby(["subject", "method"], sort=False)[measure].mean().unstack("method")
-        for subject, of in means.dropna(subset=OURS).iterrows():
-            if (best := of.max()) - of[OURS] > BEHIND:
-                first = [list_methods()[str(m)].TITLE for m in of.index[of == best]]
-                ahead = f"{', '.join(first)}: {best:.2f}"
-                yield {"measure": MEASURES[measure], "subject": str(subject), "ours": f"{of[OURS]:.2f}", "ahead": ahead}  # fmt: skip
+        for subject, scores in means.dropna(subset=OUR_METHOD).iterrows():
+            if (best := scores.max()) - scores[OUR_METHOD] > BEHIND:
+                leaders = [list_methods()[str(m)].TITLE for m in scores.index[scores == best]]
+                ahead = f"{', '.join(leaders)}: {best:.2f}"
+                yield {"measure": MEASURES[measure], "subject": str(subject), "ours": f"{scores[OUR_METHOD]:.2f}", "ahead": ahead}  # fmt: skip
 
 
 def decide(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
     """The predictions and their outcomes."""
-    for each in read_toml(BENCHMARK / "predictions.toml")["prediction"]:
-        chosen = cells["subject"].isin(each["subjects"]) | cells["family"].isin(each["subjects"])
-        of = cells[chosen].set_index(["subject", "seed"])
-        values = of.loc[of["method"] == each["method"], each["measure"]]
-        if "minus" in each:
-            values = values - of.loc[of["method"] == each["minus"], each["measure"]]
-        found = over_seeds(values.rename("value").reset_index(), "value")
-        outcome = compare_to_threshold(found, each["threshold"], each["direction"])
-        yield {"prediction": each["says"], "measured": interval_text(found), "outcome": outcome}
+    for prediction in read_toml(BENCHMARK / "predictions.toml")["prediction"]:
+        is_subject = cells["subject"].isin(prediction["subjects"]) | cells["family"].isin(
+            prediction["subjects"]
+        )
+        rows = cells[is_subject].set_index(["subject", "seed"])
+        values = rows.loc[rows["method"] == prediction["method"], prediction["measure"]]
+        if "minus" in prediction:
+            values = values - rows.loc[rows["method"] == prediction["minus"], prediction["measure"]]
+        interval = over_seeds(values.rename("value").reset_index(), "value")
+        outcome = compare_to_threshold(interval, prediction["threshold"], prediction["direction"])
+        yield {
+            "prediction": prediction["says"],
+            "measured": interval_text(interval),
+            "outcome": outcome,
+        }
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -158,11 +167,11 @@ def draw_figures() -> dict[str, Drawing]:
         (cells_by_set["known"], "interchange_withheld", "viridis", "Withheld pairs: share of edits that are right"),
         (false, "claims_shuffled", "Reds", "Claims in nulls and twins: share"),
     ]  # fmt: skip
-    tables = [of.pivot_table(m, "method", "subject", sort=False, dropna=False) for of, m, *_ in maps]  # fmt: skip
+    tables = [rows.pivot_table(m, "method", "subject", sort=False, dropna=False) for rows, m, *_ in maps]  # fmt: skip
     figure = drawing(9, 3.6)
-    axes = figure.subplots(1, 2, width_ratios=[each.shape[1] for each in tables])
-    for ax, shown, (*_, colors, title) in zip(axes, tables, maps, strict=True):
-        values = shown.to_numpy(float)
+    axes = figure.subplots(1, 2, width_ratios=[table.shape[1] for table in tables])
+    for ax, scores, (*_, colors, title) in zip(axes, tables, maps, strict=True):
+        values = scores.to_numpy(float)
         ax.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
             dark = (value < 0.6) == (colors == "viridis") and np.isfinite(value)
@@ -171,8 +180,8 @@ def draw_figures() -> dict[str, Drawing]:
             ax.text(column, row, text, ha="center", va="center", **style)
         tidy(ax, title)
         ax.title.set_fontsize(8)
-        ax.set_xticks(range(shown.shape[1]), shown.columns, rotation=40, ha="right")
-        ax.set_yticks(range(len(shown)), [list_methods()[str(m)].TITLE for m in shown.index])
+        ax.set_xticks(range(scores.shape[1]), scores.columns, rotation=40, ha="right")
+        ax.set_yticks(range(len(scores)), [list_methods()[str(m)].TITLE for m in scores.index])
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0, labelsize=7)
     axes[1].set_yticklabels([])

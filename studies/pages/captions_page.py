@@ -1,6 +1,6 @@
 """The page on captions: scores of TPGN and CNN-LSTM side by side, and beside baselines."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,8 @@ import pandas as pd
 
 from studies.caption_seeds import read_seeds
 from studies.pages import training_times
+from studies.pages.arithmetic_tables import keep_table
 from studies.pages.markdown import verdict_table
-from studies.pages.replacements_section import summarize_replacements
 from studies.pages.training_times import judge_time
 from studies.pages.unbinding_section import summarize_unbinding
 from studies.templates import fill, table
@@ -27,7 +27,6 @@ from tprpapers.scoring.captions.toolkit import (
 )
 from tprpapers.scoring.captions.writing import caption_rows, matches
 from tprpapers.scoring.meteor import java_meteor, meteor_missing
-from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.files import hub
@@ -52,7 +51,6 @@ def make_page(runs: Path) -> str:
         timed=training_times,
         weights=[count_parameters({"preset": name}) for name in training_times.PRESETS],
         unbinding=summarize_unbinding(runs / "captions"),
-        replacements=summarize_replacements(runs / "captions"),
     )
 
 
@@ -78,10 +76,10 @@ def _compared(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
     and the verdicts.
     """
     rows = {
-        name: _keep(runs / f"{name}.{split}.parquet", lambda name=name: _write(name, split, n))
+        name: keep_table(runs / f"{name}.{split}.parquet", lambda name=name: _write(name, split, n))
         for name in [f"{model}-{setting}" for model in MODELS]
     }
-    free = _keep(
+    free = keep_table(
         runs / f"baselines-{setting}.{split}.parquet",
         lambda: _take(f"{MODELS[0]}-{setting}", split, n),
     )
@@ -140,7 +138,7 @@ def _keep_meteor(file: Path, rows: Mapping[str, pd.DataFrame]) -> dict[str, floa
         measured = [(name, _java_meteor(captions)) for name, captions in rows.items()]
         return pd.DataFrame(measured, columns=["captions", METEOR])
 
-    measured = _keep(file, measure)
+    measured = keep_table(file, measure)
     return dict(zip(measured["captions"], measured[METEOR], strict=True))
 
 
@@ -169,12 +167,3 @@ def _take(like: str, split: str, n: int) -> pd.DataFrame:
 
 def _mix(name: str) -> Any:
     return read_recipe(hub.locate("models", name) / hub.RECIPE).stages[0].mix[0]
-
-
-def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """The rows in the file, computed if the file is missing."""
-    if not file.is_file():
-        stderr.print(f"{file.stem} …")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        make().to_parquet(file)
-    return pd.read_parquet(file)

@@ -7,9 +7,8 @@ start alone, models that start alike are those of torch's default.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from studies.summary_roles.records import LONGER
 from tprpapers.claims import Claim, Evidence, Verdict, judge
 
 T5, T5_TORCH, CONTINUOUS = "t5", "t5-torch", "tpt-c"
@@ -21,6 +20,22 @@ COMPARED = {  # TPT-d minus the Transformer
     ALIKE: {DISCRETE: 0.5, DISCRETE_T5: 0.5, T5: -0.5, T5_TORCH: -0.5},
     TORCH: {DISCRETE: 1.0, T5_TORCH: -1.0},
 }
+CONTRASTS = {
+    f"TPT-d − T5, {ALIKE}": COMPARED[ALIKE],
+    f"TPT-d − T5, {PUBLISHED}": COMPARED[PUBLISHED],
+    f"TPT-d − T5, {TORCH}": COMPARED[TORCH],
+    "TPT-d − T5, both T5's start": {DISCRETE_T5: 1.0, T5: -1.0},
+    "the difference: both torch − both T5's start": {
+        DISCRETE: 1.0,
+        T5_TORCH: -1.0,
+        DISCRETE_T5: -1.0,
+        T5: 1.0,
+    },
+    "TPT-c − T5, both T5's start": {CONTINUOUS: 1.0, T5: -1.0},
+    "TPT-c − TPT-d, both T5's start": {CONTINUOUS: 1.0, DISCRETE_T5: -1.0},
+    "T5: torch − T5's start": {T5_TORCH: 1.0, T5: -1.0},
+    "TPT-d: torch − T5's start": {DISCRETE: 1.0, DISCRETE_T5: -1.0},
+}
 
 
 class Seeded(Protocol):
@@ -29,15 +44,6 @@ class Seeded(Protocol):
     def seeds(self, *variants: str) -> list[int]:
         """The seeds that all of these variants have."""
         ...
-
-
-Models = TypeVar("Models", bound=Seeded)
-
-
-def find_longest(models: Models, companions: Mapping[str, Models]) -> Models:
-    """The longest training in which SEEDS seeds of T5, under both starts, and of TPT-d have finished."""
-    longer = companions.get(LONGER, models)
-    return longer if len(longer.seeds(T5, T5_TORCH, DISCRETE)) >= SEEDS else models
 
 
 def find_alike(models: Seeded) -> str:
@@ -56,29 +62,23 @@ def find_compared(models: Seeded) -> list[str]:
     ]
 
 
-def decide(
-    claims: Sequence[Claim],
-    trained: Mapping[int, Mapping[str, Evidence]],
-    other_evidence: Mapping[str, Evidence],
-) -> list[Verdict]:
-    """The verdicts by what was ``trained``, steps → evidence, else by what ``other`` models say.
+def decide(claims: Sequence[Claim], trained: Mapping[int, Mapping[str, Evidence]]) -> list[Verdict]:
+    """The verdicts by what was ``trained``, steps → evidence.
 
     Of several trainings the longest decides that has the units which the claim asks for, else the one
     that has most; the verdict says after how many steps.
     """
-    return [_decide(claim, trained, other_evidence.get(claim.id)) for claim in claims]
+    return [_decide(claim, trained) for claim in claims]
 
 
-def _decide(
-    claim: Claim, trained: Mapping[int, Mapping[str, Evidence]], other_evidence: Evidence | None
-) -> Verdict:
+def _decide(claim: Claim, trained: Mapping[int, Mapping[str, Evidence]]) -> Verdict:
     units = {
         steps: min(evidence[claim.id].units, claim.units)
         for steps, evidence in sorted(trained.items(), reverse=True)
         if claim.id in evidence
     }
     if not units:
-        return judge(claim, other_evidence)
+        return judge(claim, None)
     steps = max(units, key=lambda n_steps: units[n_steps])
     verdict = judge(claim, trained[steps][claim.id])
     return replace(verdict, reason=f"{verdict.reason}; after {steps:,} steps")

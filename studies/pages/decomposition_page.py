@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from studies.intervals import student_mean
 from studies.pages.encodings_section import BIDIRECTIONAL, differ, summarize_encodings
 from studies.pages.markdown import verdict_table
 from studies.pages.printed_cells import draw_cells
@@ -63,7 +63,6 @@ def make_page(runs: Path) -> str:
         undecided=sum(verdict.outcome == "undecided" for verdict in claims),
         claims_told=len(claims),
         tasks=[{"name": task, "table": _task(agreement, cells, task)} for task in TASKS],
-        far=_far(agreement),
         far_kinds=_kinds(agreement.far),
         picture=PICTURE,
     )
@@ -116,22 +115,6 @@ def _task(agreement: Agreement, cells: pd.DataFrame, task: str) -> str:
     order = [f"{encoder}/{decoder}" for encoder in SHAPES for decoder in SHAPES]
     rows.sort(key=lambda row: order.index(row["encoder/decoder"]))
     return table(rows) if rows else "No model of this task is trained yet."
-
-
-def _far(agreement: Agreement) -> str:
-    return table(
-        [
-            {
-                "task": row["task"],
-                "encoder/decoder": f"{row['encoder']}/{row['decoder']}",
-                "roles": f"`{row['roles']}`",
-                "here": f"{row['substitution']:.2f}",
-                "published": f"{row['published']:.2f}",
-                "difference": f"{row['difference']:+.2f}",
-            }
-            for row in agreement.far.to_dict("records")
-        ]
-    )
 
 
 def _kinds(far: pd.DataFrame) -> dict[str, int]:
@@ -217,8 +200,4 @@ def _over_seeds(cases: Mapping[str, pd.Series]) -> Evidence:
 
 def _mean(by_seed: pd.Series) -> Interval:
     """The mean over seeds or models, with Student's interval; without one for fewer than LEAST_SEEDS."""
-    value, n = float(by_seed.mean()), len(by_seed)
-    if n < LEAST_SEEDS:
-        return exact(value)
-    half = float(stats.t.ppf(0.975, n - 1) * by_seed.std(ddof=1) / np.sqrt(n))
-    return Interval(value, value - half, value + half, float(n - 1))
+    return student_mean(by_seed) if len(by_seed) >= LEAST_SEEDS else exact(float(by_seed.mean()))

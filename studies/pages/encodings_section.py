@@ -1,10 +1,8 @@
-"""The authors' own encodings: schemes, withheld pairs and surgery, with their own decoder."""
+"""The authors' own encodings, decomposed by every scheme and read by their own decoder."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,11 @@ import pandas as pd
 from studies.templates import table
 from studies.tpdn.authors import TESTED, TRAIN, check_checkout, load_authors, read_encodings
 from studies.tpdn.cells import PUBLISHED
-from studies.tpdn.substitutions import FAMILY, SCHEMES, SITE, Decoder, pair_up
-from tprprobe.analyses.decomposition import Decomposition, TPDecomposition, decompose
-from tprprobe.interventions.surgeries import change_of
-from tprprobe.statistics import Interval, bootstrap_mean, interval_text, read_interval, wilson
-from tprprobe.store.dumps import import_store
+from studies.tpdn.substitutions import FAMILY, SCHEMES, Decoder, pair_up
+from tprprobe.analyses.decomposition import TPDecomposition
+from tprprobe.statistics import Interval, bootstrap_mean, interval_text, wilson
 
-BIDIRECTIONAL, LONG = (
-    "left*right",
-    3,
-)  # bidirectional roles; the shortest sequences that are operated on
-FACTORED = "factored"
+BIDIRECTIONAL = "left*right"  # places from both ends
 Sequences = list[list[str]]
 Flags = Callable[[np.ndarray, Sequences], np.ndarray]
 
@@ -38,14 +30,6 @@ def summarize_encodings(folder: Path) -> dict[str, Any]:
     decoder = Decoder(load_authors(folder), "copy")
     train, tested = read_encodings(folder / TRAIN), read_encodings(folder / TESTED)
     schemes = {roles: _fit(roles, train, tested, decoder) for roles in SCHEMES}
-    with TemporaryDirectory() as scratch:
-        store = import_store(folder / TRAIN, Path(scratch) / "store")
-        fits = {
-            family: decompose(store, SITE, BIDIRECTIONAL, family=family, withheld=0.0)
-            for family in (FAMILY, FACTORED)
-        }
-        withheld = decompose(store, SITE, BIDIRECTIONAL, decoder=decoder)
-    surgery = [_operate(family, fit, tested, decoder) for family, fit in fits.items()]
     return {
         "fitted": len(train[0]),
         "tested": len(tested[0]),
@@ -53,8 +37,6 @@ def summarize_encodings(folder: Path) -> dict[str, Any]:
         "seconds": sum(scheme["seconds"] for scheme in schemes.values()),
         "schemes": table([_row(roles, scheme) for roles, scheme in schemes.items()]),
         "flags": {roles: scheme["flags"] for roles, scheme in schemes.items()},
-        "withheld": _withheld(withheld.scores),
-        "surgery": table([row for rows in surgery for row in rows]),
     }
 
 
@@ -121,87 +103,3 @@ def differ(flags: Mapping[str, np.ndarray], scheme: str, reference: str) -> Inte
     """The substitution of one scheme minus that of another, on the same sequences."""
     difference = flags[scheme].astype(float) - flags[reference].astype(float)
     return bootstrap_mean(difference, np.arange(len(difference)))
-
-
-def _withheld(scores: pd.DataFrame) -> str:
-    rows = scores[scores["control"] == ""]
-    return table(
-        [
-            {
-                "family": row["family"],
-                "rank": row["rank_withheld"] or "–",
-                "substitution": interval_text(read_interval(row, "substitution")),
-                "with a withheld pair": interval_text(read_interval(row, "substitution_withheld")),
-                "n": f"{row['n_withheld']:,}",
-            }
-            for row in rows.to_dict("records")
-        ]
-    )
-
-
-# ---- surgery ----------------------------------------------------------------------------------------
-
-
-def _operate(
-    family: str, fit: Decomposition, tested: tuple[Sequences, np.ndarray], decoder: Flags
-) -> list[dict[str, str]]:
-    """The share of test encodings that are read back as the changed sequence, by kind of change."""
-    rng = np.random.default_rng(0)
-    long = [i for i, sequence in enumerate(tested[0]) if len(sequence) >= LONG]
-    sequences, vectors = [tested[0][i] for i in long], tested[1][long]
-    replaced = [replacement_of(sequence, rng) for sequence in sequences]
-    exchanged = [_exchange(sequence, rng) for sequence in sequences]
-    rows = []
-    for kind, changed in (("replace", replaced), ("exchange", exchanged)):
-        expected, changes = (
-            [change_pair[0] for change_pair in changed],
-            [change_pair[1] for change_pair in changed],
-        )
-        change = partial(change_of, fit, **{kind: changes})
-        true = change()
-        noise = rng.normal(size=true.shape)
-        noise *= (
-            np.linalg.norm(true, axis=1, keepdims=True) / np.linalg.norm(noise, axis=1)[:, None]
-        )
-        shares = {
-            "done": true,
-            "random direction": noise,
-            "another role": change(elsewhere=True),
-        }
-        rows.append(
-            {"family": family, "change": f"{kind}d", "n": f"{len(long):,}"}
-            | {
-                name: _share(decoder(vectors + change_vectors, expected))
-                for name, change_vectors in shares.items()
-            }
-        )
-    return rows
-
-
-def _role(sequence: Sequence[str], place: int) -> str:
-    return f"{place}*{len(sequence) - 1 - place}"
-
-
-def replacement_of(sequence: list[str], rng: np.random.Generator) -> tuple[list[str], tuple]:
-    """A sequence with another digit somewhere, and the change as surgery takes it."""
-    place = int(rng.integers(len(sequence)))
-    digit = str((int(sequence[place]) + int(rng.integers(1, 10))) % 10)
-    expected = [*sequence[:place], digit, *sequence[place + 1 :]]
-    return expected, (_role(sequence, place), sequence[place], digit)
-
-
-def _exchange(sequence: list[str], rng: np.random.Generator) -> tuple[list[str], tuple | None]:
-    """A sequence with two digits exchanged, and the change; none where all digits are equal."""
-    differing = [
-        (i, j)
-        for i in range(len(sequence))
-        for j in range(i + 1, len(sequence))
-        if sequence[i] != sequence[j]
-    ]
-    if not differing:
-        return sequence, None
-    first_place, second_place = differing[int(rng.integers(len(differing)))]
-    expected = list(sequence)
-    expected[first_place], expected[second_place] = sequence[second_place], sequence[first_place]
-    places = (_role(sequence, first_place), _role(sequence, second_place))
-    return expected, (sequence[first_place], places[0], sequence[second_place], places[1])

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
 from studies.heads.measures import HEADS, MEASURES
+from studies.intervals import student_mean
 from studies.templates import table
 from tprpapers.claims import Evidence
 from tprprobe.statistics import Interval, interval_text
@@ -45,13 +44,7 @@ def attention_evidence(measures: pd.DataFrame | None) -> Evidence | None:
 
 def paired_difference(heads: pd.DataFrame, measure: str) -> Interval:
     """The mean difference over seeds that both have, with Student's 95 % interval over seeds."""
-    values = _pairs(heads, measure)
-    freedom = len(values) - 1
-    if freedom < 1:
-        return Interval(float(values.mean()), np.nan, np.nan)
-    half = float(stats.t.ppf(0.975, freedom) * values.std(ddof=1) / np.sqrt(len(values)))
-    mean = float(values.mean())
-    return Interval(mean, mean - half, mean + half, float(freedom))
+    return student_mean(_pairs(heads, measure))
 
 
 def _pairs(heads: pd.DataFrame, measure: str) -> Any:

@@ -1,4 +1,4 @@
-"""The page on interventions: are roles used, how discrete are they, and which heads matter?"""
+"""The page on interventions: are roles used?"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,18 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, summarize_snapping
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, find_claim, judge
-from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarize_swaps
+from tprpapers.swaps.effect_intervals import compare_places, summarize_swaps
 from tprpapers.swaps.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
-from tprpapers.swaps.number_pairs import CHANGING, HARMLESS
+from tprpapers.swaps.number_pairs import HARMLESS
 from tprpapers.swaps.shifts import DIFFERENCE, RANDOM_DIRECTION, SHIFTED
 from tprpapers.swaps.swap_recipes import read_recipe
 from tprpapers.swaps.swap_runs import EXCHANGES
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.files.settings import read_toml
 from tprprobe.gold import annotate
 from tprprobe.interventions import run_recipe
 from tprprobe.models import load_model
@@ -25,16 +23,9 @@ from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import UNTRAINED, read_checkpoint
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
-MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
-CONTINUOUS = "tpt-c-english"
+MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
 RECIPES = Path(__file__).parents[2] / "benchmarks" / "interventions"
-NAMES = {
-    "polarity": "numerator ↔ denominator",
-    "argument": "first ↔ second argument of −",
-    "place": "units ↔ tens digit",
-    "same polarity": "two of the same polarity",
-    "sum": "two arguments of +",
-}
+NAMES = {"same polarity": "two of the same polarity", "sum": "two arguments of +"}
 VECTORS = ("none", "question", "role", "embedding role", "filler", "key", "binding", "hidden")
 SHARES = {
     "new": "counterfactual",
@@ -56,13 +47,10 @@ def make_page(runs: Path) -> str:
     """The page; results that are in ``runs`` already are not computed again."""
     folder = runs / "interventions"
     tables = [_table_of("swaps", name, folder) for name in (MODEL, BASELINE)]
-    measured = pd.read_parquet(folder / f"swaps-{MODEL}" / EXCHANGES)
-    sweeps = {name: _table_of(name, MODEL, folder) for name in ("ablation", "snap", "snap-filler")}
-    sweeps["one-hot"] = _table_of("one-hot", DISCRETE, folder)
     swaps = pd.concat(tables, ignore_index=True)
-    _table_of(DECIDING, MODEL, folder)
+    for recipe in (DECIDING, SHIFTING):
+        _table_of(recipe, MODEL, folder)
     moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / EXCHANGES)
-    _table_of(SHIFTING, MODEL, folder)
     shifted = pd.read_parquet(folder / f"{SHIFTING}-{MODEL}" / EXCHANGES)
     verdict = judge(
         find_claim(CLAIM), _evidence(compare_places(moved, OTHER_POLARITY, SAME_POLARITY))
@@ -80,25 +68,16 @@ def make_page(runs: Path) -> str:
             compare_places(shifted, f"{DIFFERENCE} × 1", f"{RANDOM_DIRECTION} × 1"), ["role"]
         ),
         shifts=_shifts(summarize_swaps(shifted)),
-        sections=[{"name": NAMES[kind], "table": _swaps(kind, swaps)} for kind in CHANGING],
+        polarity=_swaps("polarity", swaps),
         alike=_differences(compare_places(moved, PAIR, ALIKE), ["role", "filler", "binding"]),
-        elsewhere=_elsewhere(compare_places(measured), compare_places(measured, PAIR, ALIKE)),
-        heads=_heads(best_heads(measured)),
         harmless=_harmless(swaps),
-        discrete=DISCRETE,
-        snapping=summarize_snapping(
-            folder, {DISCRETE: DISCRETE_ROLES, CONTINUOUS: CONTINUOUS_ROLES}
-        ),
-        ablation=_ablation(sweeps["ablation"]),
-        **_snaps(sweeps),
     )
 
 
 def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
     """The table of a recipe, computed if the folder lacks it."""
-    path = RECIPES / f"{recipe}.toml"
-    out = folder / (f"{recipe}-{model}" if "swaps" in read_toml(path) else recipe)
-    return run_recipe(path, read_checkpoint(model), out, resume=out.exists())
+    out = folder / f"{recipe}-{model}"
+    return run_recipe(RECIPES / f"{recipe}.toml", read_checkpoint(model), out, resume=out.exists())
 
 
 def _evidence(deciding: pd.DataFrame) -> Evidence:
@@ -219,44 +198,6 @@ def _told(row: Mapping[Any, Any]) -> str:
     return description if row["at"] == PAIR else f"{description}, {row['at']}"
 
 
-def _elsewhere(elsewhere: pd.DataFrame, alike: pd.DataFrame) -> str:
-    """The effect of the pair beyond that of its two controls, swap by swap."""
-    keys = ["kind", "model", "vectors", "layer"]
-    alike = alike.rename(columns=lambda name: name.replace("difference", "alike"))
-    rows = elsewhere.merge(alike, how="left", on=keys, suffixes=("", "_alike"))
-    rows = rows[rows["kind"].isin(CHANGING) & (rows["model"] == MODEL)]
-    rows = rows[rows["vectors"].isin(["role", "filler", "key", "binding", "embedding role"])]
-    return table(
-        [
-            {
-                "swap": NAMES[row["kind"]],
-                "exchanged": _told({**row, "at": PAIR}),
-                "n": str(row["n"]),
-                "P(new), pair − elsewhere": interval_text(read_interval(row, "difference")),
-                "n alike": "–" if pd.isna(row["n_alike"]) else f"{row['n_alike']:.0f}",
-                "P(new), pair − alike": interval_text(read_interval(row, "alike")),
-            }
-            for row in rows.to_dict("records")
-        ]
-    )
-
-
-def _heads(heads: pd.DataFrame) -> str:
-    return table(
-        [
-            {
-                "swap": NAMES[row["kind"]],
-                "head": f"best: layer {row['layer']}, head {row['head']}"
-                if row["choice"] == "best"
-                else "any",
-                "n": str(row["n"]),
-                "P(new)": interval_text(read_interval(row, "p_counterfactual")),
-            }
-            for row in heads[heads["kind"].isin(CHANGING)].to_dict("records")
-        ]
-    )
-
-
 def _harmless(swaps: pd.DataFrame) -> str:
     table_rows = []
     for kind in HARMLESS:
@@ -277,44 +218,6 @@ def _harmless(swaps: pd.DataFrame) -> str:
             for row in rows.to_dict("records")
         ]
     return table(table_rows)
-
-
-def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:
-    rows = []
-    for kind in ("snap", "snap-filler"):
-        scores = sweeps[kind]
-        name = "roles" if kind == "snap" else "fillers"
-        for row in scores[scores["edit"] != "none"].to_dict("records"):
-            k = "1 (the mean)" if row["edit"] == "mean" else str(row["k"])
-            rows.append({"vectors": f"{name} of the encoder", "centers": k} | _scored(row))
-    names = {"none": "as trained", "one_hot": "one-hot", "mean": "the mean distribution"}
-    discrete = [
-        {"distributions": names[row["edit"]]} | _scored(row)
-        for row in sweeps["one-hot"].to_dict("records")
-    ]
-    unedited = _scored(sweeps["snap"][sweeps["snap"]["edit"] == "none"].iloc[0].to_dict())
-    return {"alone": unedited["exact match"], "snap": table(rows), "one_hot": table(discrete)}
-
-
-def _scored(row: Mapping[Any, Any]) -> dict[str, str]:
-    return {
-        "exact match": interval_text(read_interval(row, "exact_match")),
-        "change": interval_text(read_interval(row, "change")),
-    }
-
-
-def _ablation(scores: pd.DataFrame) -> str:
-    rows = []
-    for (site, head), edits in scores[scores["head"] >= 0].groupby(["site", "head"], sort=False):
-        row = {"site": str(site), "head": str(head)}
-        rows.append(
-            row
-            | {
-                edit["edit"]: interval_text(read_interval(edit, "change"))
-                for edit in edits.to_dict("records")
-            }
-        )
-    return table(rows)
 
 
 def _answered(swaps: pd.DataFrame, kind: str) -> pd.DataFrame:

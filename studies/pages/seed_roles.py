@@ -2,7 +2,7 @@
 model seeds and reports. The unit is a model: its heads have no partner elsewhere.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from studies.pages.deciding import (
     find_alike,
     find_compared,
 )
-from studies.pages.differences import Weights
+from studies.pages.study_contrasts import Weights
 from studies.summary_roles.measures import PEAK, VECTORS
-from studies.summary_roles.records import LONGER, Roles
+from studies.summary_roles.records import Roles
 from tprpapers.claims import Evidence, exact
 from tprpapers.study.comparisons import Answers, over_seeds
 from tprprobe.statistics import Interval
@@ -49,12 +49,6 @@ def seed_evidence(roles: Roles) -> dict[str, Evidence]:
         case = {"": mean_measure(roles, rise)}
         evidence["jiang-more-discrete"] = Evidence(case, "model seed", len(seeds))
     return evidence
-
-
-def gather_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[int, dict[str, Evidence]]:
-    """The evidence of the study's models and of the longer training's, by their steps."""
-    trained = [roles, *([companions[LONGER]] if LONGER in companions else [])]
-    return {find_steps(study)[-1]: seed_evidence(study) for study in trained if find_steps(study)}
 
 
 def _between(roles: Roles) -> Iterator[tuple[str, Evidence]]:

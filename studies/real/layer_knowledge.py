@@ -18,7 +18,7 @@ from studies.real.outcomes import estimate, publish
 from studies.real.relation_heads import estimate_heads, measure_heads
 from studies.real.treebank import read_treebank
 from tprprobe.site.patterns import layer_of
-from tprprobe.statistics import Interval, bootstrap, bootstrap_difference, f1
+from tprprobe.statistics import Interval, bootstrap, bootstrap_difference, f1, read_interval
 
 ORDER = ("pos", "dep", "nel", "srl")  # as published
 SENTENCES, SEEDS = 1_000, (0, 1)
@@ -94,9 +94,11 @@ def summarize(
         )
         top = next(r for r in rows if r["task"] == task and r["site"] == best[task])
         if task == ORDER[0]:
-            estimates.append(estimate("d-context", seed, _three(top, "added"), name))
+            estimates.append(estimate("d-context", seed, read_interval(top, "added"), name))
         if "learned" in top:
-            estimates.append(estimate("d-learnt", seed, _three(top, "learned"), f"{name} {task}"))
+            estimates.append(
+                estimate("d-learnt", seed, read_interval(top, "learned"), f"{name} {task}")
+            )
     sums = {task: [_sums(documents, task, site) for site in sites] for task in ORDER}
     roles = [
         _sums(documents, task, site) for task in ("srl", "pos") for site in (best[task], embedding)
@@ -117,10 +119,6 @@ def summarize(
             }
         )
     return pd.DataFrame(rows), estimates
-
-
-def _three(row: Mapping[str, Any], name: str) -> Interval:
-    return Interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
 
 
 def _twice(sums: list[Sums]) -> Interval:

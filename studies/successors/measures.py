@@ -129,39 +129,6 @@ def shuffle_roles(bindings: Sequence[Binding], rng: np.random.Generator) -> list
     return [(filler, bindings[i][1]) for (filler, _), i in zip(bindings, order, strict=True)]
 
 
-@torch.no_grad()
-def measure_role_sources(model: Model, sample: Sample) -> dict[str, float]:
-    """The shares of the variance of designed role vectors that lie between designed roles, and between fillers."""
-    source = sample.encode(model).batch(torch.arange(len(sample.sources)), model.config.pad)[0]
-    with tp.capture(model, [ROLE]) as captured:
-        model.encode(source)
-    vectors, fillers, roles = [], [], []
-    for row in range(len(sample.sources)):
-        for step, (filler, role) in zip(sample.list_steps(row), sample.bindings(row), strict=False):
-            vectors.append(captured[ROLE][row, step].double().numpy())
-            fillers.append(filler)
-            roles.append(role)
-    return {
-        "role_by_role": measure_between(np.array(vectors), roles),
-        "role_by_filler": measure_between(np.array(vectors), fillers),
-    }
-
-
-def measure_between(vectors: np.ndarray, labels: Sequence[str]) -> float:
-    """The share of variance between labels, from products of different vectors of one label, so that noise has share 0.
-
-    >>> measure_between(np.array([[1.0], [1.0], [-1.0], [-1.0]]), list("aabb"))
-    1.0
-    """
-    centered = vectors - vectors.mean(0)
-    labels_of_rows, between = np.array(labels), 0.0
-    for label in np.unique(labels_of_rows):
-        rows = centered[labels_of_rows == label]
-        products = (rows.sum(0) ** 2).sum() - (rows**2).sum()
-        between += products / max(1, len(rows) - 1)
-    return float(between / (centered**2).sum())
-
-
 def bind_numbers(symbols: Sequence[str]) -> list[Binding]:
     """The numbers of a text in order, with their places in its program: which tuple, and which of its arguments.
 

@@ -15,7 +15,6 @@ from studies.successors.measures import (
     RoleSwap,
     Sample,
     measure_accuracy,
-    measure_role_sources,
     measure_shares,
     measure_swap,
 )
@@ -83,8 +82,6 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
     row |= _search(training, model)
     if training.model not in CONTROLS:
         row |= _measure_swaps(model, sample.first(N_ANSWERED))
-    if find_site(training.model) == MEMORY and not has_fixed_roles(model):
-        row |= measure_role_sources(model, sample)
     return {"model": row, "shares": shares}
 
 
@@ -105,11 +102,6 @@ def _share_rows(
     site = find_site(training.model)
     for row in measure_shares(model, sample, site):
         yield head | {"site": site} | row
-
-
-def has_fixed_roles(model: Model) -> bool:
-    """Whether every step has the same roles, one for every place."""
-    return hasattr(model.config, "n_roles")
 
 
 def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""One model of the study of summaries: what its vectors know, how discrete its roles are, and what it
-writes while roles are snapped; all by report, so that intervals are over model seeds and reports.
+"""One model of the study of summaries: what its vectors know and how discrete its roles are, by report, so that
+intervals are over model seeds and reports.
 
 A measurement is a column with a row per report. Where it is a ratio of sums over reports (F1, a
 share of distributions), a cell is ``numerator/denominator``.
@@ -13,13 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from studies.pages.snapping_section import (
-    CONTINUOUS_ROLES,
-    DISCRETE_ROLES,
-    PLAIN,
-    SCORES,
-    list_edits,
-)
 from tprpapers.jiang.discreteness import PEAKS, measure_roles, pool_roles
 from tprpapers.jiang.snapping import find_weights
 from tprprobe.analyses.probing import probe
@@ -28,15 +21,13 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import decoder_inputs, read_block
-from tprprobe.interventions.sweep_recipes import read_references
 from tprprobe.models import load_model
-from tprprobe.models.answers import evaluate
 from tprprobe.models.protocol import Model, require_model, require_vocabulary
-from tprprobe.site.hooks import find_sites, intervene
-from tprprobe.site.patterns import select, side_of
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import side_of
 
 DATA, SPLIT, SEED = "english:version=1,depth=1,sentences=4-6", "test", 1  # as the plan tests
-REPORTS, REFERENCES = 240, 100  # that are measured; others, whose roles are snapped to
+REPORTS = 240  # that are measured
 VECTORS = tuple(f"decoder.*.cross.{name}" for name in ("role", "filler", "tpr"))
 CONTROLS = ("untrained", "dictionary")  # of the last role vectors, in parts of speech
 PEAK = "above_98"
@@ -48,11 +39,9 @@ def measure_model(folder: Path, steps: Mapping[int, Path], scratch: Path) -> dic
     step and sub-layer); ``steps`` are its checkpoints along the training, the last one is itself.
     """
     model = require_model(load_model(folder), "which no study trains")
-    data = load_data(DATA, split=SPLIT, n=REPORTS + REFERENCES, seed=SEED)
-    reports, references = data[:REPORTS], data[REPORTS:]
-    columns = probe_reports(model, reports, scratch)
+    reports = load_data(DATA, split=SPLIT, n=REPORTS, seed=SEED)
     shares, along = measure_discreteness(steps, reports)
-    columns |= shares | write_snapped(model, reports, references)
+    columns = probe_reports(model, reports, scratch) | shares
     return {"reports": pd.DataFrame(columns), "discreteness": along}
 
 
@@ -128,30 +117,3 @@ def _peaks(weights: Mapping[str, np.ndarray], pairs: Pairs) -> list[str]:
         counts[0] += np.add.reduceat(peaked.sum(1), starts)
         counts[1] += np.add.reduceat(np.full(len(values), values.shape[1]), starts)
     return [f"{above}/{total}" for above, total in counts.T]
-
-
-# ---- snapping ---------------------------------------------------------------------------------------
-
-
-def write_snapped(model: Model, data: Dataset, references_data: Dataset) -> Columns:
-    """The scores of summaries that are written as trained and while the roles are edited; of role
-    distributions one-hot and their mean, of continuous roles the mean and centers of clusters.
-    """
-    names = list(find_sites(model))
-    recipes = (DISCRETE_ROLES, CONTINUOUS_ROLES)  # a dictionary's weights come before its roles
-    recipe = next(
-        (recipe_ for recipe_ in recipes if any(matching(names, s) for s in recipe_.sites)), None
-    )
-    if recipe is None:
-        return {}
-    pairs = encode_pairs(references_data, require_vocabulary(model))
-    references = read_references(model, pairs, select(recipe.sites, names), recipe.seed)
-    columns = _scored(PLAIN, evaluate(model, data))
-    for title, edits in list_edits(recipe, references):
-        with intervene(model, edits):
-            columns |= _scored(title, evaluate(model, data))
-    return columns
-
-
-def _scored(edit: str, rows: pd.DataFrame) -> Columns:
-    return {f"{edit}.{name}": rows[name].astype(float).round(4).tolist() for name in SCORES}

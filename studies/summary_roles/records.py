@@ -19,11 +19,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file, write_folder
 from tprprobe.training.loop import MODEL, STEPS
 
-STUDY, SIX, LONGER = "matched-summaries", "six-layers", "longer"
-COMPANIONS = {  # what is other in them
-    LONGER: "With three times the steps and reports",
-    SIX: "With six decoder layers, narrower",
-}
+STUDY, LONGER = "matched-summaries", "longer"  # its companion: three times the steps and reports
 FILES = {"reports": "roles.csv.gz", "discreteness": "discreteness.csv"}
 RUNS, ROLES_FOLDER = "runs", "roles"
 ALONG = ["run", "step", "sublayer", "layer", "n_distributions", "above_98", "above_90", "entropy"]
@@ -48,7 +44,7 @@ def measure_missing(study: Path) -> None:
 
 def collect_roles(study: Path, home: Path) -> list[Path]:
     """The two tables in the folder ``home``, with the runs that they had and those of the study."""
-    stored = _read(home) if (home / FILES["reports"]).is_file() else None
+    stored = read_roles(home) if (home / FILES["reports"]).is_file() else None
     tables_of_run: Any = (
         {} if stored is None else {name: stored.of_run(name) for name in stored.runs["run"]}
     )
@@ -143,20 +139,12 @@ class Roles:
         return ratio + (over - ratio * under) / under.mean()
 
 
-def load_roles() -> Roles:
-    """What ships of the study's models."""
-    return _read(assets.find("studies", STUDY))
-
-
-def load_companions() -> dict[str, Roles]:
-    """What ships of the models of COMPANIONS, as far as they were measured."""
+def load_roles() -> list[Roles]:
+    """What ships of the study's models, and of the longer training's."""
     home = assets.find("studies", STUDY)
-    return {
-        name: _read(home / name)
-        for name in COMPANIONS
-        if (home / name / FILES["reports"]).is_file()
-    }
+    return [read_roles(folder) for folder in (home, home / LONGER)]
 
 
-def _read(folder: Path) -> Roles:
+def read_roles(folder: Path) -> Roles:
+    """The two tables in a folder."""
     return Roles(*(pd.read_csv(folder / file) for file in FILES.values()))

@@ -251,12 +251,9 @@ def test_role_that_names_what_its_head_attends_to(coupled):
         Given("encoder.0.self.role", head, labels) for head, labels in ((0, symbol), (1, shuffled))
     ]
     couplings = couple_roles(store, role_labels)
-    row = pick(couplings, attended="symbol", head=0)
-    assert row.share > 0.8
-    assert row.information_low < row.information < row.information_high
-    assert row.advantage_low > 0.5
-    assert abs(row.others) < 0.1
-    assert pick(couplings, attended="gold", head=0).information > 0.5
+    row = pick(couplings, head=0)
+    assert row.information > 0.5
+    assert 0.5 < row.advantage_low < row.advantage < row.advantage_high
 
 
 def test_other_pairings_of_heads_have_no_advantage_where_roles_signify_relations(coupled):
@@ -276,8 +273,8 @@ def test_a_target_that_every_cluster_tells_is_no_advantage(coupled):
     store, symbol, _ = coupled
     role_labels = [Given("encoder.0.self.role", head, symbol) for head in (0, 1)]
     couplings = couple_roles(store, role_labels)
-    row = pick(couplings, attended="symbol", head=0)
-    assert row.information - row.others > 0.5
+    row = pick(couplings, head=0)
+    assert row.information > 0.5
     assert row.advantage == pytest.approx(0, abs=1e-9)
 
 
@@ -287,15 +284,9 @@ def test_roles_of_noise_couple_with_nothing(coupled):
         store, [Given("encoder.0.self.role", head, shuffled) for head in (0, 1)]
     )
     assert couplings["information"].between(-0.2, 0.02).all()
-    assert couplings["chance"].between(-0.2, 0.02).all()
 
 
-def test_bad_input_is_one_line(coupled, tmp_path):
-    store, symbol, _ = coupled
-    with pytest.raises(InputError, match="roles couple with"):
-        couple_roles(store, [Given("encoder.0.self.role", None, symbol)])
-    with pytest.raises(InputError, match="clusters of one head"):
-        couple_roles(store, [Given("encoder.0.self.role", 0, symbol)])
+def test_bad_input_is_one_line(tmp_path):
     with pytest.raises(InputError, match="no question with a division"):
         score_relations(store_of(tmp_path / "sums", [noise], ["1 + 2"]))
     none = plant(tmp_path / "planted", 2)
@@ -316,7 +307,7 @@ def test_heads_that_follow_relations_are_picked_on_one_half_and_scored_on_the_ot
     backward = pick_heads(follow_relations(store, backward=True)).set_index("relation")
     assert backward["value"].max() < 0.5  # no head looks from heads to their dependents
     table = catalogue.make("heads", store=store)
-    assert table.cells["direction"].tolist() == ["to the head"] * 3 + ["to the dependent"] * 3
+    assert table.cells["direction"].tolist() == ["to the parent"] * 3 + ["to the dependent"] * 3
     assert "heads" in {entry.name for entry in catalogue.list_drawable(store)}
 
 

@@ -13,7 +13,7 @@ from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_t
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import describe
-from tprprobe.analyses.naming.names import name_clusters, read_gold
+from tprprobe.analyses.naming.names import decide, name_clusters, p_values, read_gold
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.analyses.naming.vector_sets import find_targets
@@ -126,16 +126,47 @@ def test_what_was_overfitted_on_one_half_is_no_name(gold):
     assert row["name"] == "unnamed"
 
 
-def test_more_clusters_are_corrected_more(gold):
-    labels = (gold.tokens["kind"] == "digit").to_numpy(int)
-    two_clusters = name_clusters(labels, gold.lattice, gold.questions)
-    rng = np.random.default_rng(0)
-    labels_of_many = np.where(labels == 1, 1, 2 * rng.integers(1, 20, len(labels)))
-    cluster = (
-        name_clusters(labels_of_many, gold.lattice, gold.questions).set_index("cluster").loc[1]
+def test_names_are_corrected_for_the_clusters_that_have_a_candidate():
+    scored = pd.DataFrame(
+        {
+            "candidate": ["NN", "DT", ""],
+            "p_value": [0.004, 0.5, 1.0],
+            "precision": [0.9, 0.9, np.nan],
+            "lift": [3.0, 3.0, np.nan],
+        }
     )
-    assert cluster["p_value"] == two_clusters["p_value"][1]
-    assert cluster["q_value"] > two_clusters["q_value"][1]
+    decided = decide(scored)
+    assert decided["q_value"].tolist() == [0.008, 0.5, 1.0]
+    assert decided["name"].tolist() == ["NN", "unnamed", "unnamed"]
+
+
+def test_seven_documents_suffice_for_a_name_that_holds_in_all():
+    """The p-value of n documents of any length is 2 to the power of −n."""
+    n_tokens = np.array([4, 6, 8, 10, 40, 80, 200])
+    joint, described = n_tokens / 2, n_tokens / 2
+    p = p_values(
+        np.stack([joint, joint, described, n_tokens])[..., None].astype(float), np.array([True]), 0
+    )
+    assert p[0] == pytest.approx(1 / 128, abs=0.004)
+
+
+@pytest.mark.parametrize("n_documents", [14, 40, 200])
+def test_clusters_of_chance_get_no_names(n_documents):
+    """Clusters that ignore the labels: documents differ in length, in their labels and in their clusters."""
+    n_names, n_candidates, draws = 0, 0, 20
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        documents = np.repeat(np.arange(n_documents), rng.geometric(0.03, n_documents) + 3)
+        shares = rng.dirichlet([8, 1, 1], n_documents)[documents]
+        labels = (rng.random(len(documents))[:, None] > shares.cumsum(1)).sum(1)
+        clusters = (rng.dirichlet(np.full(6, 0.5), n_documents)[documents].cumsum(1)).T
+        clusters = (rng.random(len(documents)) > clusters[:5]).sum(0)
+        fields = pd.DataFrame({"pos": pd.Categorical(np.array(["NN", "DT", "VB"])[labels])})
+        names = name_clusters(clusters, build_lattice(fields), documents, seed)
+        n_candidates += (names["candidate"] != "").sum()
+        n_names += (names["name"] != "unnamed").sum()
+    assert n_candidates > draws
+    assert n_names <= 0.05 * draws
 
 
 def test_other_clusters_and_stores_are_refused(store, roles, tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from huggingface_hub import DatasetCard
+from huggingface_hub.utils import filter_repo_objects
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import save_clusters
@@ -31,8 +32,13 @@ def hub(tmp_path, monkeypatch):
             (root / repo_type / repo_id).mkdir(parents=True, exist_ok=exist_ok)
             return f"https://hub/{repo_type}s/{repo_id}"
 
-        def upload_folder(self, repo_id, folder_path, repo_type):
-            shutil.copytree(folder_path, root / repo_type / repo_id, dirs_exist_ok=True)
+        def upload_folder(self, repo_id, folder_path, repo_type, ignore_patterns):
+            ignored = set(
+                filter_repo_objects(list_files(folder_path), allow_patterns=ignore_patterns)
+            )
+            for name in set(list_files(folder_path)) - ignored:
+                (root / repo_type / repo_id / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(Path(folder_path) / name, root / repo_type / repo_id / name)
 
         def upload_file(self, repo_id, repo_type, path_or_fileobj, path_in_repo):
             (root / repo_type / repo_id / path_in_repo).write_bytes(path_or_fileobj)
@@ -55,7 +61,11 @@ def store(tmp_path):
         HIDDEN: SiteSpec(("source", "d_model"), (6,), "bfloat16", "lz4"),
         MAPS: SiteSpec(("source_source", "head"), (2,)),
     }
-    settings = {"model": {"name": "tiny"}, "data": {"name": "made", "split": "test"}}
+    settings = {
+        "model": {"name": "tiny"},
+        "model_folder": "/home/me/tiny",
+        "data": {"name": "made", "split": "test"},
+    }
     writer = StoreWriter.create(tmp_path / "vectors", specs, settings)
     rng = np.random.default_rng(0)
     for sample in range(20):
@@ -66,6 +76,11 @@ def store(tmp_path):
         writer.append(rows, table, {MAPS: [rng.random((2, 5, 5), np.float32)]})
     writer.finish()
     return tp.open_store(tmp_path / "vectors")
+
+
+def list_files(folder) -> list[str]:
+    paths = [path for path in Path(folder).rglob("*") if path.is_file()]
+    return [path.relative_to(folder).as_posix() for path in paths]
 
 
 def viewed(folder: Path) -> dict[str, pd.DataFrame]:
@@ -84,6 +99,8 @@ def test_a_store_that_is_pushed_is_loaded_by_name(hub, store):
     assert before == {file: file.read_bytes() for file in store.path.rglob("*") if file.is_file()}
     downloaded = tp.open_store("hub:owner/vectors")
     assert downloaded.fingerprint == store.fingerprint
+    assert store.facts.model_folder
+    assert downloaded.facts.model_folder is None
     assert not verify(downloaded.path).damage
     for site in (ROLE, HIDDEN):
         assert (downloaded.read(site) == store.read(site)).all()

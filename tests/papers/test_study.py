@@ -1,7 +1,6 @@
 """Matched studies: the same data for every variant, resumed and shared runs, crossed intervals."""
 
 import fcntl
-import re
 import shutil
 from dataclasses import replace
 from itertools import islice
@@ -12,15 +11,23 @@ import pandas as pd
 import pytest
 import torch
 
-from studies.pages.binding_contrasts import ALIKE, BINDING, FULL, ROLES, START, measure_contrasts
-from studies.pages.earlier_seeds import compare_seeds, summarize_seeds
 from studies.pages.heads_section import attention_evidence
-from studies.pages.study_page import COMPARED, write_page
+from studies.pages.study_contrasts import measure_contrasts
+from studies.pages.study_page import (
+    BINDING,
+    BOTH_TORCH,
+    COMPARED,
+    CONTRASTS,
+    FULL,
+    ROLES,
+    START,
+    join_studies,
+    write_page,
+)
 from tprpapers.claims import judge, load_claims
 from tprpapers.study import shared_data
 from tprpapers.study.comparisons import (
     Answers,
-    at_equal_compute,
     compare_variants,
     over_seeds,
     subsets,
@@ -41,7 +48,6 @@ from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 
 STARTS = Path(__file__).parents[2] / "studies" / "matched-starts" / "plan.toml"
-ADAM, LONGER = (STARTS.with_name(f"{name}.toml") for name in ("adam", "longer"))
 SUMMARIES = Path(__file__).parents[2] / "studies" / "matched-summaries" / "plan.toml"
 SHIPPED = Path(__file__).parents[2] / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
@@ -313,12 +319,6 @@ def test_the_plan_of_summaries_crosses_roles_and_starts():
     }
 
 
-def test_narrowed_variants_are_no_larger_than_the_transformer():
-    runs = read_plan(STARTS).runs()
-    size = {name: count_parameters(runs[f"{name}-3"].model) for name in ("transformer", "narrowed")}
-    assert 0.99 < size["narrowed"] / size["transformer"] <= 1
-
-
 def test_the_shipped_plan_matches_sizes():
     runs = read_plan(SHIPPED).runs()
     count = {name: count_parameters(runs[f"{name}-0"].model) for name in
@@ -425,8 +425,14 @@ def test_contrasts_find_the_planted_effects():
         "tp-transformer": 0.7,
     }  # roles +.2, embedding binding +.1
     study = _planted(rights, np.random.default_rng(0))
-    contrasts = measure_contrasts(study, ("all",)).set_index("contrast")
-    for contrast, effect in ((START, 0.1), (ALIKE, 0.3), (ROLES, 0.2), (BINDING, 0.1), (FULL, 0.2)):
+    contrasts = measure_contrasts(study, CONTRASTS, ("all",)).set_index("contrast")
+    for contrast, effect in (
+        (START, 0.1),
+        (BOTH_TORCH, 0.3),
+        (ROLES, 0.2),
+        (BINDING, 0.1),
+        (FULL, 0.2),
+    ):
         assert abs(contrasts.loc[contrast, "value"] - effect) < 0.03, contrast
         assert contrasts.loc[contrast, "low"] < effect < contrasts.loc[contrast, "high"], contrast
     assert not any("both Xavier" in name for name in contrasts.index)  # it has no such variant
@@ -434,25 +440,15 @@ def test_contrasts_find_the_planted_effects():
 
 def test_earlier_seeds_join_on_the_questions_that_both_answered():
     rng = np.random.default_rng(0)
-    rights = {"tp-transformer": 0.5, "outer": 0.8, "no-embedding-binding": 0.6, "ones": 0.5}
-    rights |= {"transformer": 0.5}
+    rights = {"tp-transformer": 0.5, "outer": 0.8}
     study = _planted(rights, rng)
-    earlier = _planted(rights | {"outer": 0.5}, rng, seeds=(4, 5))
+    earlier = _planted(rights, rng, seeds=(4, 5))
     fewer = replace(earlier, examples=earlier.examples[::-2])  # in another order, too
-    comparison = compare_seeds(study, fewer).query("set == 'all'").set_index(["contrast", "of"])
-    assert set(comparison["n"]) == {200}
-    assert comparison.loc[FULL, "seeds"].to_dict() == {"earlier": 2, "later": 4, "both": 6}
-    for seeds, effect in (("earlier", 0.0), ("later", 0.3), ("both", 0.2)):
-        assert comparison.loc[(FULL, seeds), "value"] == pytest.approx(effect, abs=0.05)
-    every = study.examples.set_index("source")
-    shared_questions = every.loc[fewer.examples["source"]]
-    gain = shared_questions[[f"outer-{s}" for s in range(4)]].to_numpy().mean()
-    gain -= shared_questions[[f"tp-transformer-{s}" for s in range(4)]].to_numpy().mean()
-    assert comparison.loc[(FULL, "later"), "value"] == pytest.approx(gain)
-    text = summarize_seeds(compare_seeds(study, fewer))
-    assert "(2 seeds). Together with the later seeds, it is +0." in text
-    page = write_page(study, read_plan(STARTS), (fewer, read_plan(SHIPPED)))
-    assert "| full product − its diagonal | both | 6 | +0." in page
+    joined = join_studies(study, fewer)
+    assert joined.seeds("outer", "tp-transformer") == [*range(6)]
+    assert joined.examples["source"].tolist() == fewer.examples["source"].tolist()
+    every = study.examples.set_index("source").loc[joined.examples["source"], "outer-3"]
+    assert joined.examples["outer-3"].tolist() == every.tolist()
 
 
 def test_curves_are_told_as_differences_of_runs_of_one_seed():
@@ -462,13 +458,6 @@ def test_curves_are_told_as_differences_of_runs_of_one_seed():
     assert np.allclose(steps["b"].get_ydata(), 0)  # the same curve at equal steps
     # b costs twice as much a step: at its step 5 the reference stands at step 10, then has ended
     np.testing.assert_allclose(cost["b"].get_ydata(), [-0.5])
-
-
-def test_equal_compute_reads_the_curve_where_the_arithmetic_is_spent():
-    study = _planted({"transformer": 0.5, "b": 0.7}, np.random.default_rng(0))
-    table = at_equal_compute(study).groupby("variant")[["step", "exact_match"]].mean()
-    assert table.loc["b"].tolist() == [5, 0.5]
-    assert table.loc["transformer"].tolist() == [10, 1.0]
 
 
 def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
@@ -491,22 +480,15 @@ def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
     lines = [line for line in page.splitlines() if "“" in line]
     assert len(lines) == len(COMPARED) + 1  # and the claim on attention, by the models' heads
     assert all(line.endswith("| undecided |") for line in lines)  # two seeds, variants missing
-    assert {"| transformer | 2 |", "| outer | 2 |"} <= {*page.splitlines()}
+    assert "| transformer | " in page
+    assert "| outer | " in page
 
 
-def test_the_page_tells_the_same_comparison_of_companions(finished, plan_file):
-    rights = {"transformer": 0.5, "transformer-torch": 0.7, "tp-transformer": 0.6}
-    adam = (_planted(rights, np.random.default_rng(0)), read_plan(ADAM))
-    del rights["transformer"]
-    longer = (_planted(rights, np.random.default_rng(0)), read_plan(LONGER))
+def test_the_page_tells_what_another_training_changes(finished, plan_file):
     study, plan = load_study(finished), read_plan(plan_file)
-    page = write_page(study, plan, companions={"adam": adam, "longer": longer})
-    assert re.search(
-        r"by Adam .* \(4 seeds\).* both start from .*, the difference is -0\.(0[5-9]|1[0-5])\d \[",
-        page.splitlines()[2],
-    )
+    page = write_page(study, plan, companions=("adam",))
     assert "β is 0.9 and 0.995, and the gradient norm is clipped to 0.1" in page
-    assert {"| transformer-torch | 4 |", "| tp-transformer | 4 |"} <= {*page.splitlines()}
+    assert page.count("| TP-Transformer − Transformer, both torch |") == 1  # the study lacks them
     assert "## Another optimizer" not in write_page(study, plan)
 
 

@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted.roles import PlantedRoles
 
-from studies.pages import interventions_page
 from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import DONORS, measure_donors
 from tprpapers.swaps.effect_intervals import (
-    best_heads,
     compare_places,
     find_answered,
     summarize_swaps,
@@ -248,18 +246,9 @@ def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half(
         rows.append(base | {"vectors": "role", "p_counterfactual": 0.7})
         if question < 30:
             rows.append(base | {"vectors": "role", "at": ELSEWHERE, "p_counterfactual": 0.2})
-        for head in range(2):
-            value = 0.1 + 0.5 * (head == 1) + 0.2 * (question % 2)
-            rows.append(
-                base | {"vectors": "role", "layer": 0, "head": head, "p_counterfactual": value}
-            )
     table = pd.DataFrame(rows)
     difference = compare_places(table).iloc[0]
     assert (difference["n"], round(difference["difference"], 6)) == (30, 0.5)
-    best = best_heads(table).set_index("choice")
-    assert (best.loc["best", "layer"], best.loc["best", "head"]) == (0, 1)
-    assert best.loc["best", "p_counterfactual"] == pytest.approx(0.8)
-    assert best.loc["any", "p_counterfactual"] == pytest.approx(0.55)
 
 
 def test_swaps_of_the_generated_questions_have_their_answers():
@@ -328,19 +317,3 @@ def test_a_swap_without_a_donor_is_left_out_of_every_kind():
     table = measure_donors(model, swaps, donors)
     assert set(table["question"]) == {1}
     assert len(table) == len(DONORS)
-
-
-def test_swaps_of_numbers_are_shown_of_the_untrained_twin_though_it_answers_nothing():
-    base = {"kind": "polarity", "layer": -1, "head": -1, "original": 0.0, "other": 1.0}
-    base |= {"p_original": 0.0, "p_counterfactual": 0.0}
-    rows = [
-        {"model": "m", "subset": "answered", "vectors": "role", "at": "pair", "n": 5, "counterfactual": 0.5},
-        {"model": "untrained:m", "subset": "all", "vectors": "role", "at": "pair", "n": 8, "counterfactual": 0.0},
-        {"model": "untrained:m", "subset": "all", "vectors": "key", "at": "pair", "n": 8, "counterfactual": 0.125},
-    ]  # fmt: skip
-    section = interventions_page._swaps("polarity", pd.DataFrame([base | row for row in rows]))
-    assert "| m | roles, all layers | 5 | 0.500" in section
-    assert (
-        "| untrained:m | any of these, all layers (least to most of 2) | 8 | 0.000 to 0.125 |"
-        in section
-    )

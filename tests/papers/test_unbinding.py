@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from planted.captions import plant_captions
 from planted.questions import ROLE, plant
@@ -34,6 +35,7 @@ from tprpapers.huang.unbinding.ten_clusters import (
 from tprpapers.verdicts import judge_cases
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval
 
 GROUPS = 6  # that are planted
@@ -312,11 +314,13 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
         return store, plant_captions(runs / "learned", 50), store
 
     monkeypatch.setattr(unbinding, "read_stores", extracted)
+    monkeypatch.setattr(unbinding, "exchange_vectors", lambda name, runs: runs)
+    swaps = Table(pd.DataFrame({"exchanged": ["nothing"]}), "Swaps")
+    monkeypatch.setattr(unbinding, "read_swaps", lambda folder: ([], swaps))
     page = unbinding.summarize_unbinding(tmp_path)
     every = [name for name in load_claims() if name.startswith("huang-")]
-    elsewhere = unbinding.OF_SCORES | unbinding.OF_STEPS
-    ids = [name for name in every if name not in elsewhere]
-    assert len(every) - len(ids) == len(elsewhere)
+    ids = [name for name in every if name not in unbinding.OF_SCORES]
+    assert len(every) - len(ids) == len(unbinding.OF_SCORES)
     for name in ids:
         assert f"“{find_claim(name).quotation}”" in page
     outcomes = re.findall(
@@ -324,6 +328,7 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
     )
     assert len(outcomes) == len(ids)
     assert "vectors of other captions" in page
+    assert "| nothing |" in page
     assert "Not measured (no tagger)" in page
     assert "nan" not in re.sub("“.*?”", "", page)
     monkeypatch.setattr(unbinding, "_list_words", None)

@@ -13,11 +13,6 @@ SCORES = ("rouge1", "rouge2", "rougeL", "meteor", "exact_match", "grammatical", 
 SPLITS = ("test", "compositional")
 TASKS, LAYERS, KINDS = ("pos", "dep", "srl", "nel"), (0, 1), ("role", "filler", "tpr")
 STEPS = (600, 1800, 3750)
-LEVELS = {
-    "as trained": 0.9,
-    "one-hot": 0.8,
-    "their mean": 0.7,
-}  # of summaries, by what roles become
 
 
 def plant_study(
@@ -74,12 +69,10 @@ def plant_roles(
         for task, layer, kind in product(TASKS, LAYERS, kinds):
             columns[f"{variant}-{seed}:{task}.{layer}.{kind}"] = cells(kinds[kind])
         columns[f"{variant}-{seed}:pos.majority"] = cells(0.2)
+        columns[f"{variant}-{seed}:pos.identity"] = cells(0.6)
         if variant.startswith("tpt"):
-            for control in ("untrained", "indices", "quantized"):
+            for control in ("untrained", "random_roles", "indices", "quantized"):
                 columns[f"{variant}-{seed}:pos.1.role.{control}"] = cells(0.3)
-            for edit, name in product(LEVELS, ("rougeL", "exact_match")):
-                level = LEVELS[edit]
-                columns[f"{variant}-{seed}:{edit}.{name}"] = rng.normal(level, 0.02, n).tolist()
         for step in steps if variant.startswith("tpt-d") else ():
             columns[f"{variant}-{seed}:above_98.{step}"] = cells(min(step / 5000, 0.95), 400)
             row = {

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from studies.book.interface_page import HEAD, write_interface
+from studies.book.interface_page import write_interface
 
 SECTION = re.compile(r"^(Args|Attributes|Returns|Yields|Raises|Examples):\n((?:(?: .*)?\n)*)", re.M)
 ENTRY = re.compile(r"^ {4}\*{0,2}(\w+): \S", re.M)
@@ -92,7 +92,7 @@ def test_every_argument_result_and_error_is_described():
 def test_the_examples_run(tmp_path, monkeypatch):
     """In one folder, from the lines at the head of the page on."""
     monkeypatch.chdir(tmp_path)
-    (setup,) = re.findall(r"^```python\n(.*?)^```", HEAD, re.M | re.S)
+    (setup,) = re.findall(r"^```python\n(from pathlib.*?)^```", write_interface(), re.M | re.S)
     parser, report, namespace = doctest.DocTestParser(), [], {}
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     with contextlib.redirect_stderr(io.StringIO()):

@@ -89,8 +89,6 @@ def test_a_missing_network_is_one_line(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"is there a network.*no route to host") as caught:
         fetch("g2p", tmp_path)
     assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match="on no hub"):
-        fetch("g2p", tmp_path, hub=True)
     with pytest.raises(InputError, match="did you mean 'minilm'"):
         fetch("minilmm", tmp_path)
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.intervals import minus
 from studies.pages import arithmetic_tables as analyses
-from studies.pages.arithmetic_estimates import gather_evidence, minus
+from studies.pages.arithmetic_estimates import gather_evidence
 from studies.pages.arithmetic_page import write_page
 from studies.pages.arithmetic_tables import analyse, compare_swaps
 from studies.pages.training_overlap import list_training, mark_trained
@@ -133,9 +134,9 @@ def test_a_part_of_the_training_set_counts_once_and_whole():
 
 
 def test_every_head_is_on_the_page(page):
-    for layer in range(2):
-        for head in range(2):
-            assert f"\n| {layer} | {head} | " in page
+    for head in range(2):
+        assert f"\n| role, head {head} | " in page
+        assert f" | head {head} | " in page  # of its attention
 
 
 def test_no_number_is_missing(page):

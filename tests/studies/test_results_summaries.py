@@ -4,12 +4,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from planted.summary_study import plant_roles, plant_study
+from planted.summary_study import plant_study
 
-from studies.pages.companions import take_runs
-from studies.pages.deciding import decide, find_alike
+from studies.pages.deciding import CONTRASTS, decide, find_alike
+from studies.pages.study_contrasts import measure_contrasts
 from studies.pages.summaries_page import gather_evidence, judge_external, order, write_page
-from studies.pages.summary_contrasts import measure_contrasts, summarize_again, summarize_answer
 from studies.pages.verdicts import claims_of, read_page
 from studies.summary_roles.records import STUDY
 from tprpapers.claims import judge
@@ -41,10 +40,9 @@ def test_a_difference_of_starts_alone_is_no_difference_of_models():
     outcomes = verdicts(level, [0, 1, 2])
     assert outcomes["jiang-table2-better"].outcome != "holds"
     assert outcomes["jiang-factual"].outcome != "holds"
-    rows = measure_contrasts(plant_study(level, [0, 1, 2])).set_index(
-        ["contrast", "split", "measure"]
-    )
-    contrasts = rows["value"].xs(("test", "rougeL"), level=("split", "measure"))
+    study = plant_study(level, [0, 1, 2])
+    rows = measure_contrasts(study, CONTRASTS, ("test",), ("rougeL",))
+    contrasts = rows.set_index("contrast")["value"]
     assert contrasts["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
     assert contrasts["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
     assert contrasts["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
@@ -72,33 +70,19 @@ def test_a_study_that_has_not_finished_tells_what_it_has():
     assert "jiang-factual" not in gather_evidence(plant_study(level, [0, 1, 2]), LEAD)
     outcomes = verdicts(level, [0, 1, 2])
     assert outcomes["jiang-table2-better"].outcome == "undecided"
-    assert summarize_answer(measure_contrasts(plant_study(level, [0, 1])), 3750) == []
 
 
-def test_the_page_opens_with_the_answer_and_shows_every_claim():
+def test_the_page_shows_every_claim_and_both_trainings():
     plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
-    six = plant_study({"t5": 0.4, "tpt-d": 0.3}, [0])
     longer = plant_study({"t5": 0.9, "t5-torch": 0.9, "tpt-d": 0.5}, [0], steps=9000)
-    companions = {"six-layers": six, "longer": longer}
-    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), companions)
-    assert "## Six decoder layers" in page
-    lower, higher = r"-0\.(09|1)\d+", r"\+0\.(18|19|2)\d+"
-    line = rf"TPT-d − T5, as published {lower} \(the same runs otherwise {higher}\)\."
-    assert re.search(rf"decoder layers, narrower \(1 seed\), ROUGE-L: {line}", page)
-    assert re.search(r"three times .* ROUGE-L: TPT-d − T5, as published -0\.(39|4)", page)
-    assert re.search(
-        r"After 3,750 steps, one-hot .* change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d",
-        page,
-    )
-    assert re.search(r"\| TPT-d − T5, both torch \| \+0\.(08|09|1)\d+ \| -0\.(38|39|4)\d+ \|", page)
-    assert "TPT-c − T5, both T5's start | +0.1" not in page  # it was not trained longer
-    assert re.search(r"\| tpt-d \| 1 \| 0\.[23]\d\d \| 0", page)
-    assert page.splitlines()[2].startswith(
-        "**After 3,750 steps (3 seeds), over both starts, a dictionary of roles (TPT-d) summarizes better than"
-    )
+    page = write_page(plant_study(BETTER, [0, 1, 2]), longer, plan)
+    assert page.index("## After 9,000 steps") < page.index("## After 3,750 steps")
+    lines = [line for line in page.splitlines() if line.startswith("| TPT-d − T5, as published")]
+    assert [line.split(" | ")[1] for line in lines] == ["1", "1", "3", "3"]  # seeds, by split
+    assert re.search(r"\| TPT-d − T5, both torch \| 3 \| \+0\.(08|09|1)\d+ ", page)
+    assert page.count("TPT-c − T5, both T5's start") == 2  # it was not trained longer
     rows = list(read_page("summaries", page))
     assert sorted(row[0] for row in rows) == sorted(claim.id for claim in claims_of("summaries"))
-    assert re.search(r"\| tpt-d \| 3 \| one-hot \| 0\.(79|80)\d \[.*\| -0\.(09|10)\d \[", page)
     worse = plant_study(BETTER | {"tpt-d": 0.5, "tpt-d-t5": 0.5}, [0, 1, 2])
     evidence = gather_evidence(worse, LEAD)
     outcomes = [judge(claim, evidence.get(claim.id)) for claim in claims_of("summaries")]
@@ -115,7 +99,7 @@ def test_three_seeds_of_the_longer_training_decide():
     outcomes = {}
     for seeds in ([0, 1], [0, 1, 2]):
         longer = plant_study(later, seeds, steps=9000)
-        page = write_page(study, plan, plant_roles([0]), {"longer": longer})
+        page = write_page(study, longer, plan)
         rows = list(read_page("summaries", page))
         outcomes[len(seeds)] = {row[0]: row[3] for row in rows}
         steps = {row[0]: row[4].rpartition("; ")[2] for row in rows}
@@ -124,33 +108,6 @@ def test_three_seeds_of_the_longer_training_decide():
     for name in ("table2-better", "grammatical", "factual"):
         assert outcomes[2][f"jiang-{name}"] == "fails", name
         assert outcomes[3][f"jiang-{name}"] == "holds", name
-    opening = page.splitlines()[2]
-    assert opening.startswith(
-        "**After 9,000 steps (3 seeds), both from torch's default, a dictionary"
-    )
-    assert "summarizes better than" in opening
-    assert re.search(r"Before, after 3,750 steps \(3 seeds\), .* started alike -0\.3", page)
-
-
-def test_companions_are_paired_run_by_run():
-    """Of a variant that lacks a seed, no other seed is taken for it."""
-    study = plant_study(BETTER, [0, 1, 2])
-    selected = study.runs[study.runs["run"].isin(["t5-0", "t5-1", "tpt-d-0", "t5-torch-1"])]
-    paired = take_runs(study, replace(study, runs=selected))
-    assert sorted(paired.runs["run"]) == sorted(selected["run"])
-    rows = measure_contrasts(paired).set_index("contrast")["seeds"]
-    assert rows["TPT-d − T5, as published"].iloc[0] == 1
-    assert "TPT-d − T5, both torch" not in rows
-    assert (
-        summarize_again("Changed", measure_contrasts(paired)[:0], measure_contrasts(paired)) == ""
-    )
-
-
-def test_a_training_without_continuous_roles_is_told():
-    level = {name: BETTER[name] for name in BETTER if name != "tpt-c"}
-    sentences = summarize_answer(measure_contrasts(plant_study(level, [0, 1, 2])), 3750)
-    assert len(sentences) == 2
-    assert "over both starts" in sentences[0]
 
 
 def test_one_seed_of_another_start_takes_no_verdict_back():
@@ -161,7 +118,7 @@ def test_one_seed_of_another_start_takes_no_verdict_back():
     assert find_alike(longer) == "both torch"
     assert find_alike(study) == "started alike"
     [claim] = [candidate for candidate in claims_of("summaries") if candidate.id == "jiang-factual"]
-    [verdict] = decide([claim], {9000: gather_evidence(longer, LEAD)}, {})
+    [verdict] = decide([claim], {9000: gather_evidence(longer, LEAD)})
     assert (verdict.outcome, verdict.reason[-17:]) == ("holds", "after 9,000 steps")
 
 

@@ -3,14 +3,13 @@
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from studies.pages import successors_page
 from studies.pages.headlines import finish_page
-from studies.successors.measures import RoleSwap, Sample, measure_between
+from studies.successors.measures import RoleSwap, Sample
 from studies.successors.tables import MODELS, names_role
 from studies.successors.trainings import PLAN, list_trainings
 
@@ -83,19 +82,6 @@ def test_a_swap_of_places_exchanges_the_roles_that_every_step_has():
     edited = swap.edit(roles)[0, -1].view(6, 2)
     assert edited[[i, j]].tolist() == roles[0, -1].view(6, 2)[[j, i]].tolist()
     assert swap.expected(0) == [list("314")[{i: j, j: i}.get(n, n)] for n in range(3)]
-
-
-def test_variance_between_labels_is_that_of_their_means_without_noise():
-    rng = np.random.default_rng(0)
-    labels = rng.integers(5, size=4000)
-    means = rng.normal(size=(5, 6))
-    noise = rng.normal(size=(4000, 6)) * 2
-    vectors = means[labels] + noise
-    expected = 1 - (noise.var(0).sum() / vectors.var(0).sum())
-    assert measure_between(vectors, labels.astype(str).tolist()) == pytest.approx(
-        expected, abs=0.02
-    )
-    assert measure_between(noise, labels.astype(str).tolist()) == pytest.approx(0, abs=0.01)
 
 
 @pytest.mark.parametrize(

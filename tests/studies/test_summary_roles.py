@@ -12,7 +12,6 @@ from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.extraction.passes import read_block
 from tprprobe.models import load_model
-from tprprobe.models.answers import evaluate
 from tprprobe.training import loop
 
 DATA = 'data = "english:version=1,depth=1,sentences=4-6"'
@@ -51,7 +50,6 @@ def study(tmp_path_factory):
 
 def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypatch):
     monkeypatch.setattr(measures, "REPORTS", 12)
-    monkeypatch.setattr(measures, "REFERENCES", 4)
     measure_missing(study)
     earlier = {
         "reports": pd.DataFrame({"t5-0:pos.0.filler": ["1/2"] * 12}),
@@ -72,10 +70,7 @@ def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypat
     }
     assert sorted(set(along["step"])) == [2, 3]
 
-    model = load_model(study / "runs" / "tpt-d-0" / "model")
     data = load_data(measures.DATA, split="test", n=12, seed=1)
-    scores = evaluate(model, data)["rougeL"]
-    assert reports["tpt-d-0:as trained.rougeL"].tolist() == pytest.approx(scores, abs=1e-4)
     half = load_model(study / "runs" / "tpt-d-0" / "steps" / "2")
     pairs = encode_pairs(data, half.vocabulary)
     weights = read_block(half, pairs, find_weights(half), half.config.pad).rows

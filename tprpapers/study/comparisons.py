@@ -177,24 +177,6 @@ def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
             }
 
 
-def at_equal_compute(study: Study, reference: str = "transformer") -> pd.DataFrame:
-    """Exact match along the curve at the point where a run has done the reference runs' arithmetic.
-
-    Columns: variant, seed, step, exact_match. Between two evaluations the curve is taken as straight.
-    A dearer variant is read before its learning rate has decayed: to its disadvantage.
-    """
-    gigaflops = dict(zip(study.runs["run"], study.runs["gigaflops"], strict=True))
-    runs = study.runs[study.runs["variant"] == reference]
-    budget = float((runs["gigaflops"] * runs["steps"]).iloc[0])
-    curves = study.curves[study.curves["metric"] == "exact_match"]
-    rows = []
-    for (run, variant, seed), curve in curves.groupby(["run", "variant", "seed"], sort=False):
-        step = min(budget / gigaflops[str(run)], curve["step"].max())
-        match = np.interp(step, curve["step"], curve["value"])
-        rows.append({"variant": variant, "seed": seed, "step": round(step), "exact_match": match})
-    return pd.DataFrame(rows)
-
-
 def over_seeds(estimates: Sequence[Interval], examples: int) -> Interval:
     """The mean of one estimate a seed; the interval draws seeds and examples.
 

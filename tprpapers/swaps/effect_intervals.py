@@ -99,35 +99,3 @@ def compare_places(
         identity = dict(zip(keys[:-1], key, strict=True))
         records.append(identity | {"n": len(group)} | difference.columns("difference"))
     return pd.DataFrame(records)
-
-
-def best_heads(
-    measured: pd.DataFrame, value: str = "p_counterfactual", seed: int = 0
-) -> pd.DataFrame:
-    """One row per model, kind and way of choosing one head: best, or any (the mean of all heads).
-
-    The best head (of any layer) is chosen on half of the answered questions and measured on the
-    other half. Columns: choice, layer and head (of the best), value with its interval, n.
-    """
-    rows = measured[find_answered(measured) & (measured["head"] != ALL)]
-    records = []
-    groups: Any = rows.groupby(["model", "kind", "vectors"], sort=False)
-    for key, group in groups:
-        place = dict(zip(["model", "kind", "vectors"], key, strict=True))
-        is_selection = group["question"].to_numpy() % 2 == 0
-        means = group[is_selection].groupby(["layer", "head"])[value].mean()
-        evaluation = group[~is_selection]
-        if means.empty or evaluation.empty:
-            continue
-        layer, head = means.idxmax()  # type: ignore[misc]
-        best = evaluation[(evaluation["layer"] == layer) & (evaluation["head"] == head)]
-        for choice, head_rows in (("best", best), ("any", evaluation)):
-            mean = bootstrap_mean(
-                head_rows[value].to_numpy(float), head_rows["question"].to_numpy(), seed=seed
-            )
-            best_head = (
-                {"layer": layer, "head": head} if choice == "best" else {"layer": ALL, "head": ALL}
-            )
-            n = head_rows["question"].nunique()
-            records.append(place | {"choice": choice, **best_head, "n": n} | mean.columns(value))
-    return pd.DataFrame(records)

@@ -193,7 +193,7 @@ def name(
 ) -> None:
     """Name the clusters of all heads by gold structure, on held-out questions, and compare them with controls.
 
-    Words with exact labels are named by their labels (default sites: *.role), and compared with the twins.
+    Words with exact labels are named by their labels (default sites: *.role, else *.hidden), and compared with the twins.
     """
     from tprprobe.analyses.naming import name_all, name_words
     from tprprobe.analyses.naming.fields import list_exact

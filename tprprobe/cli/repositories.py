@@ -1,5 +1,6 @@
 """Stores and finished runs (with a card) and checkpoints on the Hugging Face hub."""
 
+import json
 import os
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -11,7 +12,8 @@ from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import finished_in, list_kinds
 from tprprobe.store.kinds import STORE
-from tprprobe.store.layout import TOKENS
+from tprprobe.store.layout import MANIFEST, TOKENS
+from tprprobe.store.manifests import sum_manifest
 from tprprobe.store.reader import Store, open_store
 
 TAGS = ["tprprobe", "tensor-product-representation", "interpretability"]
@@ -41,7 +43,21 @@ def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = Fa
     if (folder / hub.CONFIG).is_file():
         read_json(folder / hub.CONFIG)
         return hub.upload(folder, repo_id, "model", private)
-    return hub.upload(folder, repo_id, "dataset", private, describe(folder, repo_id))
+    files = {hub.CARD: describe(folder, repo_id), **_hide_places(folder)}
+    return hub.upload(folder, repo_id, "dataset", private, files)
+
+
+def _hide_places(folder: Path) -> dict[str, bytes]:
+    """The manifests of the stores in a folder, without the folder of their model on this disk."""
+    manifests = {}
+    for file in sorted(folder.rglob(MANIFEST)):
+        if STORE.is_in(file.parent) and (content := read_json(file)).get("model_folder"):
+            content["model_folder"] = None
+            if MANIFEST in content.get("checksums", {}):
+                content["checksums"][MANIFEST] = sum_manifest(content)
+            text = json.dumps(content, indent=1, ensure_ascii=False)
+            manifests[file.relative_to(folder).as_posix()] = text.encode()
+    return manifests
 
 
 def describe(folder: Path, repo_id: str) -> bytes:

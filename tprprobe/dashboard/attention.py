@@ -137,18 +137,20 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
         weight = percent(best, digits=0)
-        over = f"on average over the queries of {best['n']} samples"
-        sink = ", on other tokens than the first" * has_sink(best["site"])
-        text = (
-            f"Sharpest of {n_heads} heads is {where}: its largest weight{sink} is {weight} {over}."
-        )
+        sink = " on tokens other than the first" * has_sink(best["site"])
+        text = f"Sharpest of {n_heads} heads is {where}: a query’s largest weight{sink} is {weight} on average ({best['n']} samples)."
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
     without = ", ".join(
-        f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
+        f"{_name_baseline(str(row['source']))} ({percent(row)})" for row in controls
     )
     text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
+
+
+def _name_baseline(source: str) -> str:
+    name, _, distance = source.partition(" ")
+    return BASELINES.get(name, source) + f" of {distance}" * bool(distance)
 
 
 def link_head(site: str, head: Any) -> Link:

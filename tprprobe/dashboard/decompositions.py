@@ -66,7 +66,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     rows = measured(pd.concat([fits, controls]), "r2")
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
     note = "on samples that were not fitted, with 95 % intervals"
-    title = f"{site}, roles {roles}: R², held out"
+    title = f"{site_label(site)}, roles ‘{roles}’: R², held out"
     return View(title, of_scheme, dots, note)
 
 
@@ -96,19 +96,21 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     rows = {row["family"]: row for row in of_scheme[is_real].to_dict("records")}
     steps = [name for name in STEPS if name in rows] or list(rows)[:1]
     claims = [_summarize_step(rows[name], name, is_first=name == steps[0]) for name in steps]
-    where = site_label(site)
-    text = f"{where}, roles ‘{roles}’, held out: {'; '.join(claims)}."
+    where = f"{site_label(site)}, roles ‘{roles}’"
+    where = where[0].upper() + where[1:]
+    binding = describe_binding(rows["factored"]) if "gain" in rows.get("factored", {}) else ""
+    text = f"{where}, held out: {'; '.join(claims)}." + f" {binding}." * bool(binding)
     controls = of_scheme[~is_real & (of_scheme["family"] == steps[-1])].sort_values("r2")
     if len(controls):
         records = controls.to_dict("records")
         values = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in records)
         text += f" The same fit ({steps[-1]}) of controls: {values}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
-    return Statement(text, (link,), brief=f"{where}, roles ‘{roles}’: {claims[-1]}.")
+    return Statement(text, (link,), brief=f"{where}: {binding or claims[-1]}.")
 
 
 def _summarize_step(row: Row, name: str, is_first: bool) -> str:
-    """One step: its R², what it adds to the step below, and how much of that is learned."""
+    """One step: its R², and what it adds to the step below."""
     word, r2 = STEPS.get(name, name), f"R² {number(row, 'r2')}"
     if is_first:
         return f"{word} {r2}"
@@ -116,5 +118,4 @@ def _summarize_step(row: Row, name: str, is_first: bool) -> str:
         return f"with {word} {r2}"
     gain = read_interval(row, "gain")
     surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing measurable,"
-    text = f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"
-    return f"{text}; {describe_binding(row)}" if name == "factored" else text
+    return f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"

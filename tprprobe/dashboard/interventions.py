@@ -97,7 +97,7 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     hints = lines["line"].replace(EDIT_ITSELF, edit) + " at " + lines["site"]
     hints += lines["value"].map(": {:.2f} nats".format)
     is_sure = lines["beyond_low"].gt(0) if "beyond_low" in lines else False
-    panel = f"{edit}: nats towards the other text"
+    panel = f"‘{edit}’: nats towards the other text"
     lines = lines.assign(panel=panel, told=hints, sure=is_sure)
     trials = f"{int(lines['n'].max())} trials; " if len(lines) else ""
     note = f"{trials}filled: beyond its strongest control (95 % interval)"
@@ -106,7 +106,7 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
 
 
 def _summarize_pairs(rows: pd.DataFrame) -> Statement:
-    """At which site an edit of two words moves what is expected next furthest, beside its strongest control."""
+    """At which site an edit of two words moves the expected next token furthest, beside its strongest control."""
     beyond = rows["beyond"] if "beyond" in rows else pd.Series(np.nan, rows.index)
     edited = rows[(rows["control"] == "real") & beyond.notna()]
     if edited.empty:
@@ -114,14 +114,13 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
     is_sure = edited["beyond_low"] > 0 if "beyond_low" in edited else edited["beyond"] > 0
     best = top(edited[is_sure], "beyond") if is_sure.any() else top(edited, "change")
     brief = (
-        f"‘{best['edit']}’ at {site_label(best['site'])} moves what is expected next furthest towards the other text: by "
-        f"{number(best, 'change', '.2f')} nats; minus its strongest control ({best['against']}) that is "
-        f"{number(best, 'beyond', '.2f')}"
+        f"The expected next token moves furthest towards that of the other text by ‘{best['edit']}’ at {site_label(best['site'])}: "
+        f"{number(best, 'change', '.2f')} nats, {number(best, 'beyond', '.2f')} more than by the strongest control ({best['against']})"
     )
     agrees = f"{percent(best, 'agrees', 0)} of {best['n']} trials"
-    text = f"{brief}; the next token is then that of the other text in {agrees}."
+    text = f"{brief}. The next token is then that of the other text in {agrees}."
     if not is_sure.any():
-        brief = f"‘{best['edit']}’ nowhere moves what is expected next surely more than its strongest control"
+        brief = f"At no site ‘{best['edit']}’ moves the expected next token surely more than its strongest control does"
         text = f"{brief}. {text}"
     return Statement(text, (link_vectors(best["site"]),), brief=f"{brief}.")
 

@@ -44,6 +44,12 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     )
 
 
+def list_panels(lines: Lines) -> list[str]:
+    """The measures of several layers; where there is none, all."""
+    n_layers = lines.rows.groupby("panel", sort=False)["x"].nunique()
+    return [str(panel) for panel in n_layers[n_layers > 1].index] or [*map(str, n_layers.index)]
+
+
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     if lines.rows.empty:
@@ -66,7 +72,8 @@ def summarize_layers(lines: Lines) -> Statement:
         best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
         measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
-        claims.append(f"{measure} is largest {where}: {number(best, 'value')}")
+        verb = "peaks" if rows["x"].nunique() > 1 else "is measured"
+        claims.append(f"{measure} {verb} {where}: {number(best, 'value')}")
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -163,7 +170,7 @@ def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame
     names = [site_label(name_vectors(site), head) for site, head in sites]
     is_sure = (edits["change_low"] > 0) | (edits["change_high"] < 0)
     is_sure = edits["beyond_low"].gt(0) if "beyond_low" in edits else is_sure
-    panel, edits = f"{edit}: {unit}", edits.assign(line=names, page="interventions")
+    panel, edits = f"‘{edit}’ ({unit})", edits.assign(line=names, page="interventions")
     lines = _score(edits, "change", panel, is_sure)
     lines["query"] = _queries(intervention=[run] * len(lines), edit=[edit] * len(lines))
     strongest = controls.loc[controls.groupby("site")["change"].idxmax()]

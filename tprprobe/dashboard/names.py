@@ -43,12 +43,14 @@ def show_names(clusters: pd.DataFrame) -> View:
 def summarize_names(rows: pd.DataFrame) -> Statement:
     """How many clusters have a name, model by model, from the data of :func:`show_names`."""
     counts = [
-        f"{model} {of_model['named'].sum()} of {of_model['clusters'].sum()}"
-        + f" (they cover up to {of_model['value'].max():.0%} of a head’s tokens)"
+        f"{of_model['named'].sum()} of {of_model['clusters'].sum()} of the {model} model"
+        + f" (they cover up to {of_model['value'].max():.0%} of a head’s tokens)".replace(
+            "%", "\u00a0%"
+        )
         * bool(of_model["named"].sum())
         for model, of_model in rows.groupby("group", sort=False)
     ]
-    return Statement(f"Clusters whose name holds on held-out samples: {'; '.join(counts)}.")
+    return Statement(f"Clusters with a name that holds on held-out samples: {'; '.join(counts)}.")
 
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:

@@ -2,13 +2,12 @@
 
 import pandas as pd
 
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, explain_unnamed
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.analyses.token_maps import build_scene as build_scene
 from tprprobe.analyses.token_maps import fill as fill
 from tprprobe.analyses.token_maps import stack_layers as stack_layers
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
-from tprprobe.figures.naming import explain_unnamed
 from tprprobe.store.token_texts import visible
 
 MAX_NAME = 90  # characters

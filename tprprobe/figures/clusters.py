@@ -1,5 +1,6 @@
 """Role clusters over questions (schlag Fig 2)."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -9,14 +10,16 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import palette
+from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.overlay import mark_polarity, marks_legend
-from tprprobe.figures.strips import Color, Strip, Strips, draw_strips
+from tprprobe.figures.strips import Color, Strip, Strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 KEY_LENGTH = 34  # characters of what a color means
+SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -50,7 +53,7 @@ def role_clusters(
     Examples:
         >>> tp.figures.role_clusters(store, roles, samples=[0, 1]).savefig("roles.pdf")
     """
-    return draw_strips(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
+    return render(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
 
 
 def cluster_strips(
@@ -60,8 +63,9 @@ def cluster_strips(
     correct_only: bool = True,
     samples: Sequence[int] | None = None,
     gold: bool = False,
+    names: Mapping[int, str] | None = None,
 ) -> Strips:
-    """The scene of :func:`role_clusters`; below it the most frequent tokens of every cluster that is drawn."""
+    """The scene of :func:`role_clusters`; below it the name or the most frequent tokens of every cluster that is drawn."""
     tokens = store.tokens_of(roles.site)
     if len(tokens) != len(roles.labels):
         raise InputError(
@@ -88,9 +92,10 @@ def cluster_strips(
         caption += " · # start, % end"
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
     labels = {label for sample in samples for label in groups[sample]["label"]}
-    key = [
-        (colors[label], text) for label, text in describe_clusters(roles).items() if label in labels
-    ]
+    texts = describe_clusters(roles, names or {})
+    key = [(colors[label], text) for label, text in texts.items() if label in labels]
+    if names:
+        caption += " · names hold on held-out documents, in parentheses: most frequent tokens"
     note = "\n".join(filter(None, [caption, legend]))
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
     return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
@@ -103,8 +108,8 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
     step, colors = max(1, len(samples) // N_TEXTS), palette(roles.k)
     strips = [_strip(rows, colors, None) for rows in samples[::step][:N_TEXTS]]
-    labels = describe_clusters(roles) | dict(names)
-    return Strips(strips, [(colors[label], text) for label, text in labels.items()])
+    texts = describe_clusters(roles, names)
+    return Strips(strips, [(colors[label], text) for label, text in texts.items()])
 
 
 def describe_stability(roles: Clusters) -> str:
@@ -115,10 +120,16 @@ def describe_stability(roles: Clusters) -> str:
     )
 
 
-def describe_clusters(roles: Clusters) -> dict[int, str]:
-    """Every cluster's number and most frequent tokens."""
+def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, str]:
+    """Every cluster's number and its name, else, in parentheses where others have names, its most frequent tokens."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
-    return {int(label): visible(f"{label}: {top}", KEY_LENGTH) for label, top in rows}
+    tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
+    return {
+        label: visible(f"{label}: {names[label]}", KEY_LENGTH + 6)
+        if label in names
+        else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
+        for label, top in tokens.items()
+    }
 
 
 def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:

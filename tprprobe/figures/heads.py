@@ -12,13 +12,13 @@ from tprprobe.store import Store
 
 TITLE = "Heads that follow relations between words"
 CAPTION = (
-    "Of the words of a relation, the share from which a head looks most at the other word (percent; in brackets, of ten documents\n"
-    "or more, 95 % intervals). Head and offset were chosen on half of the documents and are scored on the other half;\n"
-    "beyond: the head less the word at the fixed distance that does best."
+    "attention: of the words of a relation, the percent from which the head looks most at the other word; at that distance: the percent\n"
+    "whose other word stands at the best fixed distance (in brackets, of ten documents or more, 95 % intervals). Head and distance\n"
+    "were chosen on half of the documents and are scored on the other half."
 )
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
 MAX_ROWS = 16  # layers whose squares have numbers
-DIRECTIONS = {False: "to the head", True: "to the dependent"}
+DIRECTIONS = {False: "to the parent", True: "to the dependent"}
 
 
 def heads_table(store: Store, seed: int = 0) -> Table:
@@ -37,10 +37,10 @@ def _cells(row: pd.Series) -> dict[str, str]:
         "direction": str(row["direction"]),
         "words": f"{row['n']:,}",
         "best head": site_label(row["site"], row["head"]),
-        "looks there": interval_text(read_interval(row), ".1f", 100),
-        "offset": f"{row['offset']:+d}",
-        "is there": interval_text(read_interval(row, "by_offset"), ".1f", 100),
-        "beyond": interval_text(read_interval(row, "beyond"), "+.1f", 100),
+        "attention": interval_text(read_interval(row), ".1f", 100),
+        "fixed distance": f"{row['offset']:+d}",
+        "at that distance": interval_text(read_interval(row, "by_offset"), ".1f", 100),
+        "difference": interval_text(read_interval(row, "beyond"), "+.1f", 100),
     }
 
 

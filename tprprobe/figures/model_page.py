@@ -19,11 +19,10 @@ from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, interval_text, read_interval
-from tprprobe.store.token_texts import visible
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
-N_LISTED, MAX_NAME = 6, 40  # relations of a sentence, characters of a name
+N_LISTED = 6  # relations of a sentence
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
@@ -45,6 +44,7 @@ def describe_run(subject: Any) -> str:
     )
     name = subject.data.name
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
+    data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -52,7 +52,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.model.name} read {len(subject.data):,} texts ({name}); {sites}. The state of a text is {unit}.{labels}\n"
+        f"{subject.model.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{labels}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture alone does."
     )
@@ -86,7 +86,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
-        f"At {site_label(site)}, the words (tokens) of a text explain {_percent(words, 'share')} of the variance of its states "
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain {_percent(words, 'share')} of the variance of its states "
         f"({_percent(baseline, 'share')} in the baseline model)."
     )
     bound, unbound = _list_bindings(table)
@@ -104,7 +104,7 @@ def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str 
 
 
 def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Sentences on the schemes of roles that states bind words to, and on those that they do not."""
+    """Sentences on the schemes of roles that states bind tokens to, and on those that they do not."""
     bound_texts, unbound_texts = [], []
     is_real = (table["family"] == "factored") & (table["control"] == "")
     for roles, rows in table[is_real].groupby("roles", sort=False):
@@ -117,13 +117,15 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         where, share = site_label(best["site"]), _percent(best, "share", 1)
         share_learned = _percent(best, "share_learned", 1) if "share_learned" in best else "–"
         if bound:
-            sites = f"{len(bound)} of {len(records)} sites bind words to {name}"
+            sites = f"{len(bound)} of {len(records)} sites bind tokens to {name}, most at {where}"
+            if len(records) == 1:
+                sites = f"It binds tokens to {name}"
             bound_texts.append(
-                f"{sites}, most at {where}: {share} of the variance depends on which word has which ({share_learned} more than in the baseline model)."
+                f"{sites}: {share} of the variance depends on which token has which ({share_learned} more than in the baseline model)."
             )
         else:
             unbound_texts.append(
-                f"No binding of words to {name} was found; the largest share is {share}, at {where}."
+                f"No binding of tokens to {name} was found; the largest share is {share}, at {where}."
             )
     return bound_texts, unbound_texts
 
@@ -160,7 +162,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         f"it looks most at the related one in {share} of the cases, against {100 * best['chance']:.0f}\u00a0% for a random choice."
     )
     note = (
-        "Number and depth of color: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
+        "Depth of color, and the number where a square has room: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
         "Special tokens and the token itself do not count. Empty: no relation beyond chance."
     )
     return _section("heads", text, render(scene), deeper, note, lack)
@@ -171,10 +173,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
     with_names = table.assign(name=names)[names != UNNAMED]
-    labels = {
-        int(cluster): f"{cluster}: {visible(name, MAX_NAME)}"
-        for cluster, name in zip(with_names["cluster"], with_names["name"], strict=True)
-    }
+    labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
     text = describe_stability(roles)
     reason = (
         "none holds on other texts"
@@ -227,7 +226,9 @@ def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     claim = f"The states of two words exchanged move the answer most at {where}: {numbers}."
     null = f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
     text, lack = (claim, "") if moves else ("", null)
-    deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {subject.model.name}"
+    name, folder = subject.model.name, subject.store.facts.model_folder
+    kind = "hf:" if folder and name.startswith("hf:") else ""
+    deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {kind}{folder or name}"
     return _section("behavior", text, render(behavior_scene(table)), deeper, "", lack)
 
 

@@ -2,9 +2,8 @@
 
 import pandas as pd
 
-from tprprobe.analyses.naming.names import RATE, UNNAMED, count_names
+from tprprobe.analyses.naming.names import count_names, explain_unnamed
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.estimators.clusters.names import PRECISION
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Row, interval_text, read_interval
@@ -38,19 +37,6 @@ def words_table(cluster_names: pd.DataFrame) -> Table:
     n_other = int(((cluster_names["model"] == TRAINED) & (cluster_names["candidate"] == "")).sum())
     caption = f"{n_other} clusters of the trained model: no label fits on the first half of the documents."
     return Table(pd.DataFrame(cells), "Names of clusters of words", caption * bool(n_other))
-
-
-def explain_unnamed(row: Row) -> str:
-    """Why a proposed name does not hold; empty where it does."""
-    if row["name"] != UNNAMED:
-        return ""
-    if pd.isna(row["precision"]):
-        return "it has no words in the other half of the documents"
-    if row["precision"] < PRECISION:
-        return f"precision below {PRECISION:g}"
-    if row["lift"] <= 1:
-        return "as frequent in other clusters"
-    return f"q = {row['q_value']:.2g} above {RATE:g}: too few documents"
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> list[str]:

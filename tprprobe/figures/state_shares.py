@@ -10,10 +10,10 @@ from tprprobe.store.layout import TWINS
 
 PLACE = "left"  # the roles that are places
 STEPS = {  # the name of a part, the row of its step, and its column
-    "words": ("bag", "share"),
+    "tokens": ("bag", "share"),
     "places": ("additive", "share"),
-    "words × length": ("additive", "share_by_length"),
-    "bindings of words to places": ("factored", "share"),
+    "tokens × length": ("additive", "share_by_length"),
+    "bindings of tokens to places": ("factored", "share"),
 }
 REMAINDER, BASELINE = "rest", "baseline model"
 

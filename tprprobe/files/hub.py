@@ -2,10 +2,12 @@
 
 import contextlib
 import difflib
+import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
@@ -72,8 +74,14 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
         return Path(snapshot_download(repo_id, repo_type="dataset", local_files_only=offline))
 
 
-def upload(folder: Path, repo_id: str, kind: str, private: bool, card: bytes = b"") -> str:
-    """The address of the repository (model or dataset) that got a folder, and a card where it has none."""
+def upload(
+    folder: Path,
+    repo_id: str,
+    kind: str,
+    private: bool,
+    files: Mapping[str, bytes] = MappingProxyType({}),
+) -> str:
+    """The address of the repository (model or dataset) that got a folder; ``files`` stand in place of those of these names."""
     from huggingface_hub import HfApi
 
     if is_offline():
@@ -81,10 +89,14 @@ def upload(folder: Path, repo_id: str, kind: str, private: bool, card: bytes = b
     api = HfApi()
     with _hub_errors(f"the hub did not take {folder}"):
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
-        api.upload_folder(repo_id=repo_id, folder_path=str(folder), repo_type=kind)
-        if card:
-            options = {"path_or_fileobj": card, "path_in_repo": CARD}
-            api.upload_file(repo_id=repo_id, repo_type=kind, **options)
+        replaced = [glob.escape(name) for name in files]
+        api.upload_folder(
+            repo_id=repo_id, folder_path=str(folder), repo_type=kind, ignore_patterns=replaced
+        )
+        for name, content in files.items():
+            api.upload_file(
+                repo_id=repo_id, repo_type=kind, path_or_fileobj=content, path_in_repo=name
+            )
     return str(url)
 
 

@@ -156,7 +156,8 @@ def predict_families(
                 facts |= {f"rank{suffix}": number(f"rank{suffix}", size, note=fit.rank)}
             index[family, suffix] = start + len(predictions)
             predict = predictor(fit, design.counts)
-            how = (predict, regression.mean, units, below, suffix, facts)
+            groups = design.withheld if suffix else None
+            how = (predict, regression.mean, units, below, suffix, groups, facts)
             predictions.append(Prediction(family, design.control, *how))
     fits.clear_cache()
     return predictions

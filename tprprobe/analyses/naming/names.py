@@ -1,10 +1,11 @@
 """The name of a cluster: the shortest conjunction of gold predicates that explains it.
 
-Chosen on one half of the questions and scored on the other, by the measures of ``estimators.clusters.names``, with 95 % bootstrap intervals over questions. p: for every question, how many more tokens of the
-cluster the predicate holds for than if the question's labels were dealt anew, d_q; were these as
-often below 0 as above, Σ d / √Σ d² ≥ z would have a probability of at most exp(−z²/2) (Efron 1969),
-however the tokens of a question depend on each other. q: Benjamini and Hochberg's false discovery
-rate among all pairs of a cluster and a predicate, the ones that were not chosen counting as p = 1.
+Chosen on one half of the questions and scored on the other, by the measures of ``estimators.clusters.names``, with 95 % bootstrap
+intervals over questions. p: for every question, how many more tokens of the cluster the predicate holds for than if the question's
+labels were dealt anew, d_q; the share of random signs with which Σ ±d is as large as Σ d (Fisher 1935), however the tokens of a
+question depend on each other. It is at most exp(−z²/2) with z = Σ d / √Σ d² (Efron 1969), which stands where random signs
+are too few to tell. q: Benjamini and Hochberg's false discovery rate among the clusters for which a predicate was chosen; the
+predicates that were not chosen need no correction, since the questions of the test had no part in the choice.
 Source: schlag §5.1 names clusters by eye.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
@@ -31,13 +32,14 @@ from tprprobe.estimators.clusters.names import (
 from tprprobe.evaluation import splits
 from tprprobe.gold import join
 from tprprobe.gold.structure import find_structure
-from tprprobe.statistics import adjust, bounds, divide, replicate_totals
+from tprprobe.statistics import Row, adjust, bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
 
 RATE = 0.01  # of false discoveries
 REPLICATES = 1000
+FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
 
 Labels = Int[np.ndarray, " token"]
@@ -77,18 +79,32 @@ def score_candidates(
     }
     columns = {"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]}
     columns |= {"size": sums[1].sum(0).astype(int), "coverage": sums[1].sum(0) / sums[3].sum(0)}
-    columns |= measures | {"p_value": np.where(lacks, 1.0, _p_values(sums))}
+    columns |= measures | {"p_value": p_values(sums, ~lacks, seed)}
     return pd.DataFrame(columns | {"predicates": len(lattice.names)})
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
-    """The candidates with names and q-values, corrected for all pairs of a cluster and a predicate."""
-    p = scored["p_value"].to_numpy()
-    q = np.minimum(1, adjust(p) * scored["predicates"].sum() / len(p))
+    """The candidates with names and q-values, corrected for the number of clusters that have a candidate."""
+    is_tested = scored["candidate"] != ""
+    q = np.ones(len(scored))
+    q[is_tested] = adjust(scored.loc[is_tested, "p_value"].to_numpy())
     holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
     table = scored.assign(q_value=q)
     table.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
     return table
+
+
+def explain_unnamed(row: Row) -> str:
+    """Why a proposed name does not hold; empty where it does."""
+    if row["name"] != UNNAMED:
+        return ""
+    if pd.isna(row["precision"]):
+        return "it has no words in the other half of the documents"
+    if row["precision"] < PRECISION:
+        return f"precision below {PRECISION:g}"
+    if row["lift"] <= 1:
+        return "as frequent in other clusters"
+    return f"it holds in too few documents (q = {row['q_value']:.2g}, at most {RATE:g} is needed)"
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
@@ -111,13 +127,22 @@ def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " clus
     return columns
 
 
-def _p_values(sums: Sums) -> Float[np.ndarray, " cluster"]:
-    """exp(−z²/2) for z = Σ d / √Σ d² > 0 over questions, else 1."""
+def p_values(
+    sums: Sums, has_candidate: Bool[np.ndarray, " cluster"], seed: int
+) -> Float[np.ndarray, " cluster"]:
+    """The share of random signs for which Σ ±d over questions is Σ d or more, or its bound if that is smaller."""
     joint, clustered, described, tokens = sums
     excess = joint - clustered * described / tokens
-    total = np.maximum(excess.sum(0), 0)
-    z = divide(total, np.sqrt(np.square(excess).sum(0)))
-    return np.exp(-0.5 * np.square(np.nan_to_num(z)))
+    total = excess.sum(0)
+    z = np.nan_to_num(divide(total, np.sqrt(np.square(excess).sum(0))))
+    p = np.where(has_candidate & (z > 0), np.exp(-0.5 * np.square(z)), 1.0)
+    if (unclear := (p > 1 / FLIPS) & (p < 1)).any():
+        rng, hits = np.random.default_rng(seed), np.ones(unclear.sum())
+        for _ in range(FLIPS // AT_ONCE):  # Σ ±d ≥ Σ d if the sum over one sign is Σ d or more
+            one_sign = rng.integers(0, 2, (AT_ONCE, len(excess)), np.int8).astype(float)
+            hits += (one_sign @ excess[:, unclear] >= total[unclear] - 1e-9).sum(0)
+        p[unclear] = np.minimum(p[unclear], hits / (1 + FLIPS))
+    return p
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ COLUMNS = columns(
 
 def name_words(
     store: Store,
-    patterns: str | Sequence[str] = "*.role",
+    patterns: str | Sequence[str] | None = None,
     k: int = 20,
     raw: bool = False,
     seed: int = 0,
@@ -39,8 +39,11 @@ def name_words(
     progress: Progress = iter,
 ) -> pd.DataFrame:
     """One row per cluster of every head of the sites that match, in the model (``trained``) and its twins: its stability over
-    seeds, its commonest tokens, and the columns of ``name_roles``. ``out`` and ``resume`` are those of ``name_all``.
+    seeds, its commonest tokens, and the columns of ``name_roles``. ``out`` and ``resume`` are those of ``name_all``. By default
+    sites of roles are named, of a store without any the outputs of layers.
     """
+    if patterns is None:
+        patterns = "*.role" if any(site.endswith(".role") for site in store.sites) else "*.hidden"
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}

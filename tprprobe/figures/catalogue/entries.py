@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tprprobe import plugins
 from tprprobe.errors import unknown
@@ -25,7 +25,7 @@ class Entry:
 
     name: str
     title: str
-    load: Callable[[], Any]
+    load: Callable[[], Maker | Callable[..., object]]
 
     @property
     def maker(self) -> Maker:
@@ -47,7 +47,7 @@ class Entry:
         return [name for name in self._keywords if name not in self.inputs]
 
     @property
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self) -> dict[str, object]:
         """The options that the figure accepts, with their defaults."""
         parameters = inspect.signature(self.maker.make).parameters
         return {name: parameters[name].default for name in self.options}
@@ -55,7 +55,10 @@ class Entry:
     def concerns(self, store: "Store") -> bool:
         """True if a store has what the figure is made of: sites, questions, labels."""
         names, maker = list(store.sites), self.maker
-        has_sites = all(fnmatch.filter(names, pattern) for pattern in maker.sites)
+        has_sites = all(
+            any(fnmatch.filter(names, pattern) for pattern in patterns.split("|"))
+            for patterns in maker.sites
+        )
         has_questions = store.has_questions or not maker.questions
         return has_sites and has_questions and all(label in store.tokens for label in maker.labels)
 
@@ -71,7 +74,7 @@ def _load(name: str) -> Maker:
 
 
 TITLES = {
-    "roles": "Clusters of roles over the symbols of a text",
+    "roles": "Clusters of roles, or of a layer, over the symbols of a text",
     "attention": "Attention of a head in a sample",
     "heads": "Heads that look from words to those that they depend on, beside offsets",
     "accuracy": "Exact match by module",

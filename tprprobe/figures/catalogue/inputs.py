@@ -11,7 +11,7 @@ class Input:
     """What figures are made of: its description, its loader, what finds it in folders, what is there by default."""
 
     text: str
-    load: Callable[[Any], Any]
+    load: Callable[..., object]
     find: Callable[[Sequence[Path]], Sequence[Path]]
     default: Sequence[str] | None = None
 
@@ -20,7 +20,7 @@ class Input:
 class Maker:
     """What makes a figure: a function whose keywords are inputs, loaded, and options.
 
-    Of a store it is made where the store holds ``sites``, patterns that each name at least one, ``labels`` of words, and
+    Of a store it is made where the store holds ``sites``, patterns (or several, divided by ``|``) that each name at least one, ``labels`` of words, and
     where ``questions`` is true, questions of mathematics. ``inputs`` are those beside INPUTS, by name.
     ``like`` names the figure of which this one is the drawing with other settings: a report has one of them.
     """

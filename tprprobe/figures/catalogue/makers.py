@@ -3,7 +3,8 @@
 import fnmatch
 from collections.abc import Sequence
 
-from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.naming.names import UNNAMED, name_roles
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars
@@ -28,6 +29,7 @@ from tprprobe.figures.scenes import Grid, Squares
 from tprprobe.figures.strips import Strips
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
+from tprprobe.site.patterns import first_role, layer_of
 from tprprobe.store import Store
 
 
@@ -40,16 +42,35 @@ def draw_roles(
     raw: bool = False,
     every: bool = False,
     site: str = "",
+    names: bool = True,
 ) -> Strips:
-    """Clusters of a layer's roles, or of another ``site``, under the symbols that have them.
+    """Clusters of a layer's roles (where there are none, of its output), or of another ``site``, under the symbols that have them.
 
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
-    questions that were answered right, unless ``every`` question is meant.
+    questions that were answered right, unless ``every`` question is meant. With ``names`` the legend names clusters by the
+    labels of words or the structure of arithmetic, where a name holds.
     """
-    site = store.select(site or _site(store, layer, "role", ", or give --site"))[0]
+    site = store.select(site or _find_default(store, layer))[0]
     roles = cluster(store, site, head if store.specs[site].heads else None, k, seed, raw)
     n_rows = 12 if (current_look().inches or PAGE) > PAGE / 2 else 6
-    return cluster_strips(store, roles, n_rows, correct_only=not every, gold=True)
+    labels = _name(store, roles, seed) if names else {}
+    return cluster_strips(store, roles, n_rows, not every, gold=True, names=labels)
+
+
+def _find_default(store: Store, layer: int) -> str:
+    vectors = [name for name, spec in store.specs.items() if not spec.is_attention]
+    site = vectors[first_role(vectors)]
+    return site.replace(f".{layer_of(site)}.", f".{layer}.", 1)
+
+
+def _name(store: Store, roles: Clusters, seed: int) -> dict[int, str]:
+    """The names of clusters that have one; none where nothing can name them."""
+    try:
+        table = name_roles(store, roles, seed)
+    except InputError:
+        return {}
+    named = table[table["name"] != UNNAMED]
+    return {row["cluster"]: row["name"] for row in named.to_dict("records")}
 
 
 def draw_attention(
@@ -60,20 +81,15 @@ def draw_attention(
     positions: Sequence[int] | None = None,
 ) -> Squares | Strips:
     """The attention map of a head and a sample; with ``positions``, the rows of these queries."""
-    site = _site(store, layer, "attention")
+    names = fnmatch.filter(store.sites, "*.self.attention")
+    if not names:
+        raise InputError(
+            f"{store.path} has no attention maps: extract them (--sites '*.self.attention')"
+        )
+    site = f"{names[0].partition('.')[0]}.{layer}.self.attention"  # of the first stack
     if positions is None:
         return map_squares(store, site, sample, head)
     return row_strips(store, site, sample, head, positions)
-
-
-def _site(store: Store, layer: int, vectors: str, otherwise: str = "") -> str:
-    """The site of self-attention in the first stack of the store that has such vectors."""
-    names = fnmatch.filter(store.sites, f"*.self.{vectors}")
-    if not names:
-        raise InputError(
-            f"{store.path} has no site *.self.{vectors}: extract one (--sites '*.self.{vectors}'){otherwise}"
-        )
-    return f"{names[0].partition('.')[0]}.{layer}.self.{vectors}"
 
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Grid:
@@ -87,7 +103,7 @@ def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Tab
 PAGE = 7  # inches
 VALUES = ("encoder.*.self.value",)
 MAKERS = {
-    "roles": Maker(draw_roles, ("*.self.role",)),
+    "roles": Maker(draw_roles, ("*.self.role|*.hidden",)),
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
     "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),

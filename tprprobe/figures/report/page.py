@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.catalogue.registry import Inputs
 from tprprobe.figures.kinds import REPORT
 from tprprobe.figures.report.sections import FIGURES, Section, clusters_section
 from tprprobe.figures.style import save
@@ -66,7 +67,7 @@ class Page:
         is_file = self.out.suffix == Path(FILE).suffix
         return write_file(self.out if is_file else self.out / FILE, page)
 
-    def _draw(self, section: Section, number: int, item: tuple[str, Figure]) -> dict[str, Any]:
+    def _draw(self, section: Section, number: int, item: tuple[str, Figure]) -> dict[str, object]:
         """A figure of the page: its caption, its SVG element, and its files beside the page."""
         caption, figure = item
         svg, links = draw_svg(figure), {}
@@ -106,7 +107,7 @@ def _embed(svg: str, number: int) -> Markup:
     return Markup(REFERENCE.sub(rf"\1f{number}-", svg))
 
 
-def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
+def _cells(table: pd.DataFrame | Table) -> dict[str, object]:
     """Headings and rows as texts, each with whether it is a number (and so set to the right)."""
     if isinstance(table, Table):
         frame, numeric = table.cells, table.numeric
@@ -120,7 +121,7 @@ def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
     return {"columns": list(zip(frame.columns, numeric, strict=True)), "rows": rows}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):
@@ -166,7 +167,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     return write_report(out or run, run.resolve().name, lead, sections)
 
 
-def _of_store(inputs: Mapping[str, Any], store: Store | None) -> tuple[dict[str, Any], list[str]]:
+def _of_store(inputs: Inputs, store: Store | None) -> tuple[Inputs, list[str]]:
     """The results without those of other stores, and lines about the results left out."""
     own_inputs, left_out = dict(inputs), {FOREIGN: set[str](), UNKNOWN: set[str]()}
     if store is not None:
@@ -186,7 +187,7 @@ def _about(store: Store) -> Section:
     return Section("The store", text, tables=[store.summary])
 
 
-def _draw(entry: catalogue.Entry, inputs: Mapping[str, Any]) -> Section:
+def _draw(entry: catalogue.Entry, inputs: Inputs) -> Section:
     try:
         figure = catalogue.make(entry.name, **inputs)
     except InputError as error:
