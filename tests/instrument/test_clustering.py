@@ -1,6 +1,7 @@
 """Clusters find planted groups, in memory and streamed, whatever the scale of a dimension."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from planted.questions import (
     tokens_of,
     truth,
 )
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
@@ -32,6 +34,7 @@ from tprprobe.analyses.clustering import (
     save_clusters,
 )
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.kmeans import adjusted_rand, fit_seeds
 from tprprobe.store import StoreWriter, open_store
 
 
@@ -54,6 +57,23 @@ def test_planted_clusters_are_found(store, raw):
     assert (roles.site, roles.head, roles.raw) == (LAST, 0, raw)
     assert adjusted_rand_score(roles.labels, truth(store)) == 1
     assert roles.stability > 0.5
+
+
+def test_centers_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    vectors = (rng.normal(size=(300, 8)) + 3 * rng.integers(3, size=(300, 1))).astype(np.float32)
+    centers = fit_seeds(vectors, 7, 5, 3, "vectors")
+    for seed, of_seed in zip(range(5, 8), centers, strict=True):
+        expected = KMeans(7, n_init=1, random_state=seed).fit(vectors).cluster_centers_  # type: ignore[arg-type]
+        np.testing.assert_array_equal(of_seed, expected)
+
+
+def test_agreement_is_that_of_scikit_learn():
+    labels = np.random.default_rng(0).integers(4, size=(6, 50))
+    labels[1, :25] = labels[0, :25]
+    for one, other in combinations([*labels, np.zeros(50, int)], 2):
+        assert adjusted_rand(one, other, 4) == adjusted_rand_score(one, other)
+    assert adjusted_rand(labels[0], 3 - labels[0], 4) == 1
 
 
 def test_noise_is_less_stable_than_structure(store, roles):

@@ -62,7 +62,7 @@ def _values(values: "pd.Series", kind: type) -> "pd.Series":
     import pandas as pd
 
     if kind is str and not all(
-        isinstance(text, str) and text.encode() is not None for text in values[values.notna()]
+        isinstance(text, str) and text.encode() is not None for text in values.dropna().unique()
     ):
         raise TypeError("no text")
     if kind in (object, str):

@@ -64,19 +64,19 @@ def fit_seeds(
 
 
 def spread_centers(
-    vectors: Float[np.ndarray, "row width"], k: int, seeds: Iterable[int]
+    vectors: Float32[np.ndarray, "row width"], k: int, seeds: Iterable[int]
 ) -> Iterator[Centers]:
     """The vectors from which scikit-learn's k-means++ starts with every seed, the numbers of float32 converted once for all."""
     centred = vectors - vectors.mean(0)
     exact = centred.astype(np.float64)
-    norms, weights = np.einsum("ij,ij->i", exact, exact), np.ones(len(vectors), vectors.dtype)
+    norms, weights = np.einsum("ij,ij->i", exact, exact), np.ones(len(vectors), np.float32)
     n_trials = 2 + int(np.log(k))
 
     def measure(rows: Int[np.ndarray, " trial"]) -> Float[np.ndarray, "trial row"]:
         distances = -2 * (exact[rows] @ exact.T)
         distances += norms[rows][:, None]
         distances += norms
-        return np.maximum(distances.astype(vectors.dtype), 0)
+        return np.maximum(distances.astype(np.float32), 0)
 
     for seed in seeds:
         rng = np.random.RandomState(seed)
