@@ -19,14 +19,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers have two cores
 jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
-LONG = (
-    "decomposition",
-    "catalogue",
-    "shipped",
-    "store",
-    "paper",
-    "place_probes",
-)  # half a minute each
+LONG = (  # a quarter of a minute or more
+    *("browser", "catalogue", "dask_workers", "workers", "faults", "probing", "shipped", "demo"),
+    *("paper", "decomposition", "store", "operations", "language", "readme"),
+)
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")
 

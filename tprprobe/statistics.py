@@ -5,7 +5,6 @@ totals over groups, and the bootstrap draws groups: a replicate costs one produc
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -139,13 +138,22 @@ def bounds(
     """
     if n_groups < FEWEST_GROUPS:
         return np.full((2, *replicates.shape[1:]), np.nan)
+    levels = [_tail(n_groups), 1 - _tail(n_groups)]
+    if not np.isnan(replicates).any():
+        return np.quantile(replicates, levels, axis=0)
+    rows = replicates.reshape(len(replicates), -1)
+    ends, is_missing = np.full((2, rows.shape[1]), np.nan), np.isnan(rows)
+    whole, partial = ~is_missing.any(0), is_missing.any(0) & ~is_missing.all(0)
+    # the same numbers, without a loop over the statistics that have no NaN
+    ends[:, whole] = np.quantile(rows[:, whole], levels, axis=0)
+    ends[:, partial] = np.nanquantile(rows[:, partial], levels, axis=0)
+    return ends.reshape(2, *replicates.shape[1:])
+
+
+@lru_cache
+def _tail(n_groups: int) -> float:
     t = scipy.stats.t.ppf(0.975, n_groups - 1)
-    tail = scipy.stats.norm.cdf(-np.sqrt(n_groups / (n_groups - 1)) * t)
-    if not np.isnan(replicates).any():  # the same numbers, without a loop over the statistics
-        return np.quantile(replicates, [tail, 1 - tail], axis=0)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "All-NaN slice")
-        return np.nanquantile(replicates, [tail, 1 - tail], axis=0)
+    return float(scipy.stats.norm.cdf(-np.sqrt(n_groups / (n_groups - 1)) * t))
 
 
 def interval_of_replicates(

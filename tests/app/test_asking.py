@@ -155,9 +155,7 @@ def test_what_cannot_be_asked_is_one_line(open_page, asked_runs, text, message):
     assert "\n" not in warning.value
 
 
-@pytest.mark.parametrize(
-    "picks", ["<b>", "1,", "9999,1", "1,1", "²,3", "encoder.9.self.role:1", "a:9", "1:" * 999]
-)
+@pytest.mark.parametrize("picks", ["<b>", "9999,1", "1,1", "encoder.9.self.role:1", "1:" * 999])
 def test_picks_that_say_nothing_are_left(open_page, asked_runs, picks):
     app = open_page(asked_runs, "ask", picked=picks)
     assert not app.exception

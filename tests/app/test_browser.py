@@ -122,7 +122,7 @@ def test_a_mark_is_painted_before_the_server_knows_and_then_in_the_address(page,
     assert not marked(page)
 
 
-def test_a_mark_in_the_address_goes_along_to_another_page(page, server):
+def test_a_mark_goes_along_to_another_page_where_the_head_of_a_square_is_shown(page, server):
     page.goto(f"{server}/roles?mark=source:0")
     page.wait_for_selector(".strips .marked")
     settle(page)
@@ -131,10 +131,6 @@ def test_a_mark_in_the_address_goes_along_to_another_page(page, server):
     page.wait_for_selector(".column .marked")  # the mark went along
     settle(page)
     assert 0 < page.locator(".column .marked").count() < page.locator(".column button").count()
-
-
-def test_a_square_is_clicked_and_its_head_is_shown(page, server):
-    page.goto(f"{server}/attention")
     square = page.locator(".squares button[aria-pressed=false]").last
     site, _, head = square.get_attribute("name").partition(":")
     square.click()

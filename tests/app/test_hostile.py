@@ -11,7 +11,6 @@ import pytest
 from planted.questions import plant
 
 import tprprobe as tp
-from tprprobe import figures
 from tprprobe.dashboard import strips
 from tprprobe.errors import InputError
 from tprprobe.figures.charts import CHARTS
@@ -277,10 +276,6 @@ def test_a_text_is_not_put_to_a_model_of_images():
 )
 def test_tokens_are_labelled_as_readers_know_them(token, text):
     assert token_texts.spell(token) == text
-
-
-def test_an_export_has_the_same_labels_as_the_page():
-    assert figures.attention._signs(["Ġthe", "▁a", "##ing", "<eos>"]) == ["the", "a", "##ing", "%"]
 
 
 def test_the_pieces_of_a_word_are_joined():

@@ -124,6 +124,7 @@ def test_every_kind_of_intervention_is_shown(open_page, runs):
             assert not app.exception
             assert len(app.get("plotly_chart")) == 1
             first_lines[run, edit] = app.markdown[0].value
+            assert "change the share of right answers" in app.markdown[0].value
     assert {edit for _, edit in first_lines} == {"zero", "mean", "snap", "all"}
     assert len({*first_lines.values()}) == len(first_lines) == 5
 
@@ -202,17 +203,12 @@ def test_an_empty_folder_says_what_to_do(open_page, tmp_path):
     assert "tprprobe demo" in app.info[0].value
 
 
-def test_the_first_line_of_interventions_says_what_edits_changed(open_page, runs):
-    app = open_page(runs, "interventions")
-    assert "change the share of right answers" in app.markdown[0].value.replace("\\", "")
-
-
 DIGITS = "9" * 400
 NUMBERS = ["0", "-1", "1e999", "2.5", "٣", DIGITS, f"-{DIGITS}", "x", ""]
 MARKS = ["lasso:0,0,0", "lasso:0,0,0,0,0,0,0", "box:0,0,0", f"cluster:{DIGITS}", f"box:{DIGITS},0,0,1e999"]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_an_address_that_nobody_wrote_is_a_page(open_page, runs, seed):
     rng = random.Random(seed)
     numbers = {name: rng.choice(NUMBERS) for name in ("k", "head", "sample", "token")}

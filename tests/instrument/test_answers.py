@@ -85,15 +85,6 @@ def test_the_batch_size_changes_no_answer(model, answered, batch_size):
     assert predicted.tolist() == expected_ids.tolist()
 
 
-def test_predictions_begin_as_greedy_decoding_does(model, answered):
-    questions = list(answered)
-    pairs = encode_texts(questions, ["12345"] * len(questions), model.vocabulary)
-    _, predicted = exact_matches(model, pairs)
-    assert predicted.shape == (len(questions), 6)
-    for row, ids in zip(predicted.tolist(), answered.values(), strict=True):
-        assert row[0] == ids[0]
-
-
 def test_answers_are_what_greedy_decoding_writes(model, answered, make_data):
     texts = {q: model.vocabulary.decode(ids) for q, ids in answered.items() if ids[-1] == EOS}
     pairs = [(q, text if i % 2 else "wrong") for i, (q, text) in enumerate(texts.items())]
@@ -167,13 +158,6 @@ def test_an_evaluation_is_saved_with_every_prediction(model, questions, tmp_path
     pd.testing.assert_frame_equal(pd.read_parquet(path.with_suffix(".parquet")), rows)
     assert save_evaluation(rows, model, data, tmp_path / "evaluations") == path
     assert len(list(path.parent.iterdir())) == 2
-
-
-def test_texts_that_cannot_be_encoded_are_refused(model, make_data):
-    with pytest.raises(InputError, match="'é'"):
-        evaluate(model, make_data([("1 + 1", "2"), ("caf\u00e9", "2")]))
-    with pytest.raises(InputError, match="question of 161 characters"):
-        evaluate(model, make_data([("1" * 161, "2")]))
 
 
 def test_models_that_cannot_answer_are_refused(make_model, make_data):

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from planted.questions import LAST, plant
+from planted.questions import plant
 
 import tprprobe as tp
 
@@ -76,15 +76,6 @@ def test_data_that_are_not_there_are_one_line(data, make_model, tmp_path):
     with pytest.raises(tp.InputError):
         tp.extract(make_model(), data, SITE, out=tmp_path / "store")
     assert not (tmp_path / "store").exists()
-
-
-def test_a_store_may_be_its_folder(tmp_path):
-    store = plant(tmp_path / "store", 4)
-    for path in (store.path, str(store.path)):
-        assert tp.cluster(path, LAST, head=0, k=2, n_seeds=2).k == 2
-        tp.export_store(path, tmp_path / f"{type(path).__name__}.npz")
-    with pytest.raises(tp.InputError):
-        tp.cluster(tmp_path / "nothing", LAST)
 
 
 def test_an_empty_list_is_one_line(tmp_path, make_model, make_data):

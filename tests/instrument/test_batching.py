@@ -37,14 +37,6 @@ def test_padded_rows_are_the_chosen_sequences(rows, data):
     assert padded.tolist() == expected
 
 
-@settings(deadline=None)
-@given(ROWS)
-def test_lengths(rows):
-    ragged = Ragged.from_lists(rows)
-    assert len(ragged) == len(rows)
-    assert ragged.lengths.tolist() == [len(row) for row in rows]
-
-
 def test_bytes_are_widened_only_in_the_batch():
     ragged = Ragged(torch.tensor([200, 7, 255], dtype=torch.uint8), torch.tensor([0, 2, 3]))
     assert ragged.padded(torch.tensor([1, 0]), pad=1).tolist() == [[255, 1], [200, 7]]

@@ -48,24 +48,6 @@ def test_what_benchmarks_print_is_kept_by_commit_and_shown_as_ratios(record, mon
     assert "10.0 s" not in page
 
 
-def test_the_authors_code_goes_to_the_benchmark_that_runs_beside_it(record, monkeypatch, tmp_path):
-    for name in ("decomposition", "mathematics"):
-        (tmp_path / f"{name}.py").write_text("import sys; print(*sys.argv[1:])")
-    ran = {}
-    namespace = record["main"].__globals__
-    monkeypatch.setitem(
-        namespace, "run", lambda name, *arguments: ran.update({name: arguments}) or True
-    )
-    monkeypatch.setitem(namespace, "page", lambda: "")
-    page = str(tmp_path / "page.md")
-    monkeypatch.setattr("sys.argv", ["record.py", "--authors", "a", "--tpdn", "b", "--page", page])
-    assert record["main"]() == 0
-    assert ran["mathematics"] == ("a", "--rounds", "1")
-    encodings, *options = ran["decomposition"]
-    assert encodings.startswith("b")
-    assert options[:2] == ["--authors", "b"]
-
-
 def test_a_benchmark_that_fails_is_told_and_the_others_are_kept(record, tmp_path, capfd):
     (tmp_path / "bad.py").write_text("raise SystemExit('no way')")
     assert not record["run"]("bad")

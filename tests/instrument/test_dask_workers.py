@@ -30,7 +30,6 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 ROLE, QUERY = "encoder.1.self.role", "encoder.1.self.query"
 COMMANDS = {
     "cluster": ["--site", ROLE, "--head", "0", "--k", "3"],
-    "reconstruct": ["--layer", "1"],
     "decompose": ["--site", ROLE, "--family", "additive"],
 }
 
@@ -97,18 +96,6 @@ def test_parts_are_computed_by_workers_and_come_in_order(address):
     assert {process for _, process in each_part(lambda p: (p, os.getpid()), row_ranges)} == {
         process_id
     }
-
-
-def test_others_go_on_where_a_worker_is_killed(address):
-    starts = []
-    with scheduled(address):
-        for number, (start, process) in enumerate(
-            each_part(lambda p: (p.start, os.getpid()), parts_of(60, 2))
-        ):
-            starts.append(start)
-            if number == 3:
-                os.kill(process, signal.SIGKILL)
-    assert starts == list(range(0, 60, 2))
 
 
 def test_the_last_worker_that_is_killed_ends_a_pass_with_a_line(monkeypatch):

@@ -2,8 +2,6 @@ import gzip
 import json
 from itertools import zip_longest
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,40 +12,6 @@ from tprprobe.errors import InputError
 from tprprobe.files.lines import STRIDE
 
 MODULES = ["arithmetic__div", "arithmetic__mixed", "numbers__gcd"]
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "articles.parquet"
-    columns = {"document": [f"text {i}" for i in range(31)], "summary": [f"{i}" for i in range(31)]}
-    pq.write_table(pa.table(columns), path, row_group_size=7)
-    return path
-
-
-def test_parquet_is_read_in_any_order(file):
-    data = load_data(str(file))
-    articles = [(f"text {i}", f"{i}") for i in range(31)]
-    assert [(example.source, example.target) for example in data] == articles
-    assert (data[16].source, len(data)) == ("text 16", 31)
-    for section in (slice(3, 29, 4), slice(None, None, -3), slice(9)):
-        assert [(example.source, example.target) for example in data[section]] == articles[section]
-
-
-def test_parquet_blocks_are_the_columns(file):
-    data = load_data(str(file))[2:20]
-    pairs = [pair for block in data.blocks() for pair in zip(*block, strict=True)]
-    assert pairs == [(example.source, example.target) for example in data]
-
-
-def test_parquet_has_no_more(file):
-    with pytest.raises(InputError, match="31"):
-        load_data(str(file), n=32)
-
-
-def test_parquet_of_somebody_else(tmp_path):
-    pq.write_table(pa.table({"question": ["1+1"]}), tmp_path / "other.parquet")
-    with pytest.raises(InputError, match=r"no .text. \(and no .document. with"):
-        load_data(str(tmp_path / "other.parquet"))
 
 
 @pytest.mark.parametrize("spec", ["nothing", "mathematic:all", "nowhere:arithmetic__mixed"])

@@ -321,6 +321,8 @@ def test_sequences_with_withheld_pairs_are_encoded_by_a_fit_that_has_not_seen_th
     errors, mean = np.sum((true[rows] - predicted) ** 2), true[split.fitted[1]].mean(0)
     r2 = 1 - errors / np.sum((true[rows] - mean) ** 2)
     assert r2 == pytest.approx(row(decomposition.scores)["r2_withheld"], abs=1e-6)
+    table = decomposition.results.table.query("metric == 'r2_withheld' and estimator == 'factored'")
+    assert table["n_groups"].item() == len(np.unique(split.withheld[rows]))  # pairs, not documents
     with pytest.raises(tp.InputError, match="no pairs were withheld"):
         _ = tp.decompose(store, STATE, family="bag", withheld=0).without_withheld
 

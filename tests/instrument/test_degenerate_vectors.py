@@ -5,7 +5,6 @@ one line.
 from contextlib import suppress
 
 import numpy as np
-import pandas as pd
 import pytest
 import zarr
 from planted import sentences
@@ -93,11 +92,3 @@ def test_few_doubled_and_extreme_encodings_are_a_result_or_one_line(tmp_path, na
     ):
         with suppress(InputError):  # which is one line
             assert run() is not None
-
-
-def test_a_label_a_word_is_probed_or_refused_in_one_line(tmp_path):
-    """No label at all, and one for all words, are among the faults of every command."""
-    store = sentences.plant(tmp_path / "store", 30)
-    table = store.tokens.assign(pos=pd.Categorical([str(i) for i in range(len(store.tokens))]))
-    with suppress(InputError):
-        assert len(tp.probe(store, "pos", sites=[store.sites[0]], tokens=table))

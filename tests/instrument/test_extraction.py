@@ -18,7 +18,6 @@ from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks, division, passes
 from tprprobe.extraction.alignment import PLAIN, place_written
-from tprprobe.files.locks import alone
 from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
 from tprprobe.models import build
 
@@ -265,14 +264,6 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(
     store = tp.extract(model, reports, SITES, out, control=False)
     assert [len(line.splitlines()) for line in messages] == [1]
     assert store.samples == len(reports)
-    assert [file.name for file in tmp_path.iterdir()] == ["store"]
-
-
-def test_the_lock_of_a_killed_extraction_is_taken(model, reports, tmp_path):
-    with alone(tmp_path / "store"):
-        (lock,) = tmp_path.iterdir()
-    lock.touch()
-    tp.extract(model, reports, SITES, tmp_path / "store", control=False)
     assert [file.name for file in tmp_path.iterdir()] == ["store"]
 
 

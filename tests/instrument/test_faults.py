@@ -1,13 +1,12 @@
 """Every command under every fault that concerns it: a result, or one line and exit code 2."""
 
-import os
 import re
 import shutil
 from itertools import product
 
 import pytest
 from planted.columns import find_unexplained_in
-from planted.faults import COMMANDS, FAULTS, MOUNTED, RARE, SIGNAL, call_main, plant_each, run
+from planted.faults import COMMANDS, FAULTS, RARE, SIGNAL, call_main, plant_each, run
 
 STOPPED = {SIGNAL: [(143, 1)]}
 
@@ -21,8 +20,6 @@ def _list_cases():
     """Every command under every fault; every other one, and all rare faults, only in `make soak`."""
     for (i, command), (j, fault) in product(enumerate(COMMANDS), enumerate(FAULTS)):
         marks = [pytest.mark.soak] if fault in RARE or (i + j) % 2 else []
-        if fault in MOUNTED:
-            marks.append(pytest.mark.skipif(os.geteuid() != 0, reason="root mounts"))
         yield pytest.param(command, fault, marks=marks)
 
 

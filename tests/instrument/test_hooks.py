@@ -128,11 +128,6 @@ def test_capture_takes_negative_layers_and_forgets_when_closed(make_model):
     assert not any(site._forward_hooks for site in find_sites(model).values())
 
 
-def test_capture_of_an_unknown_site_names_the_nearest(make_model):
-    with pytest.raises(InputError, match=r"did you mean 'encoder\.0\.self\.role'"):
-        capture(make_model(), "encoder.0.self.rolle").__enter__()
-
-
 def test_a_module_without_sites_says_how_to_give_some():
     with pytest.raises(InputError, match=r"Linear has no sites.*tp\.attach"):
         sites(nn.Linear(2, 2))
@@ -188,18 +183,6 @@ def test_captured_vectors_obey_the_equations(make_model):
         assert acts[f"embedding.{side}binding"].equal(e * role)
         assert role.allclose(model.embedding.to_role(e) + 1)
     assert acts["embedding.target.role"].shape == (2, 2, 16)
-
-
-@pytest.mark.parametrize("case", ARCHITECTURES)
-def test_the_identity_edit_changes_nothing(case):
-    model = model_of(case)
-    patterns = [name for name in find_sites(model) if not name.endswith(".attention")]
-    expected = model(SOURCE, TARGET)
-    with intervene(model, {name: lambda x: x for name in patterns}):
-        assert model(SOURCE, TARGET).equal(expected)
-    with intervene(model, dict.fromkeys(patterns, torch.clone)):
-        assert model(SOURCE, TARGET).equal(expected)
-    assert model(SOURCE, TARGET).equal(expected)
 
 
 @pytest.mark.parametrize("case", [*ARCHITECTURES, "lstm"])
@@ -499,11 +482,8 @@ def test_attach_a_map_of_attention():
         ),
         ({"encoder.0.role": "embedding:output"}, None, "its input 'path:input'"),
         ({"encoder..role": "embedding"}, None, "give a dotted name"),
-        ({"": "embedding"}, None, "give a dotted name"),
         ({"encoder": "embedding", "encoder.role": "embedding"}, None, "already used"),
-        ({"encoder.role": "embedding", "encoder": "embedding"}, None, "already used"),
         ({"forward": "embedding"}, None, "already used"),
-        ({"train.role": "embedding"}, None, "already used"),
     ],
 )
 def test_attach_refuses_what_it_cannot_do(mapping, heads, message):

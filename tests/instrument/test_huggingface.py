@@ -25,7 +25,6 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 SENTENCES = [("the", "DT"), ("dog", "NN"), ("sees", "VBZ"), ("cats", "NNS"), (".", ".")]
-ENCODER_DECODERS = [kind for kind in KINDS if KINDS[kind].stacks == ("encoder", "decoder")]
 PROBED = ["modernbert", "t5", "qwen3"]  # of every family one; the others in `make soak`
 RIGHT = torch.tensor([[2, 4, 5, 7, 9, 6], [2, 5, 8, 6, 0, 0]])
 

@@ -19,18 +19,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
-import torch
-from parity import publishedfiles
 from planted import sentences, soaked
 from planted.bindings import STATE, left, plant_bindings
 from planted.foreign import save_foreign
 from planted.questions import LAST, plant
-from planted.recipes import arithmetic
-from planted.values import plant_values
-
-from tprprobe.training.loop import train
 
 SERVER = get_context("forkserver")  # which imports everything once
 SERVER.set_forkserver_preload(
@@ -89,17 +82,6 @@ data = "DATA:arithmetic__mixed"
 split = "interpolate"
 n = 9
 """
-PAPER = {  # two quick commands and what is drawn of them
-    "checkpoints": ["tpt-c-arithmetic"],
-    "architectures": ["tp-transformer"],
-    "commands": {
-        "binding": "binding --seed 1",
-        "store": "extract --ckpt {first} --data mathematics:arithmetic__mixed --split small-test -n 40 "
-        "--sites encoder.*.self.role --no-control",
-    },
-    "recipes": {},
-    "figures": {"schlag-sec6.2": ["binding"], "schlag-sec6.1": ["store"]},
-}
 CLOCKED = ("seconds",)  # columns that the clock writes
 CLOCKS = {"state.pt", "tensorboard"}  # what is only to go on with, and begins anew
 MAX_TIMES = 9  # kills of a command in a run of `make soak`
@@ -148,24 +130,6 @@ def _imported(places: Places) -> Path:
     return path if path.exists() else import_store(_numbers(places), path, "tpdn").path
 
 
-def _photographs(places: Places) -> list[Any]:
-    """A folder of images, and a tiny network for them."""
-    from PIL import Image
-    from transformers import ResNetConfig, ResNetModel
-
-    images, network = places.made / "images", places.made / "network"
-    if not images.exists():
-        images.mkdir()
-        rng = np.random.default_rng(0)
-        for number in range(1200):
-            pixels = rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(images / f"{number}.png")
-        torch.manual_seed(0)
-        sizes = {"embedding_size": 4, "hidden_sizes": [4, 8], "depths": [1, 1]}
-        ResNetModel(ResNetConfig(**sizes, layer_type="basic")).save_pretrained(network)
-    return [images, "--model", network]
-
-
 def _foreign(places: Places) -> list[Any]:
     """A model of transformers and texts that it reads."""
     folder = places.made / "bert"
@@ -181,27 +145,6 @@ def _foreign(places: Places) -> list[Any]:
 def _bound(places: Places) -> Path:
     path = places.made / "bound"
     return path if path.exists() else plant_bindings(path, left, n=120, ranks=(4, 2)).path
-
-
-def _valued(places: Places) -> Path:
-    path = places.made / "valued"
-    return path if path.exists() else plant_values(path).path
-
-
-def _published(places: Places) -> list[Any]:
-    """A checkpoint as its authors shared it, and the settings that it lacks."""
-    file, config = places.made / "c.pt", {"n_heads": 4, "dropout": 0.1}
-    if not file.exists():
-        publishedfiles.schlag_file(file)
-    return [file, "OUT", "--config", _written(places, "config.json", json.dumps(config))]
-
-
-def _trained(places: Places) -> Path:
-    """A training with checkpoints of three steps."""
-    out = places.made / "trained"
-    if not out.exists():
-        train(arithmetic(places.questions, keep_spaced=3, evaluate=[]), out)
-    return out
 
 
 class Killed(NamedTuple):
@@ -244,11 +187,6 @@ COMMANDS = {
     "intervene": Killed(
         lambda places: ["intervene", _written(places, "s.toml", SWEEP), "--ckpt", places.checkpoint]
     ),
-    "features": Killed(
-        lambda places: ["features", *_photographs(places)[:1], "OUT", *_photographs(places)[1:]],
-        "",
-        ".parquet",
-    ),
     "import": Killed(
         lambda places: ["import", _numbers(places, 20000), "OUT", "--format", "tpdn"], ""
     ),
@@ -259,30 +197,8 @@ COMMANDS = {
     "cluster": Killed(
         lambda places: ["cluster", _store(places), "--site", LAST, "--k", 3], resumes=False
     ),
-    "export": Killed(lambda places: ["export", _store(places), "OUT"], "", ".npz", resumes=False),
-    "paper": Killed(lambda places: ["paper", "schlag"]),
     "roles": Killed(lambda places: ["roles", _bound(places), "--site", STATE]),
-    "reconstruct": Killed(lambda places: ["reconstruct", _valued(places)], resumes=False),
-    "eval": Killed(
-        lambda places: ["eval", "--ckpt", places.checkpoint, *_asked(places), "-n", 20],
-        resumes=False,
-    ),
-    "convert": Killed(lambda places: ["convert", *_published(places)], "", resumes=False),
-    "trajectory": Killed(
-        lambda places: [
-            "trajectory",
-            _trained(places),
-            "--ask",
-            "reconstruct --layer 0",
-            *_asked(places),
-            "-n",
-            24,
-        ]
-    ),
     "report": Killed(lambda places: ["report", _store(places)], ending=".html", resumes=False),
-    "figure": Killed(
-        lambda places: ["figure", "roles", "--store", _store(places)], ending=".png", resumes=False
-    ),
 }
 
 
@@ -293,11 +209,6 @@ def _run(words: list[str], log: str, rank: int | None) -> None:
     sys.argv = ["tprprobe", *words]
     if rank is not None:
         os.environ |= {"SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0"}
-    if words[0] == "paper":
-        from tprpapers.paper import contents, making
-
-        making.read_contents = lambda _: contents.Contents(**PAPER)  # pyright: ignore
-        contents.PAPERS = ("schlag",)
     from tprprobe.cli import main
 
     main()
@@ -352,8 +263,6 @@ def _content(path: Path, place: Path) -> Any:
         return [{name: row[name] for name in row if name not in CLOCKED} for row in rows]
     if path.name.endswith(".done.json"):
         return {**json.loads(path.read_text()), "seconds": 0, "command": ""}
-    if path.name.startswith("report."):  # of a paper: it tells the seconds of its commands
-        return "verdict" in path.read_text().lower()
     return path.read_bytes().replace(str(place).encode(), b"")
 
 
@@ -426,9 +335,8 @@ def places(checkpoint, questions, tmp_path_factory) -> Places:
     return Places(checkpoint, questions, tmp_path_factory.mktemp("places"))
 
 
-@pytest.mark.parametrize("name", ["extract", "train"])
-def test_killed_commands_go_on_to_the_same_results(name, places, tmp_path):
-    _kill(name, 1, 0, places, tmp_path / "kills")
+def test_killed_commands_go_on_to_the_same_results(places, tmp_path):
+    _kill("extract", 1, 0, places, tmp_path / "kills")
 
 
 @pytest.mark.soak

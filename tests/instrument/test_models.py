@@ -172,31 +172,19 @@ def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
     [
         ({}, "unknown architecture 'None'"),
         ({"architecture": "tp-transfomer"}, "did you mean 'tp-transformer'"),
-        ({"preset": "tp-transformer-d"}, "did you mean 'tp-transformer-"),
         ({"d_modell": 16}, "did you mean 'd_model'"),
-        ({"nheads": 2}, "did you mean 'n_heads'"),
         ({"thinking_steps": 2}, "unknown option of tp-transformer 'thinking_steps'"),
         ({"d_model": 0}, "d_model = 0: give a positive int"),
-        ({"d_model": -16}, "positive"),
         ({"d_model": 16.0}, "positive int"),
-        ({"d_model": "16"}, "positive int"),
         ({"d_model": True}, "positive int"),
-        ({"d_model": None}, "positive int"),
-        ({"d_model": [16]}, "positive int"),
         ({"d_model": 15}, "d_model 15 cannot be divided among 2 heads"),
-        ({"n_heads": 3}, "d_model 16 cannot be divided among 3 heads"),
         ({"n_layers": [1, 2, 3]}, "n_layers"),
         ({"n_layers": [1, 0]}, "n_layers = .1, 0.: give a positive int or two, of which the enc"),
-        ({"n_layers": [-1, 1]}, "n_layers"),
-        ({"n_layers": []}, "n_layers"),
-        ({"n_layers": 0}, "n_layers"),
         ({"vocab_size": 3}, "eos = 3: give an id from 0 to 2"),
         ({"pad": -1}, "pad = -1"),
         ({"dropout": 1.0}, "dropout = 1.0: give 0 or more"),
-        ({"dropout": -0.1}, "dropout"),
         ({"dropout": "none"}, "dropout"),
         ({"roles": "discrete"}, "unknown roles 'discrete'"),
-        ({"roles": 1}, "unknown roles '1'"),
         ({"binding": "hadamar"}, "did you mean 'hadamard'"),
         ({"embedding_binding": "yes"}, "embedding_binding = 'yes': give of type bool"),
         ({"architecture": "tpt", "n_buckets": "many", "d_head": 8}, "n_buckets"),
@@ -327,8 +315,3 @@ def test_initialization_of_attentions(architecture, initialization, std):
     assert stds == pytest.approx(dict.fromkeys(stds, std), rel=0.05)
     if roles is not None:  # N(0, 1/√d_r) in the authors' reset, which is never called
         assert roles == pytest.approx(16**-0.5 if initialization == "xavier" else std, rel=0.05)
-
-
-def test_initialization_that_is_none_is_refused():
-    with pytest.raises(InputError, match="initialization"):
-        build({"architecture": "transformer", "initialization": "he"})

@@ -1,17 +1,17 @@
 """Binding operations: planted ones come back and are named, free tables and noise are not; a plug-in adds one."""
 
-import subprocess
-import sys
 from string import ascii_letters
 
 import numpy as np
 import pandas as pd
 import pytest
+from planted.installed import install
 from typer.testing import CliRunner
 
 import tprprobe as tp
 from benchmarks.binding.operations import FILLERS, ROLES, draw_basis, measure, summarize
 from benchmarks.binding.operations import plant as plant_operation
+from tprprobe import plugins
 from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.cli import app
 from tprprobe.dashboard import decompositions
@@ -207,20 +207,12 @@ class Maximum:
 '''
 
 
-def test_a_package_adds_an_operation(tmp_path):
+def test_a_package_adds_an_operation(tmp_path, monkeypatch):
     store = write_store(tmp_path, plant("hadamard", 0))
-    (tmp_path / "planted_maximum.py").write_text(PLUGIN)
-    info = tmp_path / "planted_maximum-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted-maximum\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[tprprobe.operations]\nmaximum = planted_maximum:Maximum\n"
-    )
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import tprprobe as tp; "
-        f"print(tp.compare_operations({str(store.path)!r}, 'state', operations=['additive', 'maximum'])['operation'].to_list())"
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert "['additive', 'maximum']" in process.stdout, process.stderr
+    points = "[tprprobe.operations]\nmaximum = planted_maximum:Maximum\n"
+    install(tmp_path, "planted-maximum", points, planted_maximum=PLUGIN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(plugins, "find", plugins.find.__wrapped__)
+    monkeypatch.setattr(plugins, "load_all", plugins.load_all.__wrapped__)
+    table = tp.compare_operations(store, "state", operations=["additive", "maximum"])
+    assert table["operation"].to_list() == ["additive", "maximum"]

@@ -9,7 +9,7 @@ from tprprobe import figures
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
-from tprprobe.figures import catalogue, overlay
+from tprprobe.figures import overlay
 from tprprobe.figures.strips import COLUMNS, Strip, StripFrame
 from tprprobe.gold import arithmetic
 
@@ -115,11 +115,3 @@ def test_the_weight_told_is_that_of_the_map(store):
         assert gold.loc[target, "token"] == "/"
         label = f"at {position}, denominator: {weights[position, target]:.0%} on its '/'"
         assert any(label in text for text in written(figure))
-
-
-def test_fig3_is_of_the_head_that_relates_most(store):
-    """The planted maps of head 0 look from a number to the '/' before it; head 1's at random."""
-    title = catalogue.draw("schlag-fig3", store=store).texts[0].get_text()
-    assert "head 0" in title
-    figure = catalogue.draw("schlag-fig3", store=store, head=1, sample=1)
-    assert "head 1, question 1" in figure.texts[0].get_text()

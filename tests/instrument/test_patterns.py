@@ -41,11 +41,6 @@ def test_globs():
     assert select("encoder.[01].hidden", NAMES) == ["encoder.0.hidden", "encoder.1.hidden"]
 
 
-def test_one_pattern_names_one_layer_only():
-    assert select("encoder.1.hidden", NAMES) == ["encoder.1.hidden"]
-    assert select("encoder.-2.hidden", NAMES) == ["encoder.10.hidden"]
-
-
 @pytest.mark.parametrize(
     ("pattern", "nearest"),
     [

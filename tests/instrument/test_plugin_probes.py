@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from planted.installed import install
 from planted.sentences import FILLER, ROLE, plant
 
 from tprprobe import plugins
@@ -65,85 +66,37 @@ class Discriminant(Pipeline):
     """Fisher's discriminant of principal components.
 
     Args:
-        components: How many components.
+        k: How many components.
     """
 
-    def __init__(self, components: int = 4):
-        self.components = components
-        super().__init__([("pca", PCA(components)), ("lda", LinearDiscriminantAnalysis())])
+    def __init__(self, k: int = 4):
+        self.k = k
+        super().__init__([("pca", PCA(k)), ("lda", LinearDiscriminantAnalysis())])
 
     def get_params(self, deep=True):
-        return {"components": self.components}
-'''
-ROTATION = '''
-from dataclasses import dataclass
-
-import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
-from torch.nn.functional import cross_entropy
-
-
-@dataclass
-class RotatedSubspace(ClassifierMixin, BaseEstimator):
-    """Distributed alignment search: a rotated subspace whose exchange between two vectors exchanges their labels.
-
-    Args:
-        k: The dimensions of the subspace.
-        steps: Steps of Adam.
-    """
-
-    k: int = 4
-    steps: int = 150
-    random_state: int = 0
-
-    def fit(self, X, y):
-        X, y = torch.as_tensor(X), torch.as_tensor(y)
-        self.classes_, codes = y.unique(return_inverse=True)
-        with torch.random.fork_rng():
-            torch.manual_seed(self.random_state)
-            plane = torch.nn.Linear(self.k, X.shape[1], bias=False)
-            read = torch.nn.Linear(X.shape[1], len(self.classes_))
-            basis = torch.nn.utils.parametrizations.orthogonal(plane)
-            adam = torch.optim.Adam([*basis.parameters(), *read.parameters()], 1e-2)
-            for _ in range(self.steps):
-                other = torch.randperm(len(X))
-                W = basis.weight
-                swapped = X + (X[other] - X) @ W @ W.T
-                loss = cross_entropy(read(swapped), codes[other]) + cross_entropy(read(X), codes)
-                adam.zero_grad(), loss.backward(), adam.step()
-        self.read_ = read
-        return self
-
-    @torch.no_grad()
-    def predict(self, X):
-        return self.classes_[self.read_(torch.as_tensor(X)).argmax(1)].numpy()
+        return {"k": self.k}
 '''
 POINTS = """
 [tprprobe.estimators]
 sparse The k most informative neurons = sparse_probe:SparseProbe
 perceptron A multilayer perceptron = perceptron:Perceptron
 discriminant Fisher's discriminant of principal components = discriminant:Discriminant
-rotation A rotated subspace = rotation:RotatedSubspace
 rsa Representational similarity = similarity:Similarity
 """
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Installs the five for this file's tests."""
+    """Installs the four for this file's tests."""
     folder = tmp_path_factory.mktemp("site")
     pattern = r'title="(sparse_probe|similarity).py"\n(.*?)^```$'
     texts = dict(re.findall(pattern, PAGE, re.MULTILINE | re.DOTALL))
     assert len(texts) == 2
-    texts |= {"perceptron": PERCEPTRON, "discriminant": PIPELINE, "rotation": ROTATION}
-    for name, text in texts.items():
-        (folder / f"{name}.py").write_text(text)
+    texts |= {"perceptron": PERCEPTRON, "discriminant": PIPELINE}
+    for text in texts.values():
         assert "tprprobe" not in text
         assert len(text.strip().splitlines()) <= 42
-    info = folder / "strangers-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(POINTS)
+    install(folder, "strangers", POINTS, **texts)
     sys.path.insert(0, str(folder))
     plugins.find.cache_clear()
     from tprprobe.cli.commands import load_command
@@ -165,11 +118,11 @@ def store(tmp_path_factory):
 
 def test_their_parameters_are_options(installed):
     helps = {option.name: option.help for option in installed.params if hasattr(option, "help")}
-    sparse, rotation = "How many neurons it reads.", "The dimensions of the subspace."
-    assert helps["k"] == f"Of sparse: {sparse} Default: 16. Of rotation: {rotation} Default: 4."
+    neurons, components = "How many neurons it reads.", "How many components."
+    expected = f"Of sparse: {neurons} Default: 16. Of discriminant: {components} Default: 4."
+    assert helps["k"] == expected
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
     assert helps["hidden"] == "Of perceptron: Its hidden units. Default: 32."
-    assert helps["components"] == "Of discriminant: How many components. Default: 4."
     assert "random_state" not in helps
 
 
@@ -178,8 +131,7 @@ def test_their_parameters_are_options(installed):
     [
         ("sparse", {"k": 6}),
         ("perceptron", {"steps": 60, "seeds": 2}),
-        ("discriminant", {"components": 6}),
-        ("rotation", {"steps": 60}),
+        ("discriminant", {"k": 6}),
     ],
 )
 def test_they_are_probes_with_controls_a_figure_and_a_page(

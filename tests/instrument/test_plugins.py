@@ -1,11 +1,10 @@
 """Doors: names come from metadata, code is imported when it is used, what is broken is one line."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
+from planted.installed import install, run_commands
 
 from tprprobe import plugins
 from tprprobe.data import load_data
@@ -34,63 +33,65 @@ planted = planted_broken:KIND
 """
 
 
+CORPORA = (
+    "planted:some:thing",
+    "FOLDER",
+    "FOLDER:some",
+)  # by prefix, and of a folder that holds `shelf`
+BROKEN = {
+    "a command": ["planted"],
+    "a figure": ["figure", "planted-figure"],
+    "a corpus": ["inspect", "broken:x"],
+}
+
+
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory) -> Path:
-    """A folder with an installed distribution, half of which cannot be imported."""
+def results(tmp_path_factory) -> dict[str, list[Any]]:
+    """What commands come to beside an installed distribution, half of which cannot be imported."""
+    broken = "import there_is_no_such_module"
     folder = tmp_path_factory.mktemp("site")
-    (folder / "planted_corpus.py").write_text(CORPUS)
-    (folder / "planted_broken.py").write_text("import there_is_no_such_module")
-    info = folder / "planted-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(GROUPS)
-    return folder
+    install(folder, "planted", GROUPS, planted_corpus=CORPUS, planted_broken=broken)
+    (folder / "shelf").mkdir()
+    commands = {
+        "list": ["figure"],
+        "help": ["--help"],
+        **BROKEN,
+        "all kinds": ["inspect", str(tmp_path_factory.mktemp("empty")), "--verify"],
+        **{name: ["inspect", name.replace("FOLDER", str(folder))] for name in CORPORA},
+    }
+    return dict(zip(commands, run_commands(folder, *commands.values()), strict=True))
 
 
-def run(planted: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    path = (
-        f"import sys; sys.path.insert(0, {str(planted)!r}); sys.argv = ['tprprobe', *{words!r}]; "
-    )
-    code = path + "from tprprobe.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def test_lists_import_nothing(results):
+    code, out, err = results["list"]
+    assert re.search(r"^planted-figure +What a planted figure shows$", out, re.M)
+    assert (code, err) == (0, "")
+    code, out, err = results["help"]
+    assert "Say something planted" in out
+    assert (code, err) == (0, "")
 
 
-def test_lists_import_nothing(planted):
-    process = run(planted, "figure")
-    assert re.search(r"^planted-figure +What a planted figure shows$", process.stdout, re.M)
-    assert (process.returncode, process.stderr) == (0, "")
-    process = run(planted, "--help")
-    assert "Say something planted" in process.stdout
-    assert (process.returncode, process.stderr) == (0, "")
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_plugin_is_one_line_that_names_it(results, name):
+    code, _, err = results[name]
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "package planted" in err
+    assert "there_is_no_such_module" in err
 
 
-@pytest.mark.parametrize(
-    "words", [["planted"], ["figure", "planted-figure"], ["inspect", "broken:x"]]
-)
-def test_a_broken_plugin_is_one_line_that_names_it(planted, words):
-    process = run(planted, *words)
-    assert process.returncode == 2
-    assert process.stderr.count("\n") == 1
-    assert "package planted" in process.stderr
-    assert "there_is_no_such_module" in process.stderr
+def test_a_broken_plugin_does_not_stop_other_commands(results):
+    _, _, err = results["all kinds"]
+    assert "the plug-in 'planted' of the package planted" in err
+    assert "Traceback" not in err
 
 
-def test_a_broken_plugin_does_not_stop_other_commands(planted, tmp_path):
-    process = run(planted, "inspect", str(tmp_path), "--verify")  # which asks all kinds
-    assert "the plug-in 'planted' of the package planted" in process.stderr
-    assert "Traceback" not in process.stderr
-
-
-def test_a_corpus_is_called_with_its_whole_name_and_the_options_given(planted):
-    process = run(planted, "inspect", "planted:some:thing")
-    assert (process.returncode, process.stdout) == (3, "planted:some:thing []\n")
-
-
-@pytest.mark.parametrize("subfolder", ["", ":some"])
-def test_a_corpus_is_called_for_folders_with_its_subfolder(planted, tmp_path, subfolder):
-    (tmp_path / "shelf").mkdir()
-    process = run(planted, "inspect", f"{tmp_path}{subfolder}")
-    assert (process.returncode, process.stdout) == (3, f"{tmp_path}{subfolder} []\n")
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_corpus_is_called_with_its_whole_name_and_the_options_given(results, name):
+    code, out, _ = results[name]
+    assert code == 3
+    assert out.endswith(f"{name.removeprefix('FOLDER')} []\n")
+    assert out.startswith("/") == name.startswith("FOLDER")
 
 
 def test_the_papers_enter_by_their_metadata():

@@ -149,10 +149,6 @@ def test_report_of_only_a_log_elsewhere(tmp_path):
     file = report_run(tmp_path / "training", tmp_path / "out")
     assert file == tmp_path / "out" / "report.html"
     assert "Role clusters" not in Page(file).shown
-
-
-def test_report_is_a_file_of_that_name(tmp_path):
-    write_log(tmp_path / "training")
     file = report_run(tmp_path / "training", tmp_path / "new" / "mine.html")
     assert file == tmp_path / "new" / "mine.html"
     assert file.is_file()

@@ -36,7 +36,13 @@ def run(*words):
 @pytest.fixture(scope="module")
 def finished(trained, questions, tmp_path_factory):
     """The words of a trajectory of two analyses, its folder last, and what came of it."""
-    words = [trained, "--ask", "reconstruct --layer 0", "--data", f"{questions}:arithmetic__mixed"]
+    words = [
+        trained,
+        "--ask",
+        "decompose --site encoder.0.hidden --family additive",
+        "--data",
+        f"{questions}:arithmetic__mixed",
+    ]
     words += ["--ask", f"eval --data {questions}:arithmetic__mixed --split interpolate -n 5"]
     words += ["--split", "interpolate", "-n", 24, "--twin", "none", "--sites", "encoder.0.*"]
     words += ["--out", tmp_path_factory.mktemp("trajectory") / "run"]
@@ -52,7 +58,7 @@ def test_every_checkpoint_is_asked_and_identical_weights_once(finished):
     assert sorted({row["step"] for row in rows}) == [1, 4, 20, 21]
     assert result.stderr.count("identical weights, measured once") == 1
     assert "steps/20" in result.stderr.split("measured once")[1]
-    table = load_results(folder).select(run="reconstruct").table
+    table = load_results(folder).select(run="decompose").table
     twins = [table[table["step"] == step].drop(columns="step") for step in (20, 21)]
     pd.testing.assert_frame_equal(*(twin.reset_index(drop=True) for twin in twins))
     assert {"trajectory.json", "trajectory.pdf"} <= {file.name for file in folder.iterdir()}

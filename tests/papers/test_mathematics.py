@@ -153,11 +153,9 @@ def test_workers_make_the_same_questions_and_stop_early():
     ("spec", "split", "words"),
     [
         ("mathematics:arithmetic__mixd", None, "arithmetic__mixed"),
-        ("mathematics:mixed", None, "arithmetic__mixed"),
         ("mathematics:", None, "unknown module"),
         (f"mathematics:{MIXED}+{MIXED}", None, "twice"),
         (f"mathematics:{MIXED}", "train-esy", "train-easy"),
-        ("mathematics:numbers__gcd", "extrapolate", "arithmetic__mixed"),
         (f"mathematics:{MIXED}+numbers__gcd", "small", "arithmetic__div"),
     ],
 )

@@ -20,7 +20,7 @@ def _few_steps():
     """Probes that stop early: what they are compared for shows long before their optimum."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(place_probes, "STEPS", 30)
-        patch.setattr(place_probes, "PENALTIES", (1e-2, 1e-3))
+        patch.setattr(place_probes, "PENALTIES", (1e-2,))
         yield
 
 

@@ -74,7 +74,6 @@ def test_splits_of_scan_are_disjoint_and_all_of_it():
         ("sequences:copy", {"split": "interpolate"}, "unknown split"),
         ("sequences:copy,symbols=runes", {}, "unknown symbols 'runes'"),
         ("sequences:copy,longest=3", {}, "1,110 sequences of digits are too few"),
-        ("sequences:copy,longest=x", {}, "'x' for longest"),
         ("sequences:copy,lengths=3", {}, "unknown knob 'lengths'"),
         ("sequences:copy", {"n": 5_001}, "which has 5000; ask for fewer"),
         ("scan", {"split": "jump"}, "unknown split 'jump'"),

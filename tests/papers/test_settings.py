@@ -100,8 +100,6 @@ def test_a_key_changes_the_settings_or_is_refused(kind, base, key, refused):
 @pytest.mark.parametrize(
     ("kind", "values", "message"),
     [
-        (Task, {**TASK, "metric": "accuracy"}, "unknown key 'metric'"),
-        (SwapRecipe, {**SWAPS, "strengths": [0.5]}, "unknown key 'strengths'"),
         (Sweep, {**SWEEP, "head": "all"}, "unknown key 'head'; did you mean 'heads'"),
         (Recipe, {**RECIPE, "evaluate": [{**MIX, "repeat": 2}]}, "repeat changes nothing in what"),
         (Plan, {**PLAN, "test": [{**MIX, "repeat": 2}]}, "repeat changes nothing in what is tested"),

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted.roles import PlantedRoles
 
-from studies.pages import interventions_page
 from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import DONORS, measure_donors
 from tprpapers.swaps.effect_intervals import (
@@ -328,19 +327,3 @@ def test_a_swap_without_a_donor_is_left_out_of_every_kind():
     table = measure_donors(model, swaps, donors)
     assert set(table["question"]) == {1}
     assert len(table) == len(DONORS)
-
-
-def test_swaps_of_numbers_are_shown_of_the_untrained_twin_though_it_answers_nothing():
-    base = {"kind": "polarity", "layer": -1, "head": -1, "original": 0.0, "other": 1.0}
-    base |= {"p_original": 0.0, "p_counterfactual": 0.0}
-    rows = [
-        {"model": "m", "subset": "answered", "vectors": "role", "at": "pair", "n": 5, "counterfactual": 0.5},
-        {"model": "untrained:m", "subset": "all", "vectors": "role", "at": "pair", "n": 8, "counterfactual": 0.0},
-        {"model": "untrained:m", "subset": "all", "vectors": "key", "at": "pair", "n": 8, "counterfactual": 0.125},
-    ]  # fmt: skip
-    section = interventions_page._swaps("polarity", pd.DataFrame([base | row for row in rows]))
-    assert "| m | roles, all layers | 5 | 0.500" in section
-    assert (
-        "| untrained:m | any of these, all layers (least to most of 2) | 8 | 0.000 to 0.125 |"
-        in section
-    )

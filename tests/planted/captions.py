@@ -9,7 +9,6 @@ from tprprobe.data import load_data
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 UNBINDING = "word.unbinding"
-NOMINAL = ("NN", "NNS", "JJ", "DT", "PRP", "CD")
 WIDTH = 16
 
 

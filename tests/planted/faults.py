@@ -3,9 +3,7 @@
 import json
 import os
 import resource
-import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -26,8 +24,8 @@ COMMANDS: dict[str, list[object]] = {
     "cluster": ["cluster", "STORE", "--site", LAST, "--head", 0, "--k", 3, "--out", "OUT"],
     "name": ["name", "STORE", "--site", LAST, "--k", 3, "--out", "OUT"],
     "decompose": ["decompose", "STORE", "--site", HIDDEN, "--roles", "left", "--rank", "2x2", "--out", "OUT"],
-    "roles": ["roles", "STORE", "--site", HIDDEN, "--out", "OUT"],
-    "probe": ["probe", "pos", "STORE", "--out", "OUT"],
+    "roles": ["roles", "STORE", "--site", HIDDEN, "--fields", "left", "--out", "OUT"],
+    "probe": ["probe", "pos", "STORE", "--sites", HIDDEN, "--out", "OUT"],
     "export": ["export", "STORE", "OUT.npz"],
     "report": ["report", "STORE"],
 }  # fmt: skip
@@ -93,45 +91,10 @@ def _full_disk(_: Path) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _small_disk(folder: Path) -> Iterator[None]:
-    """A disk of 16 kB where the results go, which only root can mount."""
-    with _mounted(folder / "disk", "size=16k"):
-        yield
-
-
-@contextmanager
-def _read_only(folder: Path) -> Iterator[None]:
-    """The store on a disk that is read only."""
-    moved = shutil.move(folder / "store", folder / "kept")
-    with _mounted(folder / "store", "size=64m"):
-        shutil.copytree(moved, folder / "store", dirs_exist_ok=True)
-        subprocess.run(["mount", "-o", "remount,ro", folder / "store"], check=True)
-        yield
-
-
-@contextmanager
-def _mounted(place: Path, options: str) -> Iterator[None]:
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
-
-
-@contextmanager
 def _another_writer(folder: Path) -> Iterator[None]:
     """The results are being written by another process."""
     with alone(folder / "out"), alone(folder / "out.npz"), alone(folder / "store"):
         yield
-
-
-@contextmanager
-def _clock_set_back(folder: Path) -> Iterator[None]:
-    """All files are of a time to come."""
-    for file in (folder / "store").rglob("*"):
-        os.utime(file, (4e9, 4e9))
-    yield
 
 
 @contextmanager
@@ -155,19 +118,15 @@ def _nothing(_: Path) -> Any:
     return nullcontext()
 
 
-FILLS, READ_ONLY, SIGNAL = "a disk of 16 kB", "a disk that is read only", "a signal"
-MOUNTED = (FILLS, READ_ONLY)  # by root
-RARE = (*MOUNTED, SIGNAL, "another writer", "files of a time to come")  # only in `make soak`
+SIGNAL = "a signal"
+RARE = (SIGNAL, "another writer")  # only in `make soak`
 
 # fault → (what writes the store, what holds while the command runs, whether OUT cannot be written)
 FAULTS: dict[str, tuple[Any, Any, bool]] = {
     "none": (_made(N_SAMPLES), _nothing, False),
     "folder that cannot be written": (_made(N_SAMPLES), _nothing, True),
     "full disk": (_made(N_SAMPLES), _full_disk, False),
-    FILLS: (_made(N_SAMPLES), _small_disk, False),
-    READ_ONLY: (_made(N_SAMPLES), _read_only, False),
     "another writer": (_made(N_SAMPLES), _another_writer, False),
-    "files of a time to come": (_made(N_SAMPLES), _clock_set_back, False),
     SIGNAL: (_made(N_SAMPLES), _stopped, False),
     "a column twice": (_twice, _nothing, False),
     "one question, again and again": (_made(N_SAMPLES, question="(1/2)/(3/4)."), _nothing, False),
@@ -197,7 +156,7 @@ def run(
 ) -> tuple[int, list[str]]:
     """The exit code of a command under a fault, before the store in a folder, and the lines in which it says why."""
     _, during, closed = FAULTS[fault]
-    out = Path("/proc/tprprobe") if closed else folder / ("disk/out" if fault == FILLS else "out")
+    out = Path("/proc/tprprobe") if closed else folder / "out"
     words = [
         str(word).replace("STORE", str(folder / "store")).replace("OUT", str(out))
         for word in COMMANDS[command]

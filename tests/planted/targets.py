@@ -33,7 +33,7 @@ from tprpapers.published.pickles import read_vocabulary
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.probing.task import read_task
 from tprprobe.cli import app
-from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, Vocabulary, characters
+from tprprobe.data.vocabularies.characters import SPECIALS, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
 from tprprobe.figures import catalogue
 from tprprobe.files.kinds import load_run, verify_run
@@ -254,8 +254,6 @@ def _arrays(name):
         path = folder / name
         if name.endswith(".npz"):
             np.savez(path, layer=VECTORS)
-        elif name.endswith(".npy"):
-            np.save(path, VECTORS)
         else:
             safetensors.numpy.save_file({"layer.0": VECTORS}, path)
         TOKENS.to_csv(path.with_suffix(".csv"), index=False)
@@ -445,21 +443,18 @@ TARGETS: dict[str, Target] = {
     "tokenizer": (_tokenizer, _encode("tokenizer.json")),
     "vocabulary": (_lists(Vocabulary, "abc"), Vocabulary.load),
     "words": (_lists(Words, ["cat", "dog"]), Words.load),
-    "symbols": (_lists(SymbolTable, ["1", "2"]), SymbolTable.load),
     "pickled vocabulary": (_pickle(False), _read_pickle),
     "pickled vocabulary, zipped": (_pickle(True), _read_pickle),
     "published file": (_published, _converted("c.pt")),
     "archive": (_archive, _converted("a.tar.gz")),
     "config": _text("c.json", CONFIG, read_config),
     "npz": (_arrays("v.npz"), _dump("v.npz")),
-    "npy": (_arrays("v.npy"), _dump("v.npy")),
     "safetensors": (_arrays("v.safetensors"), _dump("v.safetensors")),
     "vllm": (_vllm, _dump("")),
     "datasets": (_datasets, _dump("saved")),
     "neurox hdf5": (_folder_of("n.hdf5", _neurox_hdf5), _dump("n.hdf5")),
     "neurox json": (_file("n.json", _neurox_lines()), _dump("n.json", format="neurox")),
     "tpdn": (_file("t.txt", TPDN), _dump("t.txt", format="tpdn")),
-    "tpdn.gz": (_file("t.gz", TPDN), _dump("t.gz", format="tpdn")),
     "sweep": _text("s.toml", SWEEP, read_sweep),
     "task": _text(
         "task.toml",
@@ -471,7 +466,6 @@ TARGETS: dict[str, Target] = {
     "conversion": (_configured, _convert),
     "conversion of a folder": (_t5, _convert),
     "checkpoint": (_trained, tp.load_model),
-    "untrained": (_trained, lambda folder: tp.load_model(f"untrained:{folder}")),
     "transformers, words": (lambda folder: foreign.save_foreign("bert", folder), read_transformers),
     "transformers, causal": (
         lambda folder: foreign.save_foreign("llama", folder, "causal"),
@@ -493,7 +487,6 @@ TARGETS: dict[str, Target] = {
     "binding": (folders.write_binding, _drawn("schlag-sec6.2-trained", "bindings")),
     "summaries": (folders.write_summaries, _drawn("jiang-table2", "summaries", "tpt-d", "t5")),
     "votes": (folders.write_summaries, _drawn("jiang-table3", "votes", "sheet.csv")),
-    "scores": (folders.write_scores, _drawn("huang-table1", "captioned")),
     "captions": (folders.write_captions, _drawn("huang-table1", "captioned")),
     "study": (_study, _drawn("matched-study", "study")),
 }

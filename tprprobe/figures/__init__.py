@@ -22,7 +22,7 @@ RENAMED = {  # until version 0.6: the scene that draws it, and what to write
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in RENAMED:
         return _find(name)
     (module, _, scene), replacement = RENAMED[name][0].partition(":"), RENAMED[name][1]
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
     return lambda *arguments, **options: render(make(*arguments, **options))
 
 
-def save(figure: Any, path: Any) -> Any:
+def save(figure: Any, path: Any) -> object:
     """The file of a figure: not lazy, since nnsight gives every object a ``save``, also modules."""
     from tprprobe.figures import style
 

@@ -12,7 +12,7 @@ from tprprobe.analyses.attention.gold_maps import read_maps
 from tprprobe.errors import InputError
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Grid, Squares
-from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips
+from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips, write_token
 from tprprobe.store import Store
 from tprprobe.store.token_texts import spell
 
@@ -77,7 +77,7 @@ def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:
 
 def _signs(tokens: Sequence[str]) -> list[str]:
     """Tokens as they stand along an axis, long ones cut."""
-    signs = [SIGNS.get(token, spell(token).strip()) for token in tokens]
+    signs = map(write_token, tokens)
     return [sign if len(sign) <= MAX_LENGTH else f"{sign[: MAX_LENGTH - 1]}…" for sign in signs]
 
 

@@ -22,7 +22,7 @@ R2 = "R²"
 
 def plot(scene: Scene | None, dark: bool) -> go.Figure:
     """The chart of a scene, without a frame, transparent."""
-    draw: Any = CHARTS[type(scene)]
+    draw = CHARTS[type(scene)]
     chart, height = draw(scene, dark)
     theme = find_theme(dark)
     axis = {"zeroline": False, "color": theme.soft, "automargin": True}
@@ -97,7 +97,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     colors = dict(zip(names, write_colors(line_colors(len(names))), strict=True))
     legended: set[str] = set()
     for i, panel in enumerate(panels):
-        cell: Any = {"row": i // across + 1, "col": i % across + 1}
+        cell: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
         for trace in _band(lines.bands[lines.bands["panel"] == panel], dark):
             chart.add_trace(trace, **cell)
         of_panel = lines.rows[lines.rows["panel"] == panel]
@@ -132,7 +132,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     return chart, 150 + (PANEL + below) * down
 
 
-def _room(rows: pd.DataFrame) -> dict[str, Any]:
+def _room(rows: pd.DataFrame) -> dict[str, list[float]]:
     """A range for values that are all the same, beside which an axis would go from −1 to 1."""
     if rows["value"].max() - rows["value"].min() >= 0.001:
         return {}
@@ -150,7 +150,7 @@ def _title(panel: str, width: int) -> str:
 
 
 def _points(
-    points: pd.DataFrame, place: str, name: str, color: str, symbol: str, **options: Any
+    points: pd.DataFrame, place: str, name: str, color: str, symbol: str, **options: str | bool
 ) -> go.Scatter:
     """Values with intervals, upright unless their orientation is h; custom data are the rows of the table."""
     high, low = points["high"] - points["value"], points["value"] - points["low"]

@@ -10,9 +10,10 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import palette
+from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.overlay import mark_polarity, marks_legend
-from tprprobe.figures.strips import Color, Strip, Strips, draw_strips
+from tprprobe.figures.strips import Color, Strip, Strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
@@ -52,7 +53,7 @@ def role_clusters(
     Examples:
         >>> tp.figures.role_clusters(store, roles, samples=[0, 1]).savefig("roles.pdf")
     """
-    return draw_strips(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
+    return render(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
 
 
 def cluster_strips(

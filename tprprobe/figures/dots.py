@@ -1,6 +1,6 @@
 """Scenes on paper: dots with intervals, lines in panels, squares, several of these."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,6 +20,7 @@ from tprprobe.figures.style import (
     PANEL_TITLE,
     AnyFigure,
     Drawing,
+    Options,
     count_columns,
     fit_across,
     headline,
@@ -28,7 +29,6 @@ from tprprobe.figures.style import (
     tidy,
 )
 
-Style = Mapping[str, Any]  # of a line
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
 NARROW = 4  # inches, in which titles have two lines
@@ -45,7 +45,7 @@ def render(scene: Scene | Drawing, ax: Axes | None = None) -> Any:
         return draw_strips(scene, ax=ax)
     if isinstance(scene, Points):
         return draw_points(scene, ax)
-    draw: Any = {
+    draw = {
         Dots: _draw_dots,
         Shares: _draw_shares,
         Lines: _draw_lines,
@@ -71,7 +71,7 @@ def _draw_dots(dots: Dots, ax: Axes | None) -> AnyFigure:
         points = rows[rows["group"] == group]
         y = points["name"].map(names.index) + 0.5 * ((i + 0.5) / len(groups) - 0.5)
         panel.hlines(y, points["low"], points["high"], color=color, linewidth=1.2)
-        look: Any = {"marker": MARKERS[i % len(MARKERS)], "markersize": 4.5, "linestyle": ""}
+        look: Options = {"marker": MARKERS[i % len(MARKERS)], "markersize": 4.5, "linestyle": ""}
         panel.plot(points["value"], y, color=color, label=group, **look)
     panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=dots.label)
     panel.set_yticks(range(len(names)), names, parse_math=False)
@@ -107,7 +107,7 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> AnyFigure:
                 zip(starts[step], widths[step], values[step], strict=True)
             ):
                 if share >= legible:
-                    look: Any = {"ha": "center", "va": "center", "fontsize": 6.5}
+                    look: Options = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + share / 2, y, f"{value:.0%}", **look)
         panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
@@ -147,7 +147,7 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> AnyFigure:
     return figure
 
 
-def style_lines(rows: pd.DataFrame) -> dict[str, Style]:
+def style_lines(rows: pd.DataFrame) -> dict[str, Options]:
     """Color, marker and dashes of every line; those of a ``group`` differ in dashes alone."""
     groups = rows["group"].fillna(rows["line"]) if "group" in rows else rows["line"]
     lines = pd.DataFrame({"line": rows["line"], "group": groups}).drop_duplicates("line")
@@ -165,7 +165,7 @@ def style_lines(rows: pd.DataFrame) -> dict[str, Style]:
     }
 
 
-def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Style]) -> None:
+def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Options]) -> None:
     """One panel: lines with the bands of their intervals, over the band of the strongest control."""
     band = lines.bands[lines.bands["panel"] == name]
     if len(band):
@@ -191,9 +191,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Style]
         panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
     elif lines.x == "layer":
         one_layer = lines.rows["x"].nunique() == 1
-        locator: Any = (
-            FixedLocator(lines.rows["x"].unique()) if one_layer else MaxNLocator(integer=True)
-        )
+        locator = FixedLocator(lines.rows["x"].unique()) if one_layer else MaxNLocator(integer=True)
         panel.xaxis.set_major_locator(locator)
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
     if lines.log_value:
@@ -207,7 +205,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Style]
         panel.set_ylim(*lines.limits)
 
 
-def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Style) -> None:
+def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> None:
     x, sure, color = points["x"].astype(float), points["sure"].astype(bool), style["color"]
     if len(points) > 1:
         panel.fill_between(x, points["low"], points["high"], color=color, alpha=0.18, linewidth=0)
@@ -248,21 +246,22 @@ def _draw_grid(grid: Grid, ax: Axes | None) -> AnyFigure:
     return figure
 
 
-def _measure(pictures: Any) -> tuple[float, float]:
+def _measure(pictures: Sequence[Squares] | Sequence[Lines]) -> tuple[float, float]:
     """The inches that every one of some pictures needs."""
-    if isinstance(pictures[0], Lines):
+    squares = [picture for picture in pictures if isinstance(picture, Squares)]
+    if not squares:
         return 3.4, 2.2
-    down = max(len(picture.values) for picture in pictures)
-    return (3.3, 0.24 * down + 0.7) if pictures[0].rows else (1.5, 1.6)
+    down = max(len(picture.values) for picture in squares)
+    return (3.3, 0.24 * down + 0.7) if squares[0].rows else (1.5, 1.6)
 
 
-def _explain(figure: Any, axes: Iterable[Axes], ax: Axes | None) -> None:
+def _explain(figure: AnyFigure, axes: Iterable[Axes], ax: Axes | None) -> None:
     """One legend of all panels, each line once."""
     legends = (panel.get_legend_handles_labels() for panel in axes)
     handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
     if len(handles) > 1:
         columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
-        below: Any = {
+        below: Options = {
             "loc": "outside lower center",
             "ncols": columns,
             "handlelength": 2 if current_look().width else 3,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -11,7 +10,7 @@ from matplotlib.patheffects import withStroke
 
 from tprprobe.figures.colors import palette
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, MUTED, AnyFigure, open_panels, tidy
+from tprprobe.figures.style import INK, MUTED, AnyFigure, Options, open_panels, tidy
 
 VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)
@@ -29,7 +28,13 @@ class Points(Scene):
     colors: Sequence[tuple[float, ...]] | None = None
 
 
-def scatter(points: Any, values: Any, order: Any, title: str, axes: Any = ("", "")) -> Points:
+def scatter(
+    points: Float[np.ndarray, "token 2"],
+    values: Sequence[str],
+    order: Sequence[str],
+    title: str,
+    axes: Sequence[str] = ("", ""),
+) -> Points:
     return Points(points, values, order, axes, title=title)
 
 
@@ -41,11 +46,11 @@ def draw_points(scene: Points, ax: Axes | None = None) -> AnyFigure:
     colors = dict(zip(names, scene.colors or palette(len(names)), strict=True))
     shades = [colors.get(name, GREY) for name in values]
     size, pale = (9, 0.2) if len(points) < 5000 else (3, 0.2)
-    plain: Any = {"s": size, "alpha": 0.8 if marked is None else pale, "linewidths": 0}
+    plain: Options = {"s": size, "alpha": 0.8 if marked is None else pale, "linewidths": 0}
     panel.scatter(*points.T, c=shades, rasterized=True, **plain)
     if marked is not None:
         ringed = [colors.get(name, GREY) for name in values[marked]]
-        ring: Any = {"s": 2 * size, "edgecolors": INK, "linewidths": 0.6}
+        ring: Options = {"s": 2 * size, "edgecolors": INK, "linewidths": 0.6}
         panel.scatter(*points[marked].T, c=ringed, rasterized=True, **ring)
     for name in names:
         x, y = np.median(points[values == name], 0)

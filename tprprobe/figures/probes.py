@@ -1,6 +1,6 @@
 """F1 of probes layer by layer, beside the strongest control: a table, and its figure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import Interval, interval_text, measured, read_interval
+from tprprobe.statistics import Interval, Row, interval_text, measured, read_interval
 
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 ENDS = ("", "_low", "_high")
@@ -61,12 +61,14 @@ def probe_table(
         cell = {
             "task": _title(str(task)),
             "side": str(place),
-            "layer": "emb" if layer == EMBEDDING else str(int(layer)),
+            "layer": "emb" if layer == EMBEDDING else f"{layer:g}",
         }
         cell |= {"model": str(model)}
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         if controls:
-            cell[STRONGEST] = _control_cell(point.loc[point["control_f1"].fillna(-1).idxmax()])
+            cell[STRONGEST] = _control_cell(
+                point.iloc[point["control_f1"].fillna(-1).to_numpy().argmax()]
+            )
             cell["learned from"] = f"{int(point['n_train'].max()):,}"
         baselines = _baselines(rows.attrs["baselines"], str(task), str(place))
         cell |= {NAMES[row["control"]]: f"{100 * row['f1']:.1f}" for row in baselines}
@@ -82,13 +84,13 @@ def probe_table(
     return ProbeTable(table, title, f"{caption}{note}{warning}", ruled, rows=rows)
 
 
-def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
+def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
     metric = find_metric(probes)
     if metric != "f1":
         probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
-    real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
-    names = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
+    real = probes[(probes["control"] == "real") & probes["head"].isna()]
+    names: Any = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
     places = names.str[0].where(names.str.len() > 1, "").str.replace(".", " ")
     real = real.assign(kind=real["site"].astype(str).map(kind_of), place=places)
     if kinds:
@@ -96,35 +98,33 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     if real.empty:
         condition = f" ({', '.join(kinds)})" if kinds else ""
         raise InputError(f"these probes are of no vectors of all heads{condition}: nothing to draw")
-    if "n_train" not in real:
-        real = real.assign(n_train=0)
+    absent = {"n_train": 0, "beyond": None}
+    real = real.assign(row=real.index, **{k: v for k, v in absent.items() if k not in real})
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
     default_layers = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
     real = real.assign(layer=real["layer"].fillna(pd.Series(default_layers, real.index)))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
-    how = {**dict.fromkeys(numbers, "mean"), "control_name": "first"}
+    marks = ["control_name", "site", "row", "beyond"]
+    how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     means = real.groupby(keys, as_index=False).agg(how)
     orders = {"task": [*TITLES], "kind": [*KINDS]}
     for column, order in orders.items():
         order += sorted({*means[column]} - {*order})
         means[column] = pd.Categorical(means[column], order)
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
-    marks = real.assign(row=real.index).drop_duplicates(keys).set_index(keys)
-    marks = marks.reindex(columns=["site", "row", "beyond"]).loc[[*means[keys].itertuples(False)]]
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     means.attrs["metric"] = "F1" if metric == "f1" else metric
     means.attrs["label"] = (
         name_score(real) if metric == "f1" and "accuracy" in real else means.attrs["metric"]
     )
-    means.attrs["marks"] = marks.to_dict("records")
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
 
 
-def _sort_kinds(names: Any) -> list[str]:
+def _sort_kinds(names: Iterable[str]) -> list[str]:
     return sorted(map(str, names), key=lambda kind: (*KINDS, kind).index(kind))
 
 
@@ -140,7 +140,7 @@ def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interv
     return name, Interval(*rows[[f"f1{end}" for end in ENDS]].mean().tolist())
 
 
-def _control_cell(row: Any) -> str:
+def _control_cell(row: Row) -> str:
     if row["control_name"] == "none":
         return "–"
     return f"{100 * row['control_f1']:.1f} {row['control_name']}"
@@ -178,7 +178,6 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
-    means = means.join(pd.DataFrame(attributes["marks"], means.index))
     is_compared = has_controls and means["beyond"].notna().any()
     is_sure = means["beyond"].eq(True) if is_compared else True
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)
@@ -204,7 +203,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     )  # fmt: skip
 
 
-def _describe(row: Any) -> str:
+def _describe(row: Row) -> str:
     """What is written of a mark under the pointer."""
     text = f"{row['site']}: {100 * row['f1']:.1f} % · learned from {row['n_train']:.0f} targets"
     if row["control_name"] == "none":

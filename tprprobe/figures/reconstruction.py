@@ -61,14 +61,8 @@ def _compare_to_random(results: pd.DataFrame, model: str) -> str:
     rows = largest_fit(results[results["layer"] == results["layer"].max()], "held_out")
     head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
     gain = read_interval(head, "gain")
-    how_much = (
-        ("more", "than")
-        if gain.low > 0
-        else ("less", "than")
-        if gain.high < 0
-        else ("as much", "as")
-    )
-    comparison = " about the state z ".join(how_much)
+    amount = "more" if gain.low > 0 else "less" if gain.high < 0 else "as much"
+    comparison = f"{amount} about the state z {'as' if amount == 'as much' else 'than'}"
     return (
         f"{model}, layer {head['layer']}: the value of one head (mean over heads) tells {comparison} random projections of its width: "
         f"R² {interval_text(read_interval(head, 'r2'))}, random {random['r2']:.3f}, best linear code {code['r2']:.3f}."

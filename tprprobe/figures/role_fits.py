@@ -17,7 +17,8 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots, Shares
 from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table, write_minus
-from tprprobe.statistics import interval_text, measured, read_interval
+from tprprobe.statistics import Row, interval_text, measured, read_interval
+from tprprobe.store.layout import TWINS
 
 PLACE = ["name", "site"]
 STEPS = ((BAG, "fillers"), (ADDITIVE, "+ roles"), (FACTORED, "+ bindings"))
@@ -30,11 +31,10 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "permuted": (None, "permuted"),
     "untrained": (None, "untrained"),
 }
-TWINS = ("permuted", "untrained", "rescaled")
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
-    "those that have a pair that the fit has not seen.\n"
+    "those with a pair that the fit has not seen, over these pairs.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
     "both, (the gain of the step);\n"
     "learned: the gain of the bindings less that in the baseline model. Controls are of the same family and rank."
@@ -54,11 +54,11 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     is_decoded = accuracy is not None and bool(accuracy.notna().any())
     measure, label = ("substitution", "Substitution accuracy") if is_decoded else ("r2", "R²")
     rows, ruled, summaries = [], [], []
-    groups: Any = decompositions.groupby(PLACE, sort=False)
+    groups = decompositions.groupby(PLACE, sort=False)
     for (name, site), of_site in groups:
         ruled.append(len(rows))
-        schemes: Any = of_site.groupby("roles", sort=False)
-        rows += [_row(name, site, roles, fits, measure) for roles, fits in schemes]
+        schemes = of_site.groupby("roles", sort=False)
+        rows += [_row(str(name), str(site), str(roles), fits, measure) for roles, fits in schemes]
         summaries.append(summarize_cheapest(f"{name} {site}", of_site, measure))
     table = Table(
         pd.DataFrame(rows), f"Role schemes beside controls: {label}", "", tuple(ruled[1:])
@@ -69,7 +69,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
 
 
 def _row(name: str, site: str, roles: str, fits: pd.DataFrame, measure: str) -> dict[str, str]:
-    main: Any = fits.iloc[0]
+    main = fits.iloc[0]
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
     texts |= {label: _step(fits, family) for family, label in STEPS}
@@ -88,24 +88,24 @@ def _step(fits: pd.DataFrame, family: str) -> str:
     rows = fits[(fits["family"] == family) & (fits["control"] == "")]
     if rows.empty or "gain" not in rows:
         return "–"
-    row: Any = rows.iloc[0]
+    row = rows.iloc[0]
     has_gain = family in BELOW and np.isfinite(row["gain"])
     return f"{row['r2']:.3f}" + (f" ({row['gain']:+.3f})" if has_gain else "")
 
 
-def _score(row: Any, name: str) -> str:
+def _score(row: Row, name: str) -> str:
     return interval_text(read_interval(row, name)) if np.isfinite(row[name]) else "–"
 
 
 def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
     """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval."""
-    schemes: Any = scores.drop_duplicates("roles")
-    best: Any = schemes.loc[schemes[measure].idxmax()]
+    schemes = scores.drop_duplicates("roles")
+    best = schemes.nlargest(1, measure).iloc[0]
     text = f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs)"
     near = schemes[schemes[measure] >= best[f"{measure}_low"]]
     if near.empty or len(schemes) == 1:  # too few documents for an interval, or nothing to compare
         return f"{text}."
-    cheapest: Any = near.loc[near["pairs"].astype(int).idxmin()]
+    cheapest = near.loc[near["pairs"].astype(int).idxmin()]
     return (
         f"{text}; the cheapest within its "
         f"interval {cheapest['roles']} ({cheapest[measure]:.3f}, {int(cheapest['pairs'])} pairs)."
@@ -144,7 +144,7 @@ def list_steps(r2: Mapping[str, float]) -> Iterator[tuple[str, float]]:
 
 
 def _describe_gains(families: pd.DataFrame) -> str:
-    rows: dict[str, Any] = {row["family"]: row for row in families.to_dict("records")}
+    rows = {row["family"]: row for row in families.to_dict("records")}
     texts = [
         f"{label.strip('+ ')} add {_score(rows[family], 'gain')}"
         for family, label in STEPS
@@ -237,7 +237,7 @@ def _draw_search(axes: Axes, search: RoleSearch) -> None:
 def _list_places(schemes: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:
     """What is found, then the shortest of the others; schemes that part the tokens alike lie on one place."""
     ranked = schemes.sort_values(["is_found", "bits"], ascending=[False, True])
-    groups: Any = ranked.groupby([ranked["pairs"], ranked["bits"].round(1)], sort=False)
+    groups = ranked.groupby([ranked["pairs"], ranked["bits"].round(1)], sort=False)
     for _, alike in groups:
         names, row = alike["roles"].tolist(), alike.iloc[0]
         text = " = ".join(names[:2]) + (" = …" if len(names) > 2 else "")

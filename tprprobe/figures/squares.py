@@ -1,7 +1,6 @@
 """Squares on paper: darker for larger numbers, or in the colors of groups, with texts written in them."""
 
 import math
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -13,7 +12,15 @@ from matplotlib.patches import Patch
 from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.look import TICKS
 from tprprobe.figures.scenes import Squares
-from tprprobe.figures.style import MUTED, AnyFigure, count_columns, legend, open_panels, tidy
+from tprprobe.figures.style import (
+    MUTED,
+    AnyFigure,
+    Options,
+    count_columns,
+    legend,
+    open_panels,
+    tidy,
+)
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
@@ -83,12 +90,12 @@ def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
 
 def _write_squares(panel: Axes, squares: Squares, colors: np.ndarray) -> None:
     """The texts of squares of these colors, and the names of rows and columns."""
-    texts: Any = np.array(()) if squares.texts is None else squares.texts
+    texts = np.array(()) if squares.texts is None else squares.texts
     for row, column in np.argwhere(texts != "").tolist() if texts.size else ():
         ink = text_color(colors[row, column].tolist())
-        look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
+        look: Options = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
         panel.text(column, row, texts[row, column], parse_math=False, **look)
-    turn: Any = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
+    turn: Options = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
     panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])

@@ -6,16 +6,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.typing import ColorType
 
 from tprprobe.figures.colors import text_color
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, LETTER, MUTED, count_columns, drawing, headline, wrap_lines
+from tprprobe.figures.style import (
+    INK,
+    LETTER,
+    MUTED,
+    AnyFigure,
+    Drawing,
+    Options,
+    count_columns,
+    drawing,
+    headline,
+    wrap_lines,
+)
 from tprprobe.store.token_texts import spell
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
@@ -27,8 +38,8 @@ MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
 KEY_LINE = 0.14  # inches of a line of the key
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
-PLAIN: dict[str, Any] = {"parse_math": False}  # a token is no formula
-MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline", **PLAIN}
+PLAIN: Options = {"parse_math": False}  # a token is no formula
+MIDDLE: Options = {"ha": "center", "va": "center_baseline", **PLAIN}
 
 Color = tuple[float, ...]
 
@@ -111,12 +122,12 @@ class Strips(Scene):
     """Strips one below the other; ``key`` has a color and what it means each."""
 
     strips: Sequence[Strip]
-    key: Sequence[tuple[Any, str]] = ()
+    key: Sequence[tuple[ColorType, str]] = ()
 
 
 def draw_strips(
     strips: Strips | Sequence[Strip], title: str = "", caption: str = "", ax: Axes | None = None
-) -> Any:
+) -> AnyFigure:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     scene = strips if isinstance(strips, Strips) else Strips(strips, title=title, note=caption)
     if not ax and (inches := current_look().inches):
@@ -139,13 +150,14 @@ def draw_strips(
     if scene.key:
         handles = [Patch(color=color, label=text) for color, text in scene.key]
         size = 6 * (scale if ax else 1)
-        look: Any = {"frameon": False, "fontsize": size, "handlelength": 1, "borderaxespad": 0}
-        position: Any = {
-            "loc": "upper left",
-            "bbox_to_anchor": (0, 0),
-            "ncols": _count_keys(width, scene),
+        look: Options = {
+            "frameon": False,
+            "handlelength": 1,
+            "borderaxespad": 0,
+            "columnspacing": 1,
         }
-        axes.legend(handles=handles, columnspacing=1, **position, **look)
+        look |= {"loc": "upper left", "bbox_to_anchor": (0, 0), "ncols": _count_keys(width, scene)}
+        axes.legend(handles=handles, fontsize=size, **look)
     return figure
 
 
@@ -160,7 +172,7 @@ def _count_keys(width: float, scene: Strips) -> int:
     return count_columns(width, [text for _, text in scene.key])
 
 
-def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Any, Axes]:
+def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Drawing, Axes]:
     """A figure with squares for strips, their key and a note below, a title above."""
     cell = _cell()
     width = current_look().inches or max(columns * cell + 2 * MARGIN, NARROWEST)
@@ -202,12 +214,8 @@ def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
     for frame in strip.frames:
         for line, x, width in strip.list_boxes(frame):
             corner = (x, top + line * strip.line_height)
-            look: Any = {
-                "edgecolor": frame.color,
-                "linestyle": frame.style,
-                "linewidth": 1.4 * scale,
-            }
-            axes.add_patch(Rectangle(corner, width, 1, fill=False, zorder=3, **look))
+            look: Options = {"linestyle": frame.style, "linewidth": 1.4 * scale, "fill": False}
+            axes.add_patch(Rectangle(corner, width, 1, edgecolor=frame.color, zorder=3, **look))
     line, x, _ = strip.places[-1]
     y = top + line * strip.line_height + 0.54
     look = {"fontsize": 7 * scale, "color": strip.after_color, **PLAIN}

@@ -5,12 +5,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import Container
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
@@ -20,6 +22,7 @@ from tprprobe.figures.look import FONTSIZE, TICKS, current_look
 from tprprobe.files.writing import whole
 
 FORMATS = (".pdf", ".svg", ".png")
+Options = dict[str, Any]  # keyword arguments of matplotlib
 FILES: Any = {
     "pdf.fonttype": 42,  # embedded and searchable
     "svg.fonttype": "none",  # text stays text
@@ -52,7 +55,7 @@ class Drawing(Figure):
         Args:
             lines: The lines, wrapped to the figure's width.
         """
-        options: Any = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
+        options: Options = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
         self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
         self.place_notes()
 
@@ -103,8 +106,8 @@ def open_panels(
     across: int = 1,
     ax: Axes | None = None,
     keeps_shape: bool = False,
-    **options: Any,
-) -> tuple[Any, Any]:
+    sharey: bool = False,
+) -> tuple[AnyFigure, np.ndarray]:
     """A figure of that size with its panels [down, across]; in the place of ``ax`` where that is given."""
     if ax is None:
         figure: Figure | SubFigure = drawing(width, height, keeps_shape)
@@ -115,25 +118,27 @@ def open_panels(
         figure = parent.add_subfigure(spec)
     else:
         raise InputError("this figure has several panels: give an ax of plt.subplots")
-    return figure, figure.subplots(down, across, squeeze=False, **options)
+    return figure, figure.subplots(down, across, squeeze=False, sharey=sharey)
 
 
-def tidy(axes: Any, title: str = "", grid: Any = "", size: float = TITLE) -> None:
+def tidy(
+    axes: Axes, title: str = "", grid: Literal["", "x", "y"] = "", size: float = TITLE
+) -> None:
     """Axes with small muted ticks, no frame above and at the right, a title at the left, and faint lines across x or y."""
     if grid:
         axes.grid(axis=grid, color=FAINT, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
     axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
-    axes.xaxis.label.set_size(FONTSIZE)
-    axes.yaxis.label.set_size(FONTSIZE)
+    axes.xaxis.label.set(size=FONTSIZE)
+    axes.yaxis.label.set(size=FONTSIZE)
     axes.set_title(_wrap_title(axes, title), loc="left", fontsize=size, fontweight="bold")
 
 
 SOFT = " \n"  # a break of a title that moves with the room for it
 
 
-def _wrap_title(axes: Any, title: str) -> str:
+def _wrap_title(axes: Axes, title: str) -> str:
     """The title in lines that the panel's share of the figure has room for."""
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
@@ -150,10 +155,10 @@ def _wrap_labels(figure: Figure) -> None:
         height = axes.get_position().height * figure.get_figheight()
         axes.set_ylabel(wrap_lines(axes.get_ylabel(), height, LABEL_LETTER))
         right = min((x for x in lefts if x > x_left + 0.05), default=1.0)
-        texts: Any = axes.findobj(Text) if title else ()
+        texts = axes.findobj(Text) if title else ()
         for text in texts:
             if text.get_text() == title:
-                letter = BOLD_LETTER * text.get_fontsize() / TITLE
+                letter = BOLD_LETTER * float(text.get_fontsize()) / TITLE
                 whole_lines = title.replace(SOFT, " ")
                 width = (right - x_left) * figure.get_figwidth()
                 text.set_text(wrap_lines(whole_lines, width, letter))
@@ -180,13 +185,18 @@ def count_columns(width: float, labels: Sequence[str]) -> int:
     return max(1, min(columns, 4, len(labels)))
 
 
-def headline(figure: Any, title: str, **look: Any) -> None:
+def headline(figure: AnyFigure, title: str, **look: Any) -> None:
     """The title above several panels."""
     title = wrap_lines(title, figure.bbox.width / figure.dpi)
     figure.suptitle(title, fontsize=9, fontweight="bold", **{"x": 0.01, "ha": "left", **look})
 
 
-def legend(figure: Any, handles: Any = None, labels: Any = None, **look: Any) -> None:
+def legend(
+    figure: AnyFigure | Axes,
+    handles: Sequence[Artist | Container] | None = None,
+    labels: Sequence[str] | None = None,
+    **look: Any,
+) -> None:
     """Explains what is drawn, outside the panels of a figure of ours, by default at the lower right; else inside them."""
     plain = {"loc": "outside lower right", "ncols": 4, "fontsize": 7, "frameon": False}
     if isinstance(figure, Axes):

@@ -25,7 +25,7 @@ def ablation_map(sweeps: pd.DataFrame) -> Grid:
         raise InputError('these sweeps have no single heads: put heads = "each" into the recipe')
     rows = at_full_strength(sweeps[sweeps["head"] >= 0])
     scale = max(0.01, -rows["change"].min())
-    groups: Any = rows.groupby("edit", sort=False)
+    groups = rows.groupby("edit", sort=False)
     pictures = [head_squares(of_edit, str(edit), scale) for edit, of_edit in groups]
     title = "Change of exact match, in points, when one head's vectors are replaced"
     return Grid(pictures, 2, title=title, note=f"{interval_note(rows)}\n{BRACKETS}")

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.figures.look import current_look
-from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, drawing, save
+from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, Options, drawing, save
 from tprprobe.files.writing import write_file
 
 POINTS, MIN_POINTS = 7.5, 5  # of the text of cells; below the latter a warning says so
@@ -69,7 +69,7 @@ class Table:
         if ax is None:
             look = current_look()
             size = (look.scale * (width + 2 * MARGIN), look.scale * (lines * LINE + 2 * MARGIN))
-            figure: Any = drawing(*size, keeps_shape=True)
+            figure = drawing(*size, keeps_shape=True)
             figure.set_layout_engine(None)
             axes = figure.add_axes((0, 0, 1, 1))
             scale = figure.get_figwidth() / size[0]
@@ -84,11 +84,11 @@ class Table:
         axes.set_axis_off()
         self._draw_cells(axes, columns, widths)
         axes.text(0, 0.3, self.title, va="center", fontsize=9, fontweight="bold", color=INK)
-        foot: Any = {"va": "top", "fontsize": 6.5, "color": MUTED, "linespacing": 1.5}
+        foot: Options = {"va": "top", "fontsize": 6.5, "color": MUTED, "linespacing": 1.5}
         axes.text(0, len(self.cells) + 2.4, self.caption, **foot)
-        texts: Any = axes.texts
+        texts = axes.texts
         for text in texts:
-            text.set_fontsize(scale * text.get_fontsize())
+            text.set_fontsize(scale * float(text.get_fontsize()))
         return figure
 
     def _draw_cells(
@@ -99,7 +99,7 @@ class Table:
         for texts, width, is_number in zip(columns, widths, self.numeric, strict=True):
             x, align = (x_left + width - pad, "right") if is_number else (x_left + pad, "left")
             for line, text in enumerate(texts):
-                look: Any = {"fontsize": POINTS, "fontweight": "normal" if line else "bold"}
+                look: Options = {"fontsize": POINTS, "fontweight": "normal" if line else "bold"}
                 axes.text(x, line + 1.5, text, ha=align, va="center", parse_math=False, **look)
             x_left += width
         for y, thickness in [(1, 1.0), (2, 0.6), (rows + 2, 1.0)]:

@@ -21,6 +21,7 @@ from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 from tprprobe.site.patterns import select, side_of
 
 Variant = Mapping[str, PlacedEdit]  # an edit by site or pattern
+Output = Tensor | tuple[Tensor, ...]  # of a step
 Place = tuple[int, int, int]  # of a site or step in its stack: layer, part of it, and whether bound
 # Symbols of a forward pass, at most: on a CPU what caches hold, so that larger passes are slower.
 SYMBOLS_PER_PASS = {"cpu": 2048, "cuda": 65536}
@@ -121,14 +122,14 @@ class _Unedited:
         return rows_per_pass(self.source.device, len(self.source) * max(widths))
 
 
-def _below(outputs: Mapping[str, Any], start: Place, rows: Tensor | slice) -> dict[str, Any]:
+def _below(outputs: Mapping[str, Output], start: Place, rows: Tensor | slice) -> dict[str, Output]:
     """The outputs, for these rows, of the steps below a place that are part of no other such step."""
     names = [name for name in outputs if place_of(name) < start]
     outermost = [name for name in names if not any(name.startswith(f"{outer}.") for outer in names)]
     return {name: _rows_of(outputs[name], rows) for name in outermost}
 
 
-def _rows_of(output: Tensor | tuple[Tensor, ...], rows: Tensor | slice) -> Any:
+def _rows_of(output: Output, rows: Tensor | slice) -> Output:
     return output[rows] if isinstance(output, Tensor) else tuple(tensor[rows] for tensor in output)
 
 

@@ -8,7 +8,6 @@ the ceiling, the unedited one the floor.
 import os
 from collections.abc import Sequence
 from functools import cached_property, partial
-from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions import word_edits
 from tprprobe.interventions.batched_edits import rows_per_pass
-from tprprobe.interventions.folders import MANIFEST, measure_parts, run_origin
+from tprprobe.interventions.folders import begin_run, measure_parts, run_origin
 from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
 from tprprobe.models.protocol import Language, require_vocabulary
@@ -81,8 +80,7 @@ def measure_pairs(
     settings = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
     settings |= {"sites": names, "edits": list(edits), "seed": seed}
     with kept(out) as folder:
-        run_settings = settings | {"tprprobe": version("tprprobe")}
-        run = KeptRun.open(folder, run_settings, resume, MANIFEST)
+        run = begin_run(folder, settings, resume)
 
         def measure(run: KeptRun) -> pd.DataFrame:
             pairs = PairMeasurement(model.eval(), make_trials(model, data), names, seed)

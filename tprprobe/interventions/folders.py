@@ -19,12 +19,16 @@ MEASURED = "measured"  # the table of a part
 MeasurePart = Callable[[], pd.DataFrame]
 
 
+def begin_run(folder: Path, settings: dict[str, object], resume: bool) -> KeptRun:
+    """The run with these settings, by this version."""
+    return KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
+
+
 def open_run(
     folder: Path, model: Language, data: Dataset, recipe: RecipeData, resume: bool
 ) -> KeptRun:
     """The run of a model with these weights, these data, this recipe."""
-    settings = run_origin(model, data) | {"recipe": recipe.model_dump()}
-    return KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
+    return begin_run(folder, run_origin(model, data) | {"recipe": recipe.model_dump()}, resume)
 
 
 def run_origin(model: Language, data: Dataset) -> dict[str, object]:

@@ -83,19 +83,19 @@ def direct_logit_attribution(
     model, vocabulary = require_head(model, "an attribution"), require_vocabulary(model)
     sites, layers = _read_stack(model, text)
     if answers is None:
-        first, second = model.predict(text)[0].topk(2).indices.tolist()
+        answer, rival = model.predict(text)[0].topk(2).indices.tolist()
     else:
-        first, second = read_answer_ids(model, [text, text], answers)
+        answer, rival = read_answer_ids(model, [text, text], answers)
     updates = layers.diff(dim=0, prepend=torch.zeros_like(layers[:1]))
     random = draw_directions(updates, torch.Generator().manual_seed(seed))
 
     def measure(removed: Float[Tensor, "row seq d_model"]) -> Float[Tensor, " row"]:
         with intervene(model, {sites[-1]: patch(layers[-1] - removed)}):
-            return contrast_answers(model, model.read([text] * len(removed)), (second, first))
+            return contrast_answers(model, model.read([text] * len(removed)), (rival, answer))
 
-    whole = measure(torch.zeros_like(layers[:1]))
-    columns = {"attribution": whole - measure(updates), "random": whole - measure(random)}
-    names = {"answer": vocabulary.spell([first]), "other": vocabulary.spell([second])}
+    contrast = measure(torch.zeros_like(layers[:1]))
+    columns = {"attribution": contrast - measure(updates), "random": contrast - measure(random)}
+    names = {"answer": vocabulary.spell([answer]), "other": vocabulary.spell([rival])}
     effects = {name: values.double().cpu() for name, values in columns.items()}
     return pd.DataFrame({"site": sites} | names | effects)
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Int
@@ -13,6 +12,7 @@ from tprprobe.data.batching import Ragged
 from tprprobe.data.frames.grammar import Item, Text
 from tprprobe.data.frames.pairsets import MinimalPairs, tokens_of
 from tprprobe.errors import InputError
+from tprprobe.interventions.prompts import add_mask
 from tprprobe.models.protocol import Language, require_vocabulary
 
 SHIFTS = (1, -1, 2, -2, 3, -3)  # from the two words to other tokens
@@ -81,7 +81,7 @@ def _encode(model: Language, text: Text) -> tuple[list[int], TokenPair, Sequence
     """The ids of a text with what is asked, the places of its two words, and of all words but the first, which much
     attends to, and the last, behind which models predict; None for words of several tokens.
     """
-    vocabulary, prompt = require_vocabulary(model), _prompt(model, text)
+    vocabulary, prompt = require_vocabulary(model), add_mask(model, text.whole)
     ids, (spans,) = vocabulary.encode_sources([prompt]), vocabulary.place_sources([prompt])
     tokens_of_words = [tokens_of(word.span, spans) for word in text.exchanged]
     if any(len(tokens) != 1 for tokens in tokens_of_words):
@@ -91,19 +91,12 @@ def _encode(model: Language, text: Text) -> tuple[list[int], TokenPair, Sequence
     return ids.values.tolist(), (position_a, position_b), inside[1:]
 
 
-def _prompt(model: Any, text: Text) -> str:
-    """What a model is given: the text; of a model that fills masks with a mask behind."""
-    if getattr(model, "head", None) != "masked":
-        return text.whole
-    return f"{text.whole} {model.vocabulary.tokenizer.mask_token}."
-
-
 def _answer(model: Language, text: Text, answer: str) -> int:
     """The first token of an answer behind a text, or of what a decoder writes; NOWHERE where it is not said."""
     vocabulary = require_vocabulary(model)
     if not answer:
         return NOWHERE
-    _, target = vocabulary.encode_answers([_prompt(model, text)], [answer])
+    _, target = vocabulary.encode_answers([add_mask(model, text.whole)], [answer])
     return int(target.values[1 + len(vocabulary.begun)])
 
 

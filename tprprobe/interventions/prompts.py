@@ -3,8 +3,8 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.data import load_data
+from tprprobe.data.dataset import Example
 from tprprobe.data.documents.articlefiles import Article
 from tprprobe.data.pairs import encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.tokens import Tokens
 from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
 from tprprobe.interventions.batched_edits import score_variants
@@ -64,13 +66,12 @@ class Prompt:
 
     def write(self, source: Tensor, edits: Edits) -> Int[Tensor, "1 target_seq"]:
         """The answer under edits, start symbol first; of an image word by word, as exchanges of a decoder's positions are of whole passes."""
-        max_lengths = require_vocabulary(self.model).most
-        options: dict[str, Any] = {"max_length": max_lengths[1]} if max_lengths else {}
+        longest = (require_vocabulary(self.model).most or ())[1:]
         with intervene(self.model, edits), torch.no_grad():
             if self.is_image and edits and self.answer is not None:
                 ids = self.model(source, self.answer[:, :-1]).argmax(-1)
             else:
-                ids = generate(self.model, source, **options)
+                ids = generate(self.model, source, *longest)
         return torch.cat([ids.new_full((1, 1), self.model.config.sos), ids], 1)
 
 
@@ -88,35 +89,34 @@ def load_readable(name: str | os.PathLike[str]) -> Readable:
     return model
 
 
-def reads_images(model: Any) -> bool:
+def reads_images(model: object) -> bool:
     """True for a model that writes captions."""
     return isinstance(model, CaptionModel)
 
 
-def has_head(model: Any) -> bool:
+def has_head(model: object) -> TypeGuard[Language]:
     """True if the model predicts symbols."""
     return isinstance(model, Language) and bool(getattr(model, "head", "own"))
 
 
-def query_text(model: Any, text: str) -> Prompt:
+def query_text(model: Readable, text: str) -> Prompt:
     """A text that a model reads; of a model that fills masks, with one behind it unless it has one."""
-    vocabulary: Any = require_vocabulary(model)
+    vocabulary = require_vocabulary(model)
     text = " ".join(text.split())
     if reads_images(model):
         raise InputError(f"{model.name} writes captions of images: it cannot read a text")
     if not text or len(text) > MAX_CHARACTERS:
         reason = f"a text of {len(text)} characters: give at most {MAX_CHARACTERS}"
         raise InputError(reason if text else "an empty text: type a question or a text")
-    mask = getattr(model, "head", None) == "masked" and vocabulary.tokenizer.mask_token
-    text = f"{text} {mask}." if mask and mask not in text else text
+    text = add_mask(model, text)
     source, was_cut = _encode(model, Article(text, ""))
     tokens = tuple(str(vocabulary.symbols[token_id]) for token_id in source[0].tolist())
     prompt = Prompt(model, text, source, tokens, group_words(text, vocabulary))
     answer = prompt.write(source, {}) if isinstance(model, Model) else None
-    return Prompt(model, text, source, tokens, prompt.words, answer, was_cut)
+    return replace(prompt, answer=answer, was_cut=was_cut)
 
 
-def query_image(model: Any, number: int) -> Prompt:
+def query_image(model: Readable, number: int) -> Prompt:
     """An image of the data that a model of captions was trained on."""
     name, split = default_data(model)
     image: Any = load_data(name, split=split, n=number + 1)[number]
@@ -129,7 +129,16 @@ def query_image(model: Any, number: int) -> Prompt:
     return Prompt(model, text, source, tokens, tuple((i,) for i in range(len(tokens))), answer, was_cut)  # fmt: skip
 
 
-def _encode(model: Any, example: Any) -> tuple[Tensor, bool]:
+def add_mask(model: Readable, text: str) -> str:
+    """The text; of a model that fills masks with a mask behind it, unless it has one."""
+    vocabulary = model.vocabulary
+    if getattr(model, "head", None) != "masked" or not isinstance(vocabulary, Tokens):
+        return text
+    mask = vocabulary.tokenizer.mask_token
+    return text if mask in text else f"{text} {mask}."
+
+
+def _encode(model: Readable, example: Example) -> tuple[Tensor, bool]:
     pairs = encode_examples([example], require_vocabulary(model))
     source = pairs.source.padded(torch.tensor([0]), model.config.pad)
     return source.to(model.device), bool(pairs.cut[0])
@@ -147,7 +156,7 @@ def group_words(text: str, vocabulary: Codec) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def list_states(model: Any) -> list[str]:
+def list_states(model: Readable) -> list[str]:
     """The sites of states: embeddings, and what every layer returns."""
     sites = {n: s for n, s in find_sites(model).items() if n.endswith((".embedding", ".hidden"))}
     return [n for n, s in sites.items() if side_of(n) == "source" and "head" not in s.axes]
@@ -253,6 +262,6 @@ def name_measure(output: ModelOutput) -> tuple[str, str]:
     return column, "cosine" if column == NEAREST_SAMPLE else "probability"
 
 
-def is_model_of(model: Any, store: Store) -> bool:
+def is_model_of(model: Readable, store: Store) -> bool:
     """True if a model has the weights that a store was made with, or the store does not say."""
     return store.model in (None, fingerprint(model))

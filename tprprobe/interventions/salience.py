@@ -1,8 +1,7 @@
 """Salience: which tokens of a text an answer depends on, by gradients, beside what happens when it is replaced."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pandas as pd
 import torch
@@ -10,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError
-from tprprobe.interventions.prompts import has_head, list_states, query_text
-from tprprobe.models.protocol import Model, require_vocabulary
+from tprprobe.interventions.prompts import Prompt, has_head, list_states, query_text
+from tprprobe.models.protocol import Model, Readable, require_vocabulary
 from tprprobe.site.hooks import intervene
 
 GRADIENT, INTEGRATED, REPLACED = "gradient × input", "integrated gradients", "replaced"
@@ -20,7 +19,7 @@ Score = Callable[[Int[Tensor, "batch seq"]], Float[Tensor, " batch"]]
 
 
 def salience(
-    model: Any,
+    model: Readable,
     text: str,
     answer: str | None = None,
     against: str | None = None,
@@ -61,14 +60,14 @@ def salience(
     shares = [(step + 0.5) / steps for step in range(steps)]
     path = torch.cat([random + share * shift for share in shares])
     mean = _differentiate(model, source, score, path).unflatten(0, (steps, draws)).mean(0)
-    own = _differentiate(model, source, score, embeddings)
+    gradient = _differentiate(model, source, score, embeddings)
     is_replaced = torch.eye(n_tokens, dtype=torch.bool, device=shift.device)[:, None, :, None]
     replaced = torch.where(is_replaced, random, embeddings).flatten(0, 1)  # [token × draw, seq, d]
     with torch.no_grad():
-        whole = _score(model, source, score, embeddings)
-        lost = whole - _score(model, source, score, replaced)
+        score_of_text = _score(model, source, score, embeddings)
+        lost = score_of_text - _score(model, source, score, replaced)
     columns = {
-        GRADIENT: (embeddings * own).sum(-1)[0],
+        GRADIENT: (embeddings * gradient).sum(-1)[0],
         INTEGRATED: (shift * mean).sum(-1).mean(0),
         REPLACED: lost.unflatten(0, (n_tokens, draws)).mean(1),
     }
@@ -76,14 +75,14 @@ def salience(
     return pd.DataFrame(rows | {name: values.double().cpu() for name, values in columns.items()})
 
 
-def _choose_score(prompt: Any, answer: str | None, against: str | None) -> Score:
+def _choose_score(prompt: Prompt, answer: str | None, against: str | None) -> Score:
     """The log-probability of the answer, or of a model without a head the similarity to another text."""
     model = prompt.model
     if not has_head(model):
         if not against:
             raise InputError(f"{model.name} has no head: give another text to compare with")
-        site, other = list_states(model)[-1], query_text(model, against)
-        mean = other.run(other.source, site)[site].mean(1)
+        site, prompt = list_states(model)[-1], query_text(model, against)
+        mean = prompt.run(prompt.source, site)[site].mean(1)
         return lambda source: torch.cosine_similarity(_mean_state(model, source, site), mean)
     target = _answer_ids(prompt, answer)
 
@@ -95,7 +94,7 @@ def _choose_score(prompt: Any, answer: str | None, against: str | None) -> Score
     return score
 
 
-def _answer_ids(prompt: Any, answer: str | None) -> Int[Tensor, "1 target_seq"]:
+def _answer_ids(prompt: Prompt, answer: str | None) -> Int[Tensor, "1 target_seq"]:
     """The ids of the answer, start symbol first; of a text that goes on, its first token."""
     model = prompt.model
     start = torch.full((1, 1), model.config.sos, device=prompt.source.device)
@@ -103,12 +102,12 @@ def _answer_ids(prompt: Any, answer: str | None) -> Int[Tensor, "1 target_seq"]:
         _, targets = require_vocabulary(model).encode_answers([prompt.text], [answer])
         ids = torch.tensor([targets.values.tolist()], device=start.device)
         return ids if isinstance(model, Model) else ids[:, :2]
-    if isinstance(model, Model):
+    if prompt.answer is not None:
         return prompt.answer
     return torch.cat([start, model.predict(prompt.source).argmax(-1, keepdim=True)], 1)
 
 
-def _mean_state(model: Any, source: Tensor, site: str) -> Float[Tensor, "batch d_model"]:
+def _mean_state(model: Readable, source: Tensor, site: str) -> Float[Tensor, "batch d_model"]:
     states: list[Tensor] = []
 
     def keep(values: Tensor) -> Tensor:
@@ -122,26 +121,24 @@ def _mean_state(model: Any, source: Tensor, site: str) -> Float[Tensor, "batch d
 
 @contextmanager
 def _embedded(
-    model: Any, source: Tensor, edit: Callable[[nn.Embedding, Tensor], Tensor]
+    model: Readable, source: Tensor, edit: Callable[[nn.Embedding, Tensor], Tensor]
 ) -> Iterator[None]:
     """While it is open, embeddings of the ids of ``source`` go through an edit."""
 
-    def replace(table: Any, inputs: Sequence[Any], vectors: Tensor) -> Tensor | None:
+    def replace(table: nn.Embedding, inputs: tuple, vectors: Tensor) -> Tensor | None:
         ids = inputs[0] if inputs else None
         is_source = isinstance(ids, Tensor) and ids.shape[-1:] == source.shape[-1:]
         return edit(table, vectors) if is_source and torch.equal(ids[:1], source[:1]) else None  # type: ignore[index]
 
     tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
-    handles = [table.register_forward_hook(replace) for table in tables]
-    try:
+    with ExitStack() as hooks:
+        for table in tables:
+            hooks.callback(table.register_forward_hook(replace).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _read_embeddings(
-    model: Any, source: Tensor, score: Score, draws: int, seed: int
+    model: Readable, source: Tensor, score: Score, draws: int, seed: int
 ) -> tuple[Float[Tensor, "1 seq d"], Float[Tensor, "draw seq d"]]:
     embeddings: list[tuple[Tensor, Tensor]] = []
     generator = torch.Generator().manual_seed(seed)
@@ -159,15 +156,17 @@ def _read_embeddings(
     return embeddings[0]
 
 
-def _score(model: Any, source: Tensor, score: Score, vectors: Tensor) -> Float[Tensor, " batch"]:
+def _score(
+    model: Readable, source: Tensor, score: Score, vectors: Tensor
+) -> Float[Tensor, " batch"]:
     scores = []
     for rows in vectors.split(ROWS):
-        with _embedded(model, source, lambda _, old, rows=rows: rows.to(old.dtype)):
+        with _embedded(model, source, lambda _, vectors, rows=rows: rows.to(vectors.dtype)):
             scores.append(score(source.expand(len(rows), -1)))
     return torch.cat(scores)
 
 
-def _differentiate(model: Any, source: Tensor, score: Score, vectors: Tensor) -> Tensor:
+def _differentiate(model: Readable, source: Tensor, score: Score, vectors: Tensor) -> Tensor:
     gradients = []
     for rows in vectors.detach().split(ROWS):
         rows.requires_grad_()

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,13 +45,13 @@ class Point:
     k: int
     strength: float
 
-    @property
-    def label(self) -> str:
-        return self.sites[0] if len(self.sites) == 1 else " + ".join(self.sites)
-
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
-        place = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
+        place = {
+            "site": " + ".join(self.sites),
+            "layer": ALL if layer is None else layer,
+            "head": self.head,
+        }
         return place | {"edit": self.edit, "k": self.k, "strength": self.strength}
 
 
@@ -192,9 +191,10 @@ def _measure(
     scored, reference_pairs = (encode_answers(list(subset), vocabulary) for subset in examples)
 
     def measure(group: tuple[str, ...]) -> pd.DataFrame:
-        read = sweep_recipes.read_references
-        references = read(model, reference_pairs, group, recipe.seed) if group else {}
-        points = [*list_points(recipe, group, references)] if group else [NOTHING]
+        if not group:
+            return _score(model, scored, [NOTHING], [{}])
+        references = sweep_recipes.read_references(model, reference_pairs, group, recipe.seed)
+        points = list(list_points(recipe, group, references))
         variants = [make_variant(point, references) for point in points]
         return _score(model, scored, points, variants)
 

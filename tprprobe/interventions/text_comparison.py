@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from tprprobe.errors import InputError
 from tprprobe.interventions import prompts
 from tprprobe.interventions.prompt_edits import find_heads
 from tprprobe.interventions.prompts import Prompt
+from tprprobe.models.protocol import Readable
 from tprprobe.site.patterns import ATTENTION, layer_of, sides_of
 from tprprobe.store import Store
 
@@ -30,7 +30,7 @@ class TextComparison:
 
 
 def compare_texts(
-    model: Any, text: str, against: str, store: Store | None = None
+    model: Readable, text: str, against: str, store: Store | None = None
 ) -> TextComparison:
     """What a model makes of two texts, token by token where they have the same tokens.
 
@@ -54,25 +54,28 @@ def compare_texts(
         >>> bool(texts.states["distance"].min() >= 0)
         True
     """
-    first, second = prompts.query_text(model, text), prompts.query_text(model, against)
-    pairs = align_tokens(first.tokens, second.tokens)
+    prompt_a, prompt_b = prompts.query_text(model, text), prompts.query_text(model, against)
+    pairs = align_tokens(prompt_a.tokens, prompt_b.tokens)
     if not pairs:
         raise InputError("the two texts have no tokens that can be aligned")
     outputs = pd.DataFrame()
     if store is not None or prompts.has_head(model):
         inputs: dict[str, prompts.EditedInput] = {
-            prompts.UNEDITED: (first.source, {}),
-            prompts.EDITED: (second.source, {}),
+            prompts.UNEDITED: (prompt_a.source, {}),
+            prompts.EDITED: (prompt_b.source, {}),
         }
         names = {prompts.UNEDITED: "text", prompts.EDITED: "against"}
-        outputs = prompts.read_output(first, inputs, store).table.rename(columns=names)
-    states, heads = _compare_states(first, second, pairs), _compare_heads(first, second, pairs)
+        outputs = prompts.read_output(prompt_a, inputs, store).table.rename(columns=names)
+    states, heads = (
+        _compare_states(prompt_a, prompt_b, pairs),
+        _compare_heads(prompt_a, prompt_b, pairs),
+    )
     return TextComparison(outputs, states, heads)
 
 
-def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> Pairs:
+def align_tokens(tokens: tuple[str, ...], other_tokens: tuple[str, ...]) -> Pairs:
     """Positions of tokens that are the same, or are replaced one by one."""
-    blocks = SequenceMatcher(None, tokens, others, autojunk=False).get_opcodes()
+    blocks = SequenceMatcher(None, tokens, other_tokens, autojunk=False).get_opcodes()
     return [
         (i, j)
         for _, start, end, other_start, other_end in blocks
@@ -81,36 +84,36 @@ def align_tokens(tokens: tuple[str, ...], others: tuple[str, ...]) -> Pairs:
     ]
 
 
-def _compare_states(first: Prompt, second: Prompt, pairs: Pairs) -> pd.DataFrame:
-    sites = prompts.list_states(first.model)
-    states, other_states = (prompt.run(prompt.source, *sites) for prompt in (first, second))
-    positions, others = (list(side) for side in zip(*pairs, strict=True))
+def _compare_states(prompt_a: Prompt, prompt_b: Prompt, pairs: Pairs) -> pd.DataFrame:
+    sites = prompts.list_states(prompt_a.model)
+    states, other_states = (prompt.run(prompt.source, *sites) for prompt in (prompt_a, prompt_b))
+    positions, other_positions = (list(side) for side in zip(*pairs, strict=True))
     tables = []
     for site in sites:
         a, b = states[site][0].double(), other_states[site][0].double()
-        cosine = torch.cosine_similarity(a[positions], b[others], dim=-1)
+        cosine = torch.cosine_similarity(a[positions], b[other_positions], dim=-1)
         columns = {
             "site": site,
             "layer": layer_of(site),
             "position": positions,
-            "other_position": others,
-            "token": [first.tokens[i] for i in positions],
-            "other_token": [second.tokens[j] for j in others],
+            "other_position": other_positions,
+            "token": [prompt_a.tokens[i] for i in positions],
+            "other_token": [prompt_b.tokens[j] for j in other_positions],
             "distance": (1 - cosine).clamp(0).cpu().numpy(),
         }
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
 
 
-def _compare_heads(first: Prompt, second: Prompt, pairs: Pairs) -> pd.DataFrame:
-    maps, other_maps = find_heads(first), find_heads(second)
-    positions, others = (np.array(side, int) for side in zip(*pairs, strict=True))
+def _compare_heads(prompt_a: Prompt, prompt_b: Prompt, pairs: Pairs) -> pd.DataFrame:
+    maps, other_maps = find_heads(prompt_a), find_heads(prompt_b)
+    positions, other_positions = (np.array(side, int) for side in zip(*pairs, strict=True))
     rows = []
     for site, heads in maps.items():
         if sides_of(site) != (SOURCE, SOURCE):
             continue
         a = _normalize(heads[:, positions][:, :, positions])
-        b = _normalize(other_maps[site][:, others][:, :, others])
+        b = _normalize(other_maps[site][:, other_positions][:, :, other_positions])
         distances = 0.5 * np.abs(a - b).sum(-1).mean(-1)
         name = f"{site.rpartition('.')[0]}{ATTENTION}"
         place = {"site": name, "layer": layer_of(site)}

@@ -6,7 +6,6 @@ Meng et al. 2022, causal tracing; Geiger et al. 2021, interchange interventions.
 
 import os
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -16,10 +15,10 @@ from torch import Tensor
 from tprprobe.console import note, track
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, melt
-from tprprobe.files.runs import KeptRun, kept
+from tprprobe.files.runs import kept
 from tprprobe.interventions.behavior import select_source_sites
 from tprprobe.interventions.edits import patch
-from tprprobe.interventions.folders import MANIFEST
+from tprprobe.interventions.folders import begin_run
 from tprprobe.interventions.kinds import PATCHINGS
 from tprprobe.interventions.word_edits import draw_directions
 from tprprobe.models.origins import describe_origin
@@ -70,7 +69,7 @@ def patch_positions(
     settings = {"model": describe_origin(model), "text": text, "against": against}
     settings |= {"answers": list(answers or ()), "sites": names, "seed": seed}
     with kept(out) as folder:
-        run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
+        run = begin_run(folder, settings, resume)
         if not run.is_done:
             table = _measure(model, (text, against), answers, names, seed)
             run.finish({PATCHINGS.file: table, FILE: list_results(table)}, {})
@@ -118,26 +117,26 @@ def read_answer_ids(
 ) -> tuple[int, int]:
     vocabulary = require_vocabulary(model)
     if answers is None:
-        answer, other = (int(model.predict(text)[0].argmax()) for text in texts)
+        answer, rival = (int(model.predict(text)[0].argmax()) for text in texts)
     elif len(answers) == len(texts):
         _, targets = vocabulary.encode_answers([*texts], [*answers])
         starts = np.append(0, targets.lengths.cumsum())[:-1] + 1 + len(vocabulary.begun)
-        answer, other = (int(targets.values[start]) for start in starts)
+        answer, rival = (int(targets.values[start]) for start in starts)
     else:
         raise InputError(f"answers {[*answers]}: give one to each of the two texts")
-    if answer == other:
+    if answer == rival:
         token = vocabulary.spell([answer])
         raise InputError(
             f"both answers begin with {token!r}: give two that begin with different tokens"
         )
-    return answer, other
+    return answer, rival
 
 
 def contrast_answers(model: Language, source: Tensor, answer_ids: tuple[int, int]) -> Tensor:
     """log p(other answer) − log p(answer) of the next token, by row."""
-    answer, other = answer_ids
+    answer, rival = answer_ids
     log_p = model.predict(source).clamp_min(1e-30).log()
-    return log_p[:, other] - log_p[:, answer]
+    return log_p[:, rival] - log_p[:, answer]
 
 
 def _patched(

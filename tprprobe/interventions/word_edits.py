@@ -95,14 +95,6 @@ def check_edits(names: Sequence[str]) -> None:
         raise unknown("edit of pairs", strange[0], EDITS)
 
 
-def _exchange(words: WordStates) -> EditedStates:
-    return (words.x.flip(1), words.y.flip(1), words.aside_x.flip(1)), words.all, words.all
-
-
-def _substitute(words: WordStates) -> EditedStates:
-    return (words.y, words.y.flip(1), words.aside_y), words.all, words.all
-
-
 def _surgery(words: WordStates) -> EditedStates:
     """A trial needs either word at either place in further items."""
     change, is_known = _changes(words, wrong=False)
@@ -154,8 +146,8 @@ def _erased(words: WordStates, x: States, shuffled: bool = False) -> States:
 
 
 EDITS: dict[str, Callable[[WordStates], EditedStates]] = {
-    "exchange": _exchange,
-    "substitute": _substitute,
+    "exchange": lambda w: ((w.x.flip(1), w.y.flip(1), w.aside_x.flip(1)), w.all, w.all),
+    "substitute": lambda w: ((w.y, w.y.flip(1), w.aside_y), w.all, w.all),
     "surgery": _surgery,
     "erase": _erase,
 }

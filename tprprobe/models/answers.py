@@ -5,7 +5,7 @@ Data of documents are summarized and scored instead, images captioned: the plug-
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Int
+from torch import Tensor
 
 from tprprobe import plugins
 from tprprobe.console import track
@@ -45,7 +46,7 @@ class Scores(NamedTuple):
     """
 
     evaluate: Callable[..., pd.DataFrame]
-    summarize: Callable[[pd.DataFrame], dict[str, Any]]
+    summarize: Callable[[pd.DataFrame], dict[str, object]]
     sweep: Callable[..., pd.DataFrame] | None = None
     prepare: Callable[..., None] = lambda *_: None
     codec: Any = None
@@ -76,7 +77,6 @@ def exact_matches(
     return correct, predicted
 
 
-@torch.no_grad()
 def write_answers(
     model: Readable, pairs: Pairs, correct: Bool[np.ndarray, "sample"]
 ) -> list[list[int]]:
@@ -85,40 +85,43 @@ def write_answers(
     answers = [values[start:end] for start, end in pairwise(offsets)]
     if not isinstance(model, Language) or not getattr(model, "head", "own"):
         return [ids[:1] for ids in answers]
-    pad, device = model.config.pad, model.device
-    ends = {*getattr(model.config, "ends", ()), model.config.eos}
     has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
     for indices in pairs.by_length(DECODED_AT_ONCE, model, torch.from_numpy(~correct)):
-        source = pairs.source.padded(indices, pad).to(device)
-        longest: dict[str, Any] = {}
-        if not has_end:
-            longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
-        generated = generate(model, source, **longest).tolist()
-        for sample, ids in zip(indices.tolist(), generated, strict=True):
+        n_right = max(1, int(pairs.target.lengths[indices].max()) - 1)
+        limits = [] if has_end else [n_right]
+        for sample, ids in _write_greedily(model, pairs, indices, *limits):
             n_ids = len(ids) if has_end else len(answers[sample]) - 1
-            end = next((place + 1 for place, i in enumerate(ids[:n_ids]) if i in ends), n_ids)
-            answers[sample] = [model.config.sos, *ids[:end]]
+            answers[sample] = [model.config.sos, *ids[:n_ids]]
     return answers
 
 
-@torch.no_grad()
 def continue_sources(model: Language, pairs: Pairs, max_length: int) -> Pairs:
     """The pairs whose sources end with what the model writes behind them greedily, an end symbol included."""
     offsets, values = pairs.source.offsets.tolist(), pairs.source.ids.tolist()
     sources = [values[start:end] for start, end in pairwise(offsets)]
-    ends = {*getattr(model.config, "ends", ()), model.config.eos}
     for indices in pairs.by_length(DECODED_AT_ONCE, model):
-        source = pairs.source.padded(indices, model.config.pad).to(model.device)
-        generated = generate(model, source, max_length).tolist()
-        for sample, ids in zip(indices.tolist(), generated, strict=True):
-            ids = [symbol for symbol in ids if symbol != model.config.pad]  # of a full window
-            end = next((i + 1 for i, symbol in enumerate(ids) if symbol in ends), len(ids))
-            sources[sample] += ids[:end]
+        for sample, ids in _write_greedily(model, pairs, indices, max_length):
+            sources[sample] += ids
     return Pairs(Ragged.from_lists(sources), pairs.target, pairs.cut)
 
 
+@torch.no_grad()
+def _write_greedily(
+    model: Language, pairs: Pairs, indices: Tensor, *limits: int
+) -> Iterator[tuple[int, list[int]]]:
+    """The numbers of samples, and what the model writes behind their sources, up to an end symbol; without the pads of a full window."""
+    ends = {*getattr(model.config, "ends", ()), model.config.eos}
+    source = pairs.source.padded(indices, model.config.pad).to(model.device)
+    for sample, ids in zip(
+        indices.tolist(), generate(model, source, *limits).tolist(), strict=True
+    ):
+        ids = [symbol for symbol in ids if symbol != model.config.pad or symbol in ends]
+        end = next((i + 1 for i, symbol in enumerate(ids) if symbol in ends), len(ids))
+        yield sample, ids[:end]
+
+
 def evaluate(
-    model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: Any
+    model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: object
 ) -> pd.DataFrame:
     """One row per example: of questions exact match, of documents and images what their plug-in of ``tprprobe.scores`` tells."""
     able = require_head(model, "an evaluation of answers").eval()
@@ -179,7 +182,7 @@ def save_evaluation(
     model: Readable,
     data: Dataset,
     out: str | Path,
-    options: Mapping[str, Any] = MappingProxyType({}),
+    options: Mapping[str, object] = MappingProxyType({}),
 ) -> Path:
     """The summary in a folder (JSON), beside it every prediction: Parquet of questions, JSONL of documents."""
     folder = Path(out)
@@ -204,7 +207,7 @@ def is_scored(rows: pd.DataFrame) -> bool:
     return "module" not in rows
 
 
-def summarize(rows: pd.DataFrame) -> dict[str, Any]:
+def summarize(rows: pd.DataFrame) -> dict[str, object]:
     """Exact match over all questions and of each module; for documents and images every score."""
     if is_scored(rows):
         return find_scores(CAPTIONS if REFERENCES in rows else SUMMARIES).summarize(rows)
@@ -213,7 +216,7 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
     return {**exact_match(rows), "modules": modules}
 
 
-def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
+def save_lines(rows: pd.DataFrame, summary: Mapping[str, object], folder: Path, stem: str) -> Path:
     """Writes a summary (JSON) and beside it its rows: answers to questions as Parquet, texts as lines of JSON."""
     if is_scored(rows):
         lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))

@@ -27,14 +27,14 @@ SMALL_MODEL = 2**28  # numbers that every machine holds
 RANDOM_FILLS = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random numbers
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name != "ARCHITECTURES":
         raise AttributeError(name)
     note("warning: ARCHITECTURES goes in the next version: see tprprobe.plugins.find('models')")
     return {name: find_architecture(name) for name in plugins.find("models")}
 
 
-def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
+def find_architecture(name: object) -> tuple[type[Model], dict[str, object]]:
     """The module of a plug-in's architecture, and the configuration's values that make the name."""
     architectures = plugins.find("models")
     if not isinstance(name, str) or name not in architectures:
@@ -76,7 +76,7 @@ def build(settings: Mapping[str, object], seed: int | None = None) -> Model:
     return model
 
 
-def expand(settings: Mapping[str, object]) -> dict[str, Any]:
+def expand(settings: Mapping[str, object]) -> dict[str, object]:
     """The settings with preset and architecture written out, every option named, known and of its type.
 
     Args:
@@ -145,7 +145,7 @@ def check(config: Any) -> None:
             raise InputError(f"{name} = {symbol}: give an id from 0 to {config.vocab_size - 1}")
 
 
-def _check_memory(module_class: type[Model], config: Any) -> None:
+def _check_memory(module_class: type[Model], config: object) -> None:
     sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= SMALL_MODEL:
         return
@@ -184,8 +184,12 @@ def sketched() -> Iterator[None]:
 
 class _SkipRandomFills(TorchFunctionMode):
     def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple = (),
+        kwargs: dict | None = None,
+    ) -> object:
         kwargs = kwargs or {}
         if func in RANDOM_FILLS or getattr(func, "__module__", "") == torch.nn.init.__name__:
             return args[0] if args else kwargs["tensor"]

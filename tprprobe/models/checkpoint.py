@@ -30,7 +30,7 @@ TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of tprpapers' 
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
-READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
+READERS: dict[str, Callable[[Path], Codec]] = {  # by the file that a vocabulary is kept in
     Vocabulary.file: Vocabulary.load,
     subwords.FILE: load_subwords,
     "words.json": lambda folder: find_scores(CAPTIONS).codec.load(folder),
@@ -42,7 +42,7 @@ def save_pretrained(
     model: Model,
     folder: str | os.PathLike[str],
     card: str = "",
-    recipe: dict[str, Any] | None = None,
+    recipe: dict[str, object] | None = None,
     dtype: torch.dtype | None = None,
     extra: dict[str, str] | None = None,
 ) -> Path:
@@ -76,7 +76,7 @@ def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str
     state = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
     state = {name: t.to(dtype or t.dtype).contiguous() for name, t in state.items()}
     auto = {} if isinstance(model, CaptionModel) else {"architectures": [SEQ2SEQ]}
-    config = TYPED | auto  # which transformers' Auto classes go by
+    # which transformers' Auto classes go by
     config = json.dumps(TYPED | auto | model.describe(), indent=1) + "\n"
     files: dict[str, bytes | str] = {hub.CONFIG: config, hub.WEIGHTS: _weights(state)}
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})
@@ -96,7 +96,7 @@ def read_checkpoint(
     model = build(config, seed=seed or 0)
     if seed is None:
         _load_weights(model, weights)
-    model.vocabulary = _vocabulary(folder, model.config)
+    model.vocabulary = _read_vocabulary(folder, model)
     model.folder = folder
     model.name = ("" if seed is None else UNTRAINED) + (text if hub.is_id(text) else folder.name)
     return model.eval()
@@ -109,7 +109,7 @@ def default_data(model: Readable, split: str | None = None) -> tuple[str, str | 
     return settings["data"], split or settings.get("split")
 
 
-def _named_data(card: Path) -> dict[str, Any]:
+def _named_data(card: Path) -> dict[str, str]:
     if not card.is_file():
         return {}
     import yaml
@@ -131,7 +131,7 @@ def untrained_twin(model: Model, seed: int = 0) -> Model:
     return twin.to(model.device).eval()
 
 
-def read_config(folder: Path) -> dict[str, Any]:
+def read_config(folder: Path) -> dict[str, object]:
     config = read_json(folder / hub.CONFIG)
     if config.get("model_type") == TYPED["model_type"]:
         config = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}
@@ -141,11 +141,11 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / hub.CONFIG}: {error}") from error
 
 
-def _vocabulary(folder: Path, config: Any) -> Codec | None:
+def _read_vocabulary(folder: Path, model: Model) -> Codec | None:
     for file, load in READERS.items():
         if (folder / file).is_file():
             vocabulary = load(folder)
-            check_vocabulary(vocabulary, config, str(folder / file))
+            check_vocabulary(vocabulary, model.config, str(folder / file))
             return vocabulary
     return None
 
@@ -178,7 +178,7 @@ def _sum(state: Mapping[str, torch.Tensor]) -> str:
     return f"{checksum:08x}"
 
 
-def _check_weights(config: dict[str, Any], path: Path) -> None:
+def _check_weights(config: dict[str, object], path: Path) -> None:
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
     with _undamaged(path), safetensors.safe_open(path, "pt") as opened:

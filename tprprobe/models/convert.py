@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tprprobe import plugins
 from tprprobe.errors import InputError
@@ -15,7 +15,7 @@ from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.protocol import Model
 
 Source = str | os.PathLike[str]
-Config = Mapping[str, Any] | Source | None
+Config = Mapping[str, object] | Source | None
 
 
 class Converted(NamedTuple):
@@ -67,7 +67,7 @@ def convert(
     return save_pretrained(model, out, card=card)
 
 
-def _ask(source: Source, settings: dict[str, Any], vocab: Source | None) -> Converted:
+def _ask(source: Source, settings: dict[str, object], vocab: Source | None) -> Converted:
     """What the first plug-in that knows the file makes of it; else the reason of the first."""
     refusal = None
     for converter in plugins.load_all("converters").values():
@@ -78,7 +78,7 @@ def _ask(source: Source, settings: dict[str, Any], vocab: Source | None) -> Conv
     raise refusal or InputError("no package that is installed converts checkpoints")
 
 
-def read_config(config: Config) -> dict[str, Any]:
+def read_config(config: Config) -> dict[str, object]:
     if config is None or isinstance(config, Mapping):
         return dict(config or {})
     text = os.fspath(config)

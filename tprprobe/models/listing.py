@@ -3,7 +3,7 @@
 import math
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tprprobe import plugins
 from tprprobe.files import assets, hub
@@ -25,7 +25,7 @@ def list_presets() -> dict[str, Preset]:
     return {name: Preset(*row) for presets in plugged for name, row in presets.items()}
 
 
-def list_models() -> dict[str, list[dict[str, Any]]]:
+def list_models() -> dict[str, list[dict[str, object]]]:
     """``presets`` and ``checkpoints``; a checkpoint's ``metrics`` are what its card claims and the tests recompute."""
     presets = [
         {

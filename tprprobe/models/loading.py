@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +22,7 @@ from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.checkpoint import TRANSFORMERS, read_checkpoint, untrained_twin
 from tprprobe.models.permutation import permute, permuted
-from tprprobe.models.placement import Placement
+from tprprobe.models.placement import Placement, find_device, find_dtype, read_device_map
 from tprprobe.models.protocol import Language, Model, Readable
 from tprprobe.site.adapters import Adaptable, with_sites
 from tprprobe.site.attachment import Attached
@@ -35,7 +34,7 @@ FAR = 1.5  # a factor between scales
 
 def load_model(
     name: str | os.PathLike[str] | nn.Module | Adaptable,
-    tokenizer: Any = None,
+    tokenizer: object = None,
     device: str = "cpu",
     local_files_only: bool = False,
     seed: int = 0,
@@ -86,7 +85,8 @@ def load_model(
         raise InputError(
             f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"
         )
-    placement = Placement.of(device, dtype, device_map, max_memory, quantization)
+    places = find_device(device), find_dtype(dtype), read_device_map(device_map)
+    placement = Placement(*places, max_memory, quantization)
     kind, _, checkpoint = str(name).partition(":")  # permuted:NAME
     if checkpoint and kind in TWINS:
         model = _read_twin(kind, checkpoint, local_files_only, seed, placement)
@@ -118,7 +118,7 @@ def locate(name: str) -> str:
     return f"{prefix}{colon}{Path(path).absolute()}" if Path(path).exists() else name
 
 
-def _in_memory(model: nn.Module | Adaptable, tokenizer: Any) -> Readable:
+def _in_memory(model: nn.Module | Adaptable, tokenizer: object) -> Readable:
     adapted = with_sites(model, tokenizer)
     if not isinstance(adapted, Language):  # one of ours, in a class of transformers
         adapted = getattr(adapted, "model", adapted)

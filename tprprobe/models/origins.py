@@ -3,7 +3,6 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 from tprprobe.files import hub
 from tprprobe.files.checksums import digest_files
@@ -17,9 +16,10 @@ SUFFIXES = (".json", ".txt", ".model", ".gguf")  # of configurations, tokenizers
 def describe_origin(model: Readable) -> dict[str, object]:
     """Name, architecture, fingerprint of the weights and the sha256 of the files beside them: the same for two runs of one model."""
     files = digest_files(_files(_find_place(model)))
-    config: Any = getattr(getattr(model, "module", None), "config", None)
-    if not files and hasattr(config, "to_json_string"):  # a model in memory
-        files = {"config": hashlib.sha256(config.to_json_string().encode()).hexdigest()}
+    config = getattr(getattr(model, "module", None), "config", None)
+    to_json = getattr(config, "to_json_string", None)
+    if not files and to_json is not None:  # a model in memory
+        files = {"config": hashlib.sha256(to_json().encode()).hexdigest()}
     return {
         "name": model.name,
         "architecture": getattr(model, "architecture", None),

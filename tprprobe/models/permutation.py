@@ -6,12 +6,12 @@ on disk, permuted whenever they are read.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from tprprobe.models.placement import weight_maps
+from tprprobe.models.placement import replace_weight_map, weight_maps
+from tprprobe.models.protocol import Readable
 from tprprobe.site.site import FOREIGN
 
 SMALL = 2**28  # weights of the largest model whose weights are permuted one by one
@@ -68,7 +68,7 @@ class Permutation:
 class _PermutedMap(Mapping[str, Tensor]):
     """The weights of a submodule on disk, permuted when they are read."""
 
-    def __init__(self, weights: Any, path: str, permutation: Permutation):
+    def __init__(self, weights: Mapping[str, Tensor], path: str, permutation: Permutation):
         self.weights, self.path, self.permutation = weights, path, permutation
 
     def __getitem__(self, key: str) -> Tensor:
@@ -95,13 +95,12 @@ def permute(model: nn.Module, seed: int) -> Permutation:
     permutation = Permutation(sizes, seed, tied_names)
     _permute_in_place(weights, permutation, inverse=False)
     for path, weight_map in weight_maps(model).items():
-        hook: Any = model.get_submodule(path)._hf_hook
-        hook.weights_map = _PermutedMap(weight_map, path, permutation)
+        replace_weight_map(model, path, _PermutedMap(weight_map, path, permutation))
     return permutation
 
 
 @contextmanager
-def permuted(model: Any, seed: int = 0) -> Iterator[Any]:
+def permuted(model: Readable, seed: int = 0) -> Iterator[Readable]:
     """A block in which a model is its own permuted baseline, with the name of that."""
     maps, name = weight_maps(model), model.name
     permutation = permute(model, seed)
@@ -111,8 +110,7 @@ def permuted(model: Any, seed: int = 0) -> Iterator[Any]:
     finally:
         model.name = name
         for path, weight_map in maps.items():
-            hook: Any = model.get_submodule(path)._hf_hook
-            hook.weights_map = weight_map
+            replace_weight_map(model, path, weight_map)
         weights = dict(model.named_parameters())
         weights = {name: weights[name] for name in permutation.names}
         _permute_in_place(weights, permutation, inverse=True)

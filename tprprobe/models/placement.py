@@ -1,9 +1,8 @@
 """Where the weights of a model are put, and in which type: on a device, on several, or on disk."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,20 +23,15 @@ class Placement:
 
     device: torch.device = CPU
     dtype: torch.dtype | None = None  # None: that of the checkpoint
-    device_map: Any = None  # as transformers takes it
+    device_map: str | dict[str, object] | None = None  # as transformers takes it
     max_memory: Sequence[str] | None = None
     quantization: str | None = None
 
-    @classmethod
-    def of(cls, device: str, dtype: str, *dispatch: Any) -> "Placement":
-        if dtype != AUTO and dtype not in DTYPES:
-            raise unknown("dtype", dtype, (AUTO, *DTYPES))
-        placement = cls(find_device(device), DTYPES.get(dtype), *dispatch)
-        if placement.max_memory and not placement.device_map:
+    def __post_init__(self) -> None:
+        if self.max_memory and not self.device_map:
             raise InputError("max_memory divides a model: give device_map (--device-map auto) too")
-        if placement.quantization not in (None, *QUANTIZATIONS):
-            raise unknown("quantization", placement.quantization, QUANTIZATIONS)
-        return replace(placement, device_map=_read_map(placement.device_map))
+        if self.quantization not in (None, *QUANTIZATIONS):
+            raise unknown("quantization", self.quantization, QUANTIZATIONS)
 
     @property
     def is_dispatched(self) -> bool:
@@ -49,9 +43,9 @@ class Placement:
                 f"{name}: device_map and quantization are of trained models of transformers (hf:PATH)"
             )
 
-    def options(self, folder: str | None) -> dict[str, Any]:
+    def options(self, folder: str | None) -> dict[str, object]:
         """Options of ``from_pretrained``; converted weights on disk go to the folder."""
-        options: dict[str, Any] = {}
+        options: dict[str, object] = {}
         if self.device_map:
             check_extra("accelerate", "huggingface", "device_map")
             options |= {"device_map": self.device_map, "offload_folder": folder}
@@ -61,16 +55,16 @@ class Placement:
             check_extra("bitsandbytes", "quantization", f"quantization {self.quantization}")
             from transformers import BitsAndBytesConfig
 
-            settings: Any = {f"load_in_{self.quantization}": True}
-            options["quantization_config"] = BitsAndBytesConfig(**settings)
+            settings = {f"load_in_{self.quantization}": True}
+            options["quantization_config"] = BitsAndBytesConfig.from_dict(settings)
             options.setdefault("device_map", {"": self.device})
         return options
 
 
-def _read_map(setting: Any) -> str | dict[str, Any] | None:
+def read_device_map(setting: str | None) -> str | dict[str, object] | None:
     if setting == DISK:
         return {"": DISK}
-    if setting is None or isinstance(setting, dict) or setting in DEVICE_MAPS:
+    if setting is None or setting in DEVICE_MAPS:
         return setting
     if not Path(setting).is_file():
         raise unknown("device map", setting, (*DEVICE_MAPS, "a JSON file of module → device"))
@@ -82,6 +76,12 @@ def _read_limit(text: str) -> tuple[str | int, str]:
     if not limit:
         raise InputError(f"max_memory {text!r}: give DEVICE=SIZE, for example cpu=4GiB or 0=20GiB")
     return int(device) if device.isdigit() else device, limit
+
+
+def find_dtype(name: str) -> torch.dtype | None:
+    if name != AUTO and name not in DTYPES:
+        raise unknown("dtype", name, (AUTO, *DTYPES))
+    return DTYPES.get(name)
 
 
 def find_device(name: str) -> torch.device:
@@ -102,12 +102,16 @@ def input_device(module: nn.Module) -> torch.device:
     return torch.device(next((candidate for candidate in devices if candidate is not None), "cpu"))
 
 
-def weight_maps(module: nn.Module) -> dict[str, Any]:
+def weight_maps(module: nn.Module) -> dict[str, Mapping[str, Tensor]]:
     """The map from names to weights on disk, or in another memory, of every submodule that has such weights."""
     modules = dict(module.named_modules())
     hooks = {path: getattr(inner, "_hf_hook", None) for path, inner in modules.items()}
     maps = {path: getattr(hook, "weights_map", None) for path, hook in hooks.items()}
     return {path: weights for path, weights in maps.items() if weights is not None}
+
+
+def replace_weight_map(module: nn.Module, path: str, weights: Mapping[str, Tensor]) -> None:
+    vars(module.get_submodule(path)._hf_hook)["weights_map"] = weights
 
 
 def read_weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -51,7 +51,7 @@ class Language(SequenceModel):
     vocabulary: Codec | None = None
     folder: Path | None = None
     loaded_by: tuple[tuple[object, ...], object] | None = None
-    run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
+    run: Callable[..., object]  # its logits of a source and a target, as of an attached module
 
     def _repr_html_(self) -> str:
         n_weights = sum(weights.numel() for weights in self.parameters())

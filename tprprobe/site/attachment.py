@@ -47,7 +47,7 @@ class Attached(nn.Module):
     architecture = folder = None
     loaded_by: tuple[tuple[object, ...], object] | None = None
 
-    def __init__(self, module: nn.Module, forward: Callable[..., Any] | None):
+    def __init__(self, module: nn.Module, forward: Callable[..., object] | None):
         super().__init__()
         self.add_module(FOREIGN, module)
         self._call = forward
@@ -59,7 +59,7 @@ class Attached(nn.Module):
         self.needs_equal_lengths = False
         self.calls = 0  # what passes a site during one call belongs together
         self.first: int | None = None  # the position that a pass begins at, where that is known
-        self.attach_again: Callable[[nn.Module], Attached] | None = None
+        self.attach_again: Callable[..., Attached] | None = None
 
     def copied(self) -> "Attached":
         """A copy of the module with the same sites; hooks on the copy do not act on the original.
@@ -87,7 +87,7 @@ class Attached(nn.Module):
         """Where its weights are."""
         return device_of(self)
 
-    def forward(self, *batch: Any) -> Any:
+    def forward(self, *batch: object) -> Any:
         """The result of the module's own call.
 
         Args:
@@ -109,7 +109,7 @@ class Attached(nn.Module):
         """
         return {"architecture": type(self.get_submodule(FOREIGN)).__name__, **self.notes}
 
-    def run(self, source: Tensor, target: Tensor) -> Any:
+    def run(self, source: Tensor, target: Tensor) -> object:
         """A forward pass for the sake of the sites, as an extraction makes it.
 
         Args:
@@ -152,7 +152,7 @@ def attach(
     module: nn.Module,
     mapping: Mapping[str, str],
     heads: int | None = None,
-    forward: Callable[[nn.Module, tuple], Any] | None = None,
+    forward: Callable[[nn.Module, tuple], object] | None = None,
 ) -> Attached:
     """A module of another library with sites; its code stays as it is.
 

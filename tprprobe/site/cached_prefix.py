@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-Method = Callable[..., Any]
+Method = Callable[..., object]
 
 
 @contextlib.contextmanager
@@ -18,7 +18,7 @@ def record(model: nn.Module, steps: Iterable[str]) -> Iterator[dict[str, Any]]:
     outputs: dict[str, Any] = {}
 
     def recorded(step: str, method: Method) -> Method:
-        def call(*args: Any, **options: Any) -> Any:
+        def call(*args: object, **options: object) -> object:
             outputs[step] = method(*args, **options)
             return outputs[step]
 
@@ -29,7 +29,7 @@ def record(model: nn.Module, steps: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def hold(model: nn.Module, outputs: Mapping[str, Any]) -> Iterator[None]:
+def hold(model: nn.Module, outputs: Mapping[str, object]) -> Iterator[None]:
     """A block in which these steps return this and compute nothing: ``hold(model, {"encoder.0": hidden})``."""
     with replace_methods(model, outputs, lambda step, _: lambda *_, **__: outputs[step]):
         yield

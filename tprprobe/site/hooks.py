@@ -199,7 +199,7 @@ class Calls:
     def counting(self, name: str, method: Method) -> Method:
         """A method of the model, counted with all that it calls; a decoder moves to the positions behind its cache's."""
 
-        def counted(*args: Any, **kwargs: Any) -> Any:
+        def counted(*args: Any, **kwargs: Any) -> object:
             if name == "decode":
                 cache = args[2] if len(args) > 2 else kwargs.get("cache")
                 self.start = 0 if cache is None else getattr(cache, "length", self.end)
@@ -217,9 +217,9 @@ class Calls:
 
 
 @contextlib.contextmanager
-def _count_calls(model: nn.Module) -> Iterator[Any]:
+def _count_calls(model: nn.Module) -> Iterator[Counting]:
     """What counts the model's calls and their positions meanwhile: the model itself where it does."""
-    if hasattr(model, "calls"):
+    if isinstance(model, Counting):
         yield model
         return
     calls = Calls()

@@ -51,32 +51,33 @@ def decode_polarity(
     questions and runs, of which each replicate draws one; NaN where a subset has no digits.
     """
     digits = np.flatnonzero((gold["kind"] == "digit") & gold["polarity"].notna())
-    rows, learned_on = gold.iloc[digits], halve_documents(questions, seed)[digits]
-    truth = rows["polarity"].cat.codes.to_numpy(int)
-    behind = rows["behind"].astype(str)
+    learned_on = halve_documents(questions, seed)[digits]
+    truth = gold["polarity"].cat.codes.to_numpy(int)[digits]
+    behind = gold["behind"].astype(str)
     predictions = (
         *(_commonest(labels[digits], truth, learned_on) for labels in runs),
         _commonest(np.zeros_like(truth), truth, learned_on),
-        rows["surface_polarity"].cat.codes.to_numpy(int),
-        (behind == "/").to_numpy(int),
-        behind.str.startswith("/").to_numpy(int),
-        rows["literal"].to_numpy(int),
+        gold["surface_polarity"].cat.codes.to_numpy(int)[digits],
+        (behind == "/").to_numpy(int)[digits],
+        behind.str.startswith("/").to_numpy(int)[digits],
+        gold["literal"].to_numpy()[digits].astype(int),
     )
     right = np.stack([predicted == truth for predicted in predictions], 1)
-    discordant = rows["discordant"].to_numpy(bool)
+    discordant = gold["discordant"].to_numpy()[digits].astype(bool)
     subsets = {"all": ~learned_on, "discordant": ~learned_on & discordant}
-    subsets["discordant, answered"] = subsets["discordant"] & rows["correct"].to_numpy(bool)
-    tables = []
+    subsets["discordant, answered"] = subsets["discordant"] & gold["correct"].to_numpy()[
+        digits
+    ].astype(bool)
+    tables: list[dict[str, Any]] = []
     for subset, inside in subsets.items():
         subset_questions = questions[digits][inside]
         shares, n = _shares(right[inside], np.ones_like(right[inside]), subset_questions, seed)
         accuracy = np.column_stack([_one_run(shares[:, : len(runs)], seed), shares[:, len(runs) :]])
-        table = pd.DataFrame(
-            {"subset": subset, "predictor": PREDICTORS, "n": len(subset_questions)}
-        )
-        columns = _columns("accuracy", accuracy, n)
-        tables.append(table.assign(**columns, **_columns("gain", accuracy[:, :1] - accuracy, n)))
-    return pd.concat(tables, ignore_index=True)
+        n_rows = len(PREDICTORS)
+        names = {"subset": [subset] * n_rows, "predictor": PREDICTORS}
+        numbers = {"n": [len(subset_questions)] * n_rows} | _columns("accuracy", accuracy, n)
+        tables.append(names | numbers | _columns("gain", accuracy[:, :1] - accuracy, n))
+    return pd.DataFrame({name: [v for table in tables for v in table[name]] for name in tables[0]})
 
 
 def _shares(

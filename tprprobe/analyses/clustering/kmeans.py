@@ -67,7 +67,8 @@ class Source:
         if head is None and heads != (None,):
             raise InputError(f"{names[0]} has {len(heads)} heads: give one, 0 to {len(heads) - 1}")
         if head is not None:
-            store.read(names[0], slice(0, 0), head)  # no such head: it says which there are
+            if head not in heads and head + len(heads) not in heads:
+                store.read(names[0], slice(0, 0), head)  # says which heads there are
             head %= len(heads)
         width = int(np.prod(spec.shape)) // len(heads)
         return cls(store, names[0], head, len(store.tokens_of(names[0])), width)

@@ -3,10 +3,12 @@
 Some pairs are withheld from fitting units: whether a decomposition predicts them says if its binding is systematic.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Int
 from scipy.sparse import csr_array, hstack
 
 from tprprobe.analyses.decomposition.role_schemes import RoleAssignments, RoleScheme
@@ -18,6 +20,7 @@ from tprprobe.estimators.bindings.pairs import (
     Pairs,
     count_pairs,
     find_pairs,
+    first_pair,
     has_pairs,
     hold_out_pairs,
     select_units,
@@ -35,7 +38,7 @@ class Design:
     """The pairs of a scheme, part by part, their counts side by side, and how units are divided.
 
     test     units that no fit sees
-    unseen   units with a withheld pair of the first part, tested on or not
+    withheld the first withheld pair of the first part that a unit has, tested on or not; -1 for none
     judged   fitting units that choices are judged by: those of held-out documents, and those with one of further
              pairs that are withheld for that
     fitting  units that fits are made to: those that have no sequence that is tested on
@@ -46,7 +49,7 @@ class Design:
     parts: Sequence[Pairs]
     counts: csr_array
     test: Flags
-    unseen: Flags
+    withheld: Int[np.ndarray, " unit"]
     judged: Flags
     fitting: Flags
     origin: Provenance
@@ -66,13 +69,18 @@ class Design:
         fitting = leave_untested(~test, test, origin)
         of_first = csr_array(counts[:, : len(parts[0])])
         withheld = hold_out_pairs(select_units(of_first, fitting), parts[0], shares[0], rng)
-        unseen = has_pairs(of_first, withheld)
-        remaining = select_units(of_first, fitting & ~unseen)
+        first_withheld = first_pair(of_first, withheld)
+        remaining = select_units(of_first, fitting & (first_withheld < 0))
         inner = has_pairs(
             of_first, hold_out_pairs(remaining, parts[0], shares[1], rng, INNER_UNITS)
         )
         is_judged = (is_judged | inner) & fitting
-        return cls(AS_IS, parts, counts, test, unseen, is_judged, fitting, origin)
+        return cls(AS_IS, parts, counts, test, first_withheld, is_judged, fitting, origin)
+
+    @functools.cached_property
+    def unseen(self) -> Flags:
+        """The units with a withheld pair."""
+        return self.withheld >= 0
 
     @property
     def fitted(self) -> list[Flags]:

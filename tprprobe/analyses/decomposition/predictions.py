@@ -1,4 +1,7 @@
-"""Held-out scores of what fits and rules predict: errors are summed by document in one pass, and intervals draw documents."""
+"""Held-out scores of what fits and rules predict: errors are summed by group in one pass, and intervals draw groups.
+
+Groups are documents; of units with a pair that no fit has seen, the pairs, since the claim is one about new pairs.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int
 
 from tprprobe.analyses.decomposition.scheme_fits import Decoder
 from tprprobe.analyses.decomposition.sequence_units import Units
@@ -32,6 +35,7 @@ class Prediction:
     mean    of the vectors that were fitted to
     below   the prediction, by its number, that a gain is over; None: the mean
     suffix  of the metrics
+    groups  of all units, that intervals draw; None: documents
     facts   further numbers of the fit, by metric
     """
 
@@ -42,6 +46,7 @@ class Prediction:
     units: Bool[np.ndarray, " unit"]
     below: int | None = None
     suffix: str = ""
+    groups: Int[np.ndarray, " unit"] | None = None
     facts: Numbers = field(default_factory=dict)
 
 
@@ -64,14 +69,15 @@ def score(
     """The score of every prediction; None where it has no unit.
 
     R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; a gain is the difference of two R² on the
-    same units (of R² itself where nothing is below); documents are drawn.
+    same units (of R² itself where nothing is below).
     """
-    sums = np.zeros((len(predictions), N_TERMS, int(units.groups.max()) + 1))
+    groups = [units.groups if p.groups is None else p.groups for p in predictions]
+    sums = np.zeros((len(predictions), N_TERMS, 1 + max(int(ids.max()) for ids in groups)))
     starts = starts_of(pd.factorize(units.tokens["sample"])[0])
     texts = np.split(units.tokens["filler"].to_numpy(object), starts[1:]) if decoder else []
-    sum_part = partial(_sum_part, vectors, units.groups, predictions, decoder, texts)
-    for groups, of_part in each_part(sum_part, vectors.parts()):
-        sums[:, :, groups] += of_part
+    sum_part = partial(_sum_part, vectors, groups, predictions, decoder, texts)
+    for ids, of_part in each_part(sum_part, vectors.parts()):
+        sums[:, :, ids] += of_part
     has_units = sums[:, -1] > 0
     errors, of_mean, n_read, n = np.moveaxis(_draw_groups(sums, has_units), -1, 0)
     r2, substitution = 1 - divide(errors, of_mean), divide(n_read, n)
@@ -101,18 +107,18 @@ def _draw_groups(
 
 def _sum_part(
     vectors: UnitVectors,
-    groups: np.ndarray,
+    groups: Sequence[Int[np.ndarray, " unit"]],
     predictions: Sequence[Prediction],
     decoder: Decoder | None,
     texts: list[np.ndarray],
     span: slice,
 ) -> tuple[np.ndarray, Float64[np.ndarray, "prediction term group"]]:
     """The groups of some units, and for every prediction and group the terms."""
-    group_names, index = np.unique(groups[span], return_inverse=True)
-    sums = np.zeros((len(predictions), N_TERMS, len(group_names)))
+    present = [ids[span][p.units[span]] for ids, p in zip(groups, predictions, strict=True)]
+    group_ids = np.unique(np.concatenate(present))
+    sums = np.zeros((len(predictions), N_TERMS, len(group_ids)))
     for block, states in vectors.blocks(span):
-        group = index[block.start - span.start : block.stop - span.start]
-        for totals, prediction in zip(sums, predictions, strict=True):
+        for totals, prediction, ids in zip(sums, predictions, groups, strict=True):
             is_tested = prediction.units[block]
             if not is_tested.any():
                 continue
@@ -123,7 +129,8 @@ def _sum_part(
             if decoder:
                 rows = block.start + np.flatnonzero(is_tested)
                 n_read = np.asarray(decoder(predicted, [texts[i].tolist() for i in rows]), float)
+            columns = np.searchsorted(group_ids, ids[block][is_tested])
             terms = (errors, of_mean, n_read, np.ones(len(true)))
             for total, term in zip(totals, terms, strict=True):
-                total += np.bincount(group[is_tested], term, len(group_names))
-    return group_names, sums
+                total += np.bincount(columns, term, len(group_ids))
+    return group_ids, sums

@@ -21,7 +21,11 @@ from tprprobe.analyses.decomposition.scheme_fits import (
 from tprprobe.analyses.decomposition.score_tables import SHARES
 from tprprobe.analyses.decomposition.sequence_units import Units
 from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
-from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
+from tprprobe.analyses.decomposition.variance_shares import (
+    IndependentStates,
+    compare_shares,
+    measure_shares,
+)
 from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.families import BELOW, FACTORED, FAMILIES, RoleFit
 from tprprobe.estimators.bindings.ridge import Regression
@@ -73,11 +77,15 @@ class ScoreRows:
                 numbers[metric + p.suffix] = number(metric + p.suffix, interval, **counts)
 
     def add_shares(
-        self, units: Units, design: Design, seed: int, steps: Sequence[str] = STEPS
+        self,
+        units: Units,
+        design: Design,
+        states: IndependentStates,
+        estimator: BindingComponents,
+        steps: Sequence[str] = STEPS,
     ) -> None:
         """Adds shares of variance to the rows of families."""
-        estimator = BindingComponents(steps=steps, random_state=seed)
-        for family, columns in measure_shares(units, design, estimator).items():
+        for family, columns in measure_shares(units, design, states, estimator, steps).items():
             if (family, design.control) in self.numbers:
                 self.shares.setdefault((family, design.control), {}).update(columns)
 
@@ -148,7 +156,8 @@ def predict_families(
                 facts |= {f"rank{suffix}": number(f"rank{suffix}", size, note=fit.rank)}
             index[family, suffix] = start + len(predictions)
             predict = predictor(fit, design.counts)
-            how = (predict, regression.mean, units, below, suffix, facts)
+            groups = design.withheld if suffix else None
+            how = (predict, regression.mean, units, below, suffix, groups, facts)
             predictions.append(Prediction(family, design.control, *how))
     fits.clear_cache()
     return predictions
@@ -202,17 +211,20 @@ def decompose_scheme(
         predictions.append(Prediction("", ITSELF, lambda _, v: v, mean, design.test))
     begin("scores")
     rows.add(units, units.vectors, predictions, plan.decoder)
+    estimator = BindingComponents(random_state=plan.seed)  # baselines share its moments
     for name, store in baselines.items():
         begin(f"{name} twin")
         if units.site in store.sites:
             baseline_units = replace(plan, schemes=(scheme,), decoder=None).read(store, units.site)
             [baseline] = plan.begin(baseline_units, scheme, name)
             rows.add(baseline_units, baseline_units.vectors, predict_families(baseline, families))
-            rows.add_shares(baseline_units, baseline.design, plan.seed, [BINDINGS])
+            states = IndependentStates.read(baseline_units, plan.seed)
+            rows.add_shares(baseline_units, baseline.design, states, estimator, [BINDINGS])
     begin("shares of variance")
-    rows.add_shares(units, design, plan.seed)
+    states = IndependentStates.read(units, plan.seed)
+    rows.add_shares(units, design, states, estimator)
     if family == FACTORED:
-        rows.add_shares(units, shuffled.design, plan.seed, [BINDINGS])
+        rows.add_shares(units, shuffled.design, states, estimator, [BINDINGS])
         rows.compare_shuffled(list(baselines))
     rows.compare_baselines(list(baselines), families)
     names = {"site": units.site, "layer": layer_of(units.site), "task": scheme.name}

@@ -7,7 +7,11 @@ import pandas as pd
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, make_designs
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.analyses.decomposition.sequence_units import TOKEN
-from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
+from tprprobe.analyses.decomposition.variance_shares import (
+    IndependentStates,
+    compare_shares,
+    measure_shares,
+)
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.families import FACTORED
@@ -37,16 +41,35 @@ def score_shares(
         InputError: Too few documents.
     """
     rows: list[Row] = []
-    # fillers' share has no scheme; sites share the moments of a design
-    steps = {scheme: STEPS if scheme == schemes[0] else [BINDINGS] for scheme in schemes}
+    # sites and baselines share the moments of a design, and of its shuffled roles
     estimators = {
-        scheme: [BindingComponents(steps=s, random_state=seed) for s in (steps[scheme], [BINDINGS])]
+        (scheme, is_shuffled): BindingComponents(random_state=seed)
         for scheme in schemes
+        for is_shuffled in (False, True)
     }
     for site in sites:
-        for scheme in schemes:
-            scored = _score_scheme(store, site, scheme, estimators[scheme], unit, seed)
-            place = {"site": site, "layer": layer_of(site), "roles": scheme}
+        plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed)
+        sources = {"": store, **store.twins}
+        units = {control: plan.read(source, site) for control, source in sources.items()}
+        states = {control: IndependentStates.read(u, seed) for control, u in units.items()}
+        for name, scheme in zip(schemes, plan.schemes, strict=True):
+            # fillers' share has no scheme
+            steps = STEPS if name == schemes[0] else [BINDINGS]
+            scored: dict[str, dict[str, Row]] = {}
+            for control in units:
+                designs = make_designs(units[control], scheme, plan.withheld, seed)
+                measured = units[control], next(designs), states[control]
+                scored[control] = measure_shares(*measured, estimators[name, False], steps)
+                if not control:
+                    measured = units[control], next(designs), states[control]
+                    shuffled = measure_shares(*measured, estimators[name, True], [BINDINGS])
+                    scored[SHUFFLED_ROLES] = shuffled
+            bindings = {
+                control: row[FACTORED] for control, row in scored.items() if FACTORED in row
+            }
+            if "" in bindings:
+                compare_shares(bindings, list(store.twins))
+            place = {"site": site, "layer": layer_of(site), "roles": name}
             rows += [
                 place | {"family": family, "control": control} | columns
                 for control, families in scored.items()
@@ -57,28 +80,3 @@ def score_shares(
             f"shares of variance need texts of {FEWEST_GROUPS} documents or more: read more texts"
         )
     return pd.DataFrame(rows)
-
-
-def _score_scheme(
-    store: Store,
-    site: str,
-    scheme: str,
-    estimators: Sequence[BindingComponents],
-    unit: str,
-    seed: int,
-) -> dict[str, dict[str, Row]]:
-    """By control and family the columns of shares, by the estimators of roles as they are and of shuffled ones."""
-    scored = {}
-    for control, source in {"": store, **store.twins}.items():
-        plan = plan_decomposition(source, site, [scheme], unit=unit, seed=seed)
-        units = plan.read(source, site)
-        designs = make_designs(units, plan.schemes[0], plan.withheld, seed)
-        scored[control] = measure_shares(units, next(designs), estimators[0])
-        if not control:
-            scored[SHUFFLED_ROLES] = measure_shares(units, next(designs), estimators[1])
-    bindings = {
-        control: families[FACTORED] for control, families in scored.items() if FACTORED in families
-    }
-    if "" in bindings:
-        compare_shares(bindings, list(store.twins))
-    return {control: families for control, families in scored.items() if families}

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float64, Int
 from scipy import stats
 from scipy.sparse import csr_array
 
@@ -17,7 +18,9 @@ from tprprobe.estimators.bindings.components import (
     BY_LENGTH,
     FILLERS,
     ROLES,
+    STEPS,
     BindingComponents,
+    narrow,
 )
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED
 from tprprobe.estimators.bindings.pair_counts import PairCounts
@@ -30,19 +33,37 @@ PLACES = {BAG: ("share", FILLERS), ADDITIVE: ("share", ROLES), FACTORED: ("share
 MAX_CELLS = 5_000_000  # of the pairs that a unit's tokens and roles could be
 
 
-def measure_shares(units: Units, design: Design, estimator: BindingComponents) -> dict[str, Row]:
+class IndependentStates(NamedTuple):
+    """The states by which shares are measured, as few numbers each, with the rows and documents of their units."""
+
+    rows: Int[np.ndarray, " unit"]
+    states: Float64[np.ndarray, "unit d"]
+    groups: Int[np.ndarray, " unit"]
+
+    @classmethod
+    def read(cls, units: Units, seed: int) -> "IndependentStates":
+        """Those of units: a model gives the same text the same states, so of units with one sequence those of one document count."""
+        rows = np.flatnonzero(stand_first(units.groups, units.origin.sequences))
+        rows = _limit(units, rows, seed)
+        return cls(rows, narrow(units.vectors.load()[rows], seed), units.groups[rows])
+
+
+def measure_shares(
+    units: Units,
+    design: Design,
+    independent: IndependentStates,
+    estimator: BindingComponents,
+    steps: Sequence[str] = STEPS,
+) -> dict[str, Row]:
     """By family the columns ``share…`` (of additive fits also ``share_by_length…``) of its row; none where units or documents are
     too few. An estimator that has measured the same design is fast.
-
-    A model gives the same text the same states, so of units with one sequence those of one document count.
     """
-    first = np.flatnonzero(stand_first(units.groups, units.origin.sequences))
-    first = _limit(units, first, estimator.random_state)
-    if len(np.unique(units.groups[first])) < FEWEST_GROUPS:
+    if len(np.unique(independent.groups)) < FEWEST_GROUPS:
         return {}
-    states = np.concatenate([vectors for _, vectors in units.vectors.blocks()])[first]
+    estimator.steps = steps
+    counts = _count(units, design, independent.rows)
     try:
-        table = estimator.fit(_count(units, design, first), states, units.groups[first]).shares_
+        table = estimator.fit(counts, independent.states, independent.groups).shares_
     except InputError:  # too few units
         return {}
     found = {row["step"]: row for row in table.to_dict("records")}

@@ -78,16 +78,17 @@ def read_labels(store: Store, side: str) -> pd.DataFrame:
 
 def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
-    labelled = tokens[tokens[WORD] >= 0].drop_duplicates(["sample", WORD])
-    words = pd.MultiIndex.from_frame(tokens[["sample", WORD]])
-    label_of_word: dict[tuple[int, int], str] = {}  # by sample and number of a word
-    cells = labelled[labelled[task].astype(str) != ""]
-    for sample, word, cell in zip(cells["sample"], cells[WORD], cells[task], strict=True):
-        for label, span1, span2 in decode_cell(str(cell), int(word)):
+    words = list(zip(tokens["sample"].tolist(), tokens[WORD].tolist(), strict=True))
+    cells: dict[tuple[int, int], str] = {}  # of the first token of every word
+    for word, cell in zip(words, tokens[task].astype(str).tolist(), strict=True):
+        cells.setdefault(word, cell)
+    labels: dict[tuple[int, int], str] = {}
+    for (sample, word), cell in cells.items():
+        for label, span1, span2 in decode_cell(cell, word) if cell and word >= 0 else ():
             span = span2 if task == "srl" and span2 else span1
-            for word_number in range(*span):
-                label_of_word.setdefault((int(sample), word_number), label)
-    return pd.Series(words.map(label_of_word.get), tokens.index, dtype=object)
+            for number in range(*span):
+                labels.setdefault((sample, number), label)
+    return pd.Series([labels.get(word, np.nan) for word in words], tokens.index, dtype=object)
 
 
 def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:

@@ -72,17 +72,15 @@ def score_candidates(
     holds = lattice.members[predicate_ids].toarray().astype(bool)[:, lattice.kinds[tested]]
     question = np.unique(questions[tested], return_inverse=True)[1]
     sums = count_by_group(holds, labels[tested], question)
-    names = np.array([*lattice.names, ""], object)
-    measures = pd.DataFrame(_with_intervals(sums, seed))
-    measures[predicate_ids < 0] = np.nan
-    table = pd.DataFrame({"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]})
-    return table.assign(
-        size=sums[1].sum(0).astype(int),
-        coverage=sums[1].sum(0) / sums[3].sum(0),
-        **{str(name): measures[name] for name in measures},
-        p_value=p_values(sums, predicate_ids >= 0, seed),
-        predicates=len(lattice.names),
-    )
+    names, lacks = np.array([*lattice.names, ""], object), predicate_ids < 0
+    measures = {
+        name: np.where(lacks, np.nan, values)
+        for name, values in _with_intervals(sums, seed).items()
+    }
+    columns = {"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]}
+    columns |= {"size": sums[1].sum(0).astype(int), "coverage": sums[1].sum(0) / sums[3].sum(0)}
+    columns |= measures | {"p_value": p_values(sums, ~lacks, seed)}
+    return pd.DataFrame(columns | {"predicates": len(lattice.names)})
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
@@ -122,9 +120,9 @@ def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " clus
     stacked = np.concatenate(sums, 1)
     values = measure_names(*np.split(stacked.sum(0, keepdims=True), 4, 1))
     replicates = measure_names(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
+    lows, highs = bounds(np.stack([replicates[name] for name in values], 1), len(stacked))
     columns = {}
-    for name, value in values.items():
-        low, high = bounds(replicates[name], len(stacked))
+    for (name, value), low, high in zip(values.items(), lows, highs, strict=True):
         columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
     return columns
 

@@ -1,6 +1,6 @@
 """Names, agreement and decoding of all heads in one resumable run, kept as tables in a folder.
 
-A part of the run is a clustering, or a field that all clusterings are compared with.
+A part of the run is the clusterings of all heads of a site, or a field that all clusterings are compared with.
 """
 
 import os
@@ -197,7 +197,7 @@ class NamingPlan:
             for model, gold in self.golds.items()
             for field, given in (*((str(name), ()) for name in gold.described), *conditional)
         ]
-        return [*self._clustered.values(), *compared]
+        return [*(part for part, _ in self._clustered), *compared]
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The PART_TABLES tables, from all parts once they are finished; names are corrected in families."""
@@ -220,19 +220,29 @@ class NamingPlan:
         return is_trained and target.source.site in self.asked_sites
 
     @cached_property
-    def _clustered(self) -> dict[Clustering, Part]:
-        return {
-            (target, k): self.run.part(
-                f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}",
-                partial(self._cluster, target, k),
-            )
-            for target, k in product(self.targets, self.ks)
-        }
+    def _clustered(self) -> list[tuple[Part, list[Clustering]]]:
+        """The parts that cluster, with their clusterings: those of all heads of a site together, as small files take time."""
+        clusterings: dict[str, list[Clustering]] = {}
+        for target, k in product(self.targets, self.ks):
+            name = f"{target.model}.{target.source.site}.{target.vectors}"
+            clusterings.setdefault(name, []).append((target, k))
+        return [
+            (self.run.part(name, partial(self._cluster_all, group)), group)
+            for name, group in clusterings.items()
+        ]
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
-        jobs = self._clustered.items()
-        return {clustering: job.read("labels")["label"].to_numpy() for clustering, job in jobs}
+        labels: dict[Clustering, Int[np.ndarray, " token"]] = {}
+        for part, clusterings in self._clustered:
+            labels |= zip(clusterings, part.read("labels").to_numpy().T, strict=True)
+        return labels
+
+    def _cluster_all(self, clusterings: Sequence[Clustering]) -> Tables:
+        tables = [self._cluster(*clustering) for clustering in clusterings]
+        joined = {name: pd.concat([t[name] for t in tables]) for name in tables[0]}
+        labels = {str(i): table["labels"]["label"] for i, table in enumerate(tables)}
+        return joined | {"labels": pd.DataFrame(labels)}
 
     def _cluster(self, target: vector_sets.NamingTarget, k: int) -> Tables:
         clusters, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
@@ -263,7 +273,7 @@ class NamingPlan:
 
     def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
         gold = self.golds[model]
-        clusterings = [clustering for clustering in self._clustered if clustering[0].model == model]
+        clusterings = [clustering for clustering in self._labels if clustering[0].model == model]
         labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
         nulls = {"question": gold.questions, "character": gold.characters}
         if conditions:
@@ -277,5 +287,6 @@ class NamingPlan:
 
 
 def _placed(table: pd.DataFrame, places: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    columns = pd.DataFrame(places).astype({"head": "Int64"}, errors="ignore")
-    return pd.concat([columns, table], axis=1)
+    columns: dict[str, Any] = {name: [place[name] for place in places] for name in places[0]}
+    columns["head"] = pd.array(columns["head"], "Int64")
+    return pd.DataFrame(columns | dict(table.items()))

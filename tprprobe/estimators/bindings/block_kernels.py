@@ -87,6 +87,11 @@ class Component:
         """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
         return cls(basis.all_rows(), np.ones(len(basis)), True)
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of X, in no order."""
+        return self.columns.data if isinstance(self.columns, csr_array) else self.columns.ravel()
+
     def draw(self, rng: np.random.Generator, n: int) -> States:
         """X V of random signs V."""
         return self.columns @ _draw_signs(rng, self.columns.shape[1], n)  # pyright: ignore[reportOptionalSubscript]
@@ -162,29 +167,31 @@ class Kernel:
     def __init__(self, component: Component, projection: Projection):
         columns, root = component.columns, np.sqrt(component.weights)
         is_sparse, rows = isinstance(columns, csr_array), projection.rows
-        x: Any = columns @ diags_array(root) if is_sparse else columns * root
-        self.component, self.projection = component, projection
-        self.n_columns, self.size = len(root), float((columns * columns).sum())
-        self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
+        x: Any = columns @ diags_array(root) if is_sparse else columns  # fixed ones weigh 1
+        self.component, self.projection, self.n_columns = component, projection, len(root)
+        self.size = float(np.vdot(component.numbers, component.numbers))
+        self.own = (x.power(2).sum(1) if is_sparse else np.einsum("ij,ij->i", x, x))[:, None]
         self.image = -self.own * rows  # K Q; fixed columns are orthogonal to Q
-        for axes in np.split(np.arange(rows.shape[1]), range(BATCH, rows.shape[1], BATCH)):
-            self.image[:, axes] += x @ (x.T @ rows[:, axes]) if is_sparse else 0
+        for start in range(0, rows.shape[1], BATCH) if is_sparse else ():
+            axes = slice(start, start + BATCH)
+            self.image[:, axes] += x @ (x.T @ rows[:, axes])
         self.of_basis = rows.T @ self.image
         inside = [x[units] for units in projection.blocks]
         self.ids = [np.unique(block.indices) if is_sparse else slice(None) for block in inside]
         self.inside = [block[:, ids] for block, ids in zip(inside, self.ids, strict=True)]
+        self.transposed = [block.T for block in self.inside]  # once: scipy checks each anew
 
     def multiply(self, residuals: Residuals) -> Products:
         """The products of residuals."""
         blocks, r, left_out = self.projection.blocks, residuals.states, residuals.left_out
-        inner = [x.T @ r[units] for x, units in zip(self.inside, blocks, strict=True)]
+        inner = [x @ r[units] for x, units in zip(self.transposed, blocks, strict=True)]
         along = [self.image[units].T @ r[units] for units in blocks]
         total, shared, sums, corrections = self.add_up(inner), np.sum(along, 0), [], []
         for i, (units, fit, left_out_fit) in enumerate(zip(blocks, residuals.fits, residuals.left_out_fits, strict=True)):  # fmt: skip
             correction = self.of_basis @ fit / 2 - along[i]
             left_out_correction = self.of_basis @ left_out_fit / 2
             left_out_correction -= self.image[units].T @ left_out[units]
-            left_out_inner = self.inside[i].T @ left_out[units]
+            left_out_inner = self.transposed[i] @ left_out[units]
             product = (inner[i] * (total[self.ids[i]] - left_out_inner)).sum(0)
             product -= (self.own[units] * r[units] * (r[units] - left_out[units])).sum(0)
             product -= (fit * (shared + left_out_correction) + correction * left_out_fit).sum(0)

@@ -296,7 +296,7 @@ class Steps:
         basis = Basis.span(base)
         if columns is not None and len(beyond := Basis.span(columns, basis)):
             components = [Component.fixed(beyond), *components]
-        components = [of for of in components if of.columns.shape[1] and abs(of.columns).sum()]  # pyright: ignore[reportOptionalSubscript]
+        components = [component for component in components if component.numbers.any()]
         if not any(of.is_measured for of in components):
             return None
         return Moments.draw(basis, components, self.blocks, self.seed)

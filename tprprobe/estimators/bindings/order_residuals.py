@@ -9,6 +9,7 @@ beyond chance (empirical Bayes): where there are none it is so large that nothin
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array, diags_array
 
@@ -76,7 +77,7 @@ class Cells:
         own = np.where(n_units >= OWN_PREFERENCE, np.arange(1, 1 + len(n_units)), 0)
         key = own[fillers.indices[self.at_filler]] * len(lengths) + size[self.unit]
         key = key * (1 + int(self.counts.role_of.max())) + roles.indices[self.at_role]
-        key = np.unique(key, return_inverse=True)[1]
+        key = pd.factorize(key)[0]
         tokens = (self.counts.lengths[self.unit]) / np.asarray(fillers.sum(1)).ravel()[self.unit]
         count = expected * tokens  # shares of a mean count as tokens
         mean, variance = np.bincount(key, count), np.bincount(key, count * (1 - count).clip(0))

@@ -151,6 +151,15 @@ def has_pairs(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Flags:
     return np.asarray(counts @ pairs.astype(float)).reshape(-1) > 0
 
 
+def first_pair(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Int[np.ndarray, " unit"]:
+    """The first of the pairs that every unit has, numbered among them; -1 for none."""
+    chosen = csr_array(counts[:, np.flatnonzero(pairs)])
+    units, pair_ids = chosen.nonzero()
+    first = np.full(len(counts.indptr) - 1, -1)
+    first[units[::-1]] = pair_ids[::-1]
+    return first
+
+
 def select_units(counts: csr_array, is_selected: Flags) -> csr_array:
     """The counts of some units."""
     return csr_array(counts[np.flatnonzero(is_selected)])

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tprprobe import plugins
 from tprprobe.errors import unknown
@@ -25,7 +25,7 @@ class Entry:
 
     name: str
     title: str
-    load: Callable[[], Any]
+    load: Callable[[], Maker | Callable[..., object]]
 
     @property
     def maker(self) -> Maker:
@@ -47,7 +47,7 @@ class Entry:
         return [name for name in self._keywords if name not in self.inputs]
 
     @property
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self) -> dict[str, object]:
         """The options that the figure accepts, with their defaults."""
         parameters = inspect.signature(self.maker.make).parameters
         return {name: parameters[name].default for name in self.options}

@@ -11,7 +11,7 @@ class Input:
     """What figures are made of: its description, its loader, what finds it in folders, what is there by default."""
 
     text: str
-    load: Callable[[Any], Any]
+    load: Callable[..., object]
     find: Callable[[Sequence[Path]], Sequence[Path]]
     default: Sequence[str] | None = None
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 from pydantic import Field
 
+from tprprobe.analyses.decomposition import RoleSearch
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS, PROBES, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.inputs import Input
@@ -42,7 +43,7 @@ def load_edits(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     return load_tables(folders, kind).fillna({"control": ""})
 
 
-def load_searches(sources: Iterable[Source]) -> list[tuple[str, Any]]:
+def load_searches(sources: Iterable[Source]) -> list[tuple[str, RoleSearch]]:
     """What searches of roles found, site by site, with the name of the folder."""
     return [(Path(path).resolve().name, row) for path in sources for row in ROLES.load(path)]
 
@@ -74,7 +75,7 @@ def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def _read_evaluations(path: Path) -> list[tuple[Any, ...]]:
+def _read_evaluations(path: Path) -> list[tuple[object, ...]]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     evaluations = [evaluation for file in files if (evaluation := _read_evaluation(file))]
     if not evaluations:
@@ -167,7 +168,7 @@ def find_files(parse_file: Callable[[Path], object]) -> Callable[[Sequence[Path]
 
 
 def _in_folders(
-    title: str, command: str, kind: Kind, load: Callable[..., Any] | None = None
+    title: str, command: str, kind: Kind, load: Callable[..., object] | None = None
 ) -> Input:
     """An input from the folders that a command writes; their tables, unless another function loads them."""
     text = f"{title}: give --ckpt with folders of `{command} --out`"

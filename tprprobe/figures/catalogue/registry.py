@@ -21,6 +21,7 @@ from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
 Picture = Scene | Drawing | Table
+Inputs = dict[str, Any]  # paths by the name of an input, of the store one
 LOOKS = tuple(Look.__dataclass_fields__)
 
 
@@ -36,18 +37,18 @@ def list_drawable(source: Store | Source) -> list[Entry]:
     ]
 
 
-def find_inputs(folder: Source) -> dict[str, Any]:
+def find_inputs(folder: Source) -> Inputs:
     """The inputs of figures in a folder and its subfolders, by name; one store at most."""
     folder = Path(folder)
     folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
     plugged = (entry.maker.inputs for entry in load_figures())
     kinds = INPUTS | {name: kind for inputs in plugged for name, kind in inputs.items()}
-    sources: dict[str, Any] = {name: [*kind.find(folders)] for name, kind in kinds.items()}
+    sources: Inputs = {name: [*kind.find(folders)] for name, kind in kinds.items()}
     sources["store"] = sources["store"] and sources["store"][0]
     return {name: paths for name, paths in sources.items() if paths}
 
 
-def build(name: str, **options: Any) -> Picture:
+def build(name: str, **options: object) -> Picture:
     """The scene, drawing or table of a figure by name.
 
     ``options`` are what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
@@ -67,13 +68,13 @@ def build(name: str, **options: Any) -> Picture:
         if key not in options:
             raise InputError(f"{name} is made of {kind.text}")
     loaded = {
-        key: options[key].value if isinstance(options[key], Loaded) else kind.load(options[key])
+        key: value.value if isinstance(value := options[key], Loaded) else kind.load(value)
         for key, kind in inputs.items()
     }
     return entry.maker.make(**(options | loaded))
 
 
-def make(name: str, **options: Any) -> Drawing | Table:
+def make(name: str, **options: object) -> Drawing | Table:
     """The figure or table of that name, of the options of :func:`build`."""
     picture = build(name, **options)
     return picture if isinstance(picture, Table) else dots.render(picture)
@@ -81,11 +82,11 @@ def make(name: str, **options: Any) -> Drawing | Table:
 
 def draw(
     name: str,
-    source: Any = None,
+    source: object = None,
     ax: Axes | None = None,
     *,
     backend: str = "matplotlib",
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Draw a figure of the catalogue by its name.
 
@@ -135,7 +136,7 @@ def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[st
 
 def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> Any:
     """The figure of matplotlib, with its look."""
-    figure: Any = getattr(picture, "scene", picture)  # a table's own picture
+    figure = getattr(picture, "scene", picture)  # a table's own picture
     if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
     if look.title is not None and not isinstance(figure, Drawing):
@@ -147,11 +148,11 @@ def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> 
     return figure
 
 
-def _plot(name: str, picture: Picture) -> Any:
+def _plot(name: str, picture: Picture) -> object:
     from tprprobe.figures.charts import CHARTS, plot  # with plotly, an extra
 
-    scene: Any = getattr(picture, "scene", picture)
-    if type(scene) not in CHARTS:
+    scene = getattr(picture, "scene", picture)
+    if not isinstance(scene, Scene) or type(scene) not in CHARTS:
         raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
     return plot(scene, dark=False)
 

@@ -3,15 +3,16 @@
 import io
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment
+from jinja2 import Environment, Template
 from markupsafe import Markup
 from matplotlib.figure import Figure
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
@@ -19,6 +20,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.catalogue.registry import Inputs
 from tprprobe.figures.kinds import REPORT
 from tprprobe.figures.report.sections import FIGURES, Section, clusters_section
 from tprprobe.figures.style import save
@@ -59,16 +61,13 @@ class Page:
             tables += [(line, _cells(table)) for line, table in section.folded.items()]
             figures = [self._draw(section, *item) for item in enumerate(section.figures.items())]
             self.contents.append(vars(section) | {"figures": figures, "tables": tables})
-        template = Environment(autoescape=True).from_string(
-            (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
-        )
         n_left = self.n_sections - len(self.contents)
         texts = {"title": self.title, "lead": self.lead, "n_left": n_left}
-        page = template.render(sections=self.contents, version=version("tprprobe"), **texts)
+        page = _read_template().render(sections=self.contents, version=version("tprprobe"), **texts)
         is_file = self.out.suffix == Path(FILE).suffix
         return write_file(self.out if is_file else self.out / FILE, page)
 
-    def _draw(self, section: Section, number: int, item: tuple[str, Figure]) -> dict[str, Any]:
+    def _draw(self, section: Section, number: int, item: tuple[str, Figure]) -> dict[str, object]:
         """A figure of the page: its caption, its SVG element, and its files beside the page."""
         caption, figure = item
         svg, links = draw_svg(figure), {}
@@ -79,6 +78,12 @@ class Page:
             save(figure, self.out / links["png"])
         n_drawn = sum(len(content["figures"]) for content in self.contents) + number
         return {"caption": caption, "svg": _embed(svg, n_drawn), "links": links}
+
+
+@cache
+def _read_template() -> Template:
+    source = (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
+    return Environment(autoescape=True).from_string(source)
 
 
 def write_report(
@@ -102,7 +107,7 @@ def _embed(svg: str, number: int) -> Markup:
     return Markup(REFERENCE.sub(rf"\1f{number}-", svg))
 
 
-def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
+def _cells(table: pd.DataFrame | Table) -> dict[str, object]:
     """Headings and rows as texts, each with whether it is a number (and so set to the right)."""
     if isinstance(table, Table):
         frame, numeric = table.cells, table.numeric
@@ -116,7 +121,7 @@ def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
     return {"columns": list(zip(frame.columns, numeric, strict=True)), "rows": rows}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):
@@ -162,7 +167,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     return write_report(out or run, run.resolve().name, lead, sections)
 
 
-def _of_store(inputs: Mapping[str, Any], store: Store | None) -> tuple[dict[str, Any], list[str]]:
+def _of_store(inputs: Inputs, store: Store | None) -> tuple[Inputs, list[str]]:
     """The results without those of other stores, and lines about the results left out."""
     own_inputs, left_out = dict(inputs), {FOREIGN: set[str](), UNKNOWN: set[str]()}
     if store is not None:
@@ -182,7 +187,7 @@ def _about(store: Store) -> Section:
     return Section("The store", text, tables=[store.summary])
 
 
-def _draw(entry: catalogue.Entry, inputs: Mapping[str, Any]) -> Section:
+def _draw(entry: catalogue.Entry, inputs: Inputs) -> Section:
     try:
         figure = catalogue.make(entry.name, **inputs)
     except InputError as error:

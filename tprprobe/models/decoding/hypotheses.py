@@ -25,11 +25,11 @@ class SequenceModel(nn.Module, ABC):
     shares_memory: bool = False  # a row of its memory may serve several rows, a beam's
 
     @abstractmethod
-    def encode(self, source: Any) -> Any:
+    def encode(self, source: Tensor) -> Any:
         """The memory of sources, ids [batch, seq] or image features; its rows can be picked."""
 
     @abstractmethod
-    def decode(self, target: Any, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
+    def decode(self, target: Tensor, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
         """Logits [batch, seq, vocab] of the symbol after every symbol of ``target``, which continues the ``cache``; and the new cache."""
 
     def room(self, source: Shaped[Tensor, "batch ..."]) -> Int[Tensor, " batch"] | None:

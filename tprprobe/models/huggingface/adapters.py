@@ -2,22 +2,26 @@
 
 import os
 from collections.abc import Callable
-from typing import Any
+from operator import attrgetter, methodcaller
+
+import transformers
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.language import Pretrained
 from tprprobe.models.huggingface.pretrained import attach_layers
 
 # library → the model of transformers inside what it holds
-WRAPPED: dict[str, Callable[[Any], Any]] = {
-    "peft": lambda model: model.get_base_model(),
-    "sentence_transformers": lambda model: model.transformers_model,
-    "nnsight": lambda model: model._module,
-    "transformer_lens": lambda model: model.original_model,
+WRAPPED: dict[str, Callable[[object], object]] = {
+    "peft": methodcaller("get_base_model"),
+    "sentence_transformers": attrgetter("transformers_model"),
+    "nnsight": attrgetter("_module"),
+    "transformer_lens": attrgetter("original_model"),
 }
 
 
-def adapt(model: Any, tokenizer: Any = None) -> Pretrained:
+def adapt(
+    model: object, tokenizer: "transformers.PreTrainedTokenizerBase | None" = None
+) -> Pretrained:
     """The model with its sites; its weights stay where they are, in their dtype, and so does its mode.
 
     Args:
@@ -35,10 +39,8 @@ def adapt(model: Any, tokenizer: Any = None) -> Pretrained:
     return adapted
 
 
-def unwrap(model: Any) -> Any:
-    from transformers import PreTrainedModel
-
-    if isinstance(model, PreTrainedModel):
+def unwrap(model: object) -> "transformers.PreTrainedModel":
+    if isinstance(model, transformers.PreTrainedModel):
         return model
     kind = type(model)
     if getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", False):

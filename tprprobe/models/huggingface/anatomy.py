@@ -7,16 +7,18 @@ returned; an attention is what calls the library's common attention, or computes
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import torch
+import transformers
 from torch import Tensor, nn
 
 from tprprobe.models.huggingface.calls import Call, Record, record
 from tprprobe.models.huggingface.products import Operation, Tap, find_taps, view
+from tprprobe.models.huggingface.tokenizer import count_rows
 from tprprobe.models.placement import input_device
 from tprprobe.site.site import Site
 
@@ -92,9 +94,11 @@ class Anatomy:
     )  # self or cross, taps
 
 
-def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
+def explore(
+    module: "transformers.PreTrainedModel", run: Callable[..., object], two_stacks: bool
+) -> Anatomy:
     """The anatomy of a model, which ``run(ids, target, **options)`` calls."""
-    size = min(module.get_input_embeddings().weight.shape[0], 30)
+    size = min(count_rows(module), 30)
     device = input_device(module)
     ids = torch.arange(BATCH * SOURCE, device=device).reshape(BATCH, SOURCE) % (size - 2) + 1
     target = ids[:, :TARGET]
@@ -152,16 +156,18 @@ def find_stacks(module: nn.Module, calls: Sequence[Call]) -> dict[str, Stack]:
     return {name: stack for name, (_, stack) in sorted(largest.items(), reverse=True)}
 
 
-def _stacks_by_states(calls: Sequence[Call], run: Callable[[], Any]) -> dict[str, Stack]:
+def _stacks_by_states(calls: Sequence[Call], run: Callable[[], object]) -> dict[str, Stack]:
     """The stacks whose layers are no modules, or pad texts: lists of modules that return the library's own states."""
     try:
         with torch.no_grad():
             output = run()
     except TypeError:  # the model has no such option
         return {}
+    if not isinstance(output, Mapping):
+        return {}
     stacks = {}
     keys = ("decoder_hidden_states", "encoder_hidden_states", "hidden_states")
-    for name in keys if hasattr(output, "keys") else ():
+    for name in keys:
         states = [tensor for tensor in output.get(name) or () if isinstance(tensor, Tensor)]
         for members in _families(calls):
             orders = {_returns(*pair) for pair in zip(members, states[1:], strict=False)}

@@ -9,14 +9,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
+import transformers
 from torch import Tensor, nn
 
 from tprprobe.models.huggingface.products import Operation, recorded
 
-Attend = Callable[..., tuple[Tensor, Tensor | None]]  # module, query, key, value, mask, …
+AttentionResult = tuple[Tensor, Tensor | None]  # the sums of values, and the map
+Attend = Callable[..., AttentionResult]  # of module, query, key, value, mask, …
+
 METHOD = "get_interface"
 
 
@@ -56,18 +59,14 @@ class Attended(NamedTuple):
 @contextmanager
 def intercepted(around: Callable[[Attend], Attend]) -> Iterator[None]:
     """A block in which models call ``around(attention)`` in place of their attention."""
-    from transformers import AttentionInterface
+    interface = transformers.AttentionInterface
+    before: Callable[..., Attend] = interface.get_interface
+    setattr(interface, METHOD, lambda *args, **options: around(before(*args, **options)))
 
-    before = getattr(AttentionInterface, METHOD)
-
-    def get_interface(self: Any, *args: Any, **kwargs: Any) -> Attend:
-        return around(before(self, *args, **kwargs))
-
-    setattr(AttentionInterface, METHOD, get_interface)
     try:
         yield
     finally:
-        setattr(AttentionInterface, METHOD, before)
+        setattr(interface, METHOD, before)
 
 
 class Record(NamedTuple):
@@ -93,17 +92,12 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
 
     def attend(attention: Attend) -> Attend:
         def noted(
-            submodule: nn.Module,
-            query: Tensor,
-            key: Tensor,
-            value: Tensor,
-            *args: Any,
-            **options: Any,
-        ) -> Any:
+            submodule: nn.Module, q: Tensor, k: Tensor, v: Tensor, *args: object, **options: object
+        ) -> AttentionResult:
             inside.append(submodule)
-            result = attention(submodule, query, key, value, *args, **options)
+            result = attention(submodule, q, k, v, *args, **options)
             inside.pop()
-            attended.append(Attended(next(clock), submodule, query.shape, key.shape, value.shape))
+            attended.append(Attended(next(clock), submodule, q.shape, k.shape, v.shape))
             return result
 
         return noted

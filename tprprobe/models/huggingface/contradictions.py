@@ -4,11 +4,12 @@ Of files that were cut off or mixed, libraries load what is there and say nothin
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import torch
+import transformers
 from torch import Tensor
 
 from tprprobe.errors import InputError
@@ -21,6 +22,13 @@ PADDED = 8  # an embedding may have more rows than symbols, up to a multiple of 
 EMPTY = 0.1  # the share of weights in rows of zeros; padding and pruning leave fewer
 AFFIXES = ("continuing_subword_prefix", "end_of_word_suffix")  # of symbols
 UNREACHED = 0.1  # the share of symbols that no merge makes; reserved ones are fewer
+
+
+class AddedToken(TypedDict):
+    """A symbol in the list ``added_tokens`` of a tokenizer.json, which has more keys."""
+
+    content: str
+    id: int
 
 
 class Slice(NamedTuple):
@@ -97,7 +105,7 @@ def _slices_of(file: Path) -> Iterator[Slice]:
                 yield Slice(file, name, dtype, tuple(tensor.shape))
 
 
-def check_scales(path: str, slices: list[Slice], config: Any) -> None:
+def check_scales(path: str, slices: list[Slice], config: "transformers.PreTrainedConfig") -> None:
     eights = [entry.name for entry in slices if entry.dtype.startswith(("F8", "FLOAT8"))]
     scaled = getattr(config, "quantization_config", None) or any("scale" in s.name for s in slices)
     if eights and not scaled:
@@ -106,7 +114,7 @@ def check_scales(path: str, slices: list[Slice], config: Any) -> None:
         )
 
 
-def check_ties(path: str, slices: list[Slice], module: Any) -> None:
+def check_ties(path: str, slices: list[Slice], module: "transformers.PreTrainedModel") -> None:
     prefix, by_name = f"{module.base_model_prefix}.", {entry.name: entry for entry in slices}
     for names in module.get_expanded_tied_weights_keys().items():
         entries = [by_name.get(name) or by_name.get(name.removeprefix(prefix)) for name in names]
@@ -118,7 +126,7 @@ def check_ties(path: str, slices: list[Slice], module: Any) -> None:
             )
 
 
-def check_weights(path: str, module: Any) -> None:
+def check_weights(path: str, module: "transformers.PreTrainedModel") -> None:
     """Checks by the lengths of rows that weights are finite, and that few lie in rows of zeros (interrupted downloads)."""
     total = empty = 0
     for name, weights in module.named_parameters():
@@ -138,7 +146,7 @@ def check_weights(path: str, module: Any) -> None:
         )
 
 
-def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
+def check_vocabulary_lines(tokenizer: "transformers.PreTrainedTokenizerBase", rows: int) -> None:
     folder, n_symbols = Path(tokenizer.name_or_path), len(tokenizer)
     lines, is_read = folder / "vocab.txt", not (folder / "tokenizer.json").is_file()
     if is_read and lines.is_file() and n_symbols < rows and rows % PADDED:
@@ -177,7 +185,7 @@ def check_symbols(file: Path) -> None:
         )
 
 
-def _check_ids(file: Path, ids: dict[str, int], added: Iterable[Mapping[str, Any]]) -> None:
+def _check_ids(file: Path, ids: dict[str, int], added: Iterable[AddedToken]) -> None:
     for each in added:
         symbol, i = each["content"], each["id"]
         if ids.get(symbol, i) != i:

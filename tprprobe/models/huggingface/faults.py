@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf, prod
 from pathlib import Path
-from typing import Any
+
+import transformers
 
 from tprprobe.data.vocabularies.spiece import check_normalizer
 from tprprobe.errors import InputError
@@ -40,7 +41,7 @@ def refusing(prefix: str) -> Iterator[None]:
         yield
 
 
-def check_sizes(path: str, config: Any, fits: bool = True) -> None:
+def check_sizes(path: str, config: "transformers.PreTrainedConfig", fits: bool = True) -> None:
     """Checks the sizes of a configuration before anything is built of them, which has to fit into memory (``fits``)."""
     text = config.get_text_config()
     sizes = {name: getattr(text, name, 1) for name in SIZES}
@@ -79,7 +80,7 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
         )
 
 
-def _numbers(settings: dict[Any, Any]) -> Iterator[tuple[str, float]]:
+def _numbers(settings: dict) -> Iterator[tuple[str, float]]:
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from _numbers(value)
@@ -87,7 +88,7 @@ def _numbers(settings: dict[Any, Any]) -> Iterator[tuple[str, float]]:
             yield str(name), value
 
 
-def _check_types(path: str, slices: list[Slice], module: Any) -> None:
+def _check_types(path: str, slices: list[Slice], module: "transformers.PreTrainedModel") -> None:
     """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
     fractions = {name for name, entry in module.named_parameters() if entry.is_floating_point()}
     for entry in slices:
@@ -98,7 +99,9 @@ def _check_types(path: str, slices: list[Slice], module: Any) -> None:
             raise InputError(f"{path} has whole numbers {place}: get it again")
 
 
-def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
+def compare_symbols(
+    tokenizer: "transformers.PreTrainedTokenizerBase", config: "transformers.PreTrainedConfig"
+) -> dict[str, str]:
     n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
     check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
@@ -107,7 +110,9 @@ def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
     return {"symbols": f"{symbols}: is it this model's?"}
 
 
-def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
+def read_report(
+    path: str, module: "transformers.PreTrainedModel", report: dict[str, set]
+) -> dict[str, str]:
     """What transformers reports of loading that is no fault, as notes, which go to every manifest."""
     missing = sorted(report["missing_keys"])
     random_keys = [key for key in missing if RANDOM_HEADS & {*key.split(".")}]
@@ -131,7 +136,7 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     return notes
 
 
-def check_tokenizer(path: str, tokenizer: Any) -> None:
+def check_tokenizer(path: str, tokenizer: "transformers.PreTrainedTokenizerBase") -> None:
     files = getattr(tokenizer, "vocab_files_names", {})
     names = sorted({*files.values(), TOKENIZER} if files else {TOKENIZER_CONFIG})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
@@ -140,7 +145,7 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
-    if tokenizer.is_fast:
+    if isinstance(tokenizer, transformers.PreTrainedTokenizerFast):
         check_normalizer(tokenizer.backend_tokenizer)
 
 

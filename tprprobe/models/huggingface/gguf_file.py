@@ -50,8 +50,8 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
     class Reader(gguf.GGUFReader):
         """Its bytes are a plain array: a memory map of numpy is three times as slow to cut into pieces."""
 
-        def _get(self, *args: Any, **kwargs: Any) -> Any:
-            self.data: Any = np.asarray(self.data)
+        def _get(self, *args: Any, **kwargs: Any) -> np.ndarray:
+            self.data = np.asarray(self.data)
             return super()._get(*args, **kwargs)
 
     before: Any = gguf.GGUFReader, gguf.get_tensor_name_map

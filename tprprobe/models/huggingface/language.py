@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
+import transformers
 from jaxtyping import Int
 from torch import Tensor, nn
 
@@ -36,6 +37,7 @@ from tprprobe.site.site import FOREIGN, Site
 
 DECODER_IDS = "decoder_input_ids"
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
+Arguments = dict[str, Any]  # of a call of the model, by its library's names
 
 
 class Pretrained(Attached, Language):
@@ -48,8 +50,8 @@ class Pretrained(Attached, Language):
 
     def __init__(
         self,
-        module: Any,
-        tokenizer: Any,
+        module: "transformers.PreTrainedModel",
+        tokenizer: "transformers.PreTrainedTokenizerBase | None",
         anatomy: Anatomy,
         head: str | None,
         encoding: Encoding | None = None,
@@ -64,7 +66,7 @@ class Pretrained(Attached, Language):
             place_site(self, ENCODING, Site("batch d_model"))
         self.read_by(tokenizer)
 
-    def read_by(self, tokenizer: Any) -> None:
+    def read_by(self, tokenizer: "transformers.PreTrainedTokenizerBase | None") -> None:
         """Makes ids of texts by this tokenizer; without one, the model's configuration names the special symbols."""
         self.vocabulary = None
         if tokenizer is not None:
@@ -72,18 +74,18 @@ class Pretrained(Attached, Language):
         self.config = read_symbols(self.module, self.vocabulary)
 
     @contextmanager
-    def following(self, wrapper: Any) -> Iterator[None]:
+    def following(self, wrapper: object) -> Iterator[None]:
         """A block in which calls of the module itself, or of what holds it, also lead their tensors through the sites."""
-        passes, callers = ExitStack(), list[Any]()
+        passes, callers = ExitStack(), list[nn.Module]()
 
-        def begin(module: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        def begin(module: nn.Module, args: tuple, kwargs: dict[str, object]) -> None:
             if not self.taps.is_open:
                 self._begin()
                 callers.append(module)
                 ids = {TEXT: args[0]} if args else {}
                 passes.enter_context(self.taps.opened(self.module, _lengths(ids | kwargs)))
 
-        def end(module: Any, *_: Any) -> None:
+        def end(module: nn.Module, *_: object) -> None:
             if callers and callers[-1] is module:
                 callers.clear()
                 passes.close()
@@ -105,10 +107,10 @@ class Pretrained(Attached, Language):
         return input_device(self.module)
 
     @property
-    def module(self) -> Any:
-        return self.get_submodule(FOREIGN)
+    def module(self) -> "transformers.PreTrainedModel":
+        return cast("transformers.PreTrainedModel", self.get_submodule(FOREIGN))
 
-    def forward(self, *batch: Any, **kwargs: Any) -> Any:
+    def forward(self, *batch: Any, **kwargs: Any) -> Tensor:
         """Logits or states, for what transformers' own call takes; see the class."""
         names = (TEXT, MASK)
         if len(batch) == 2 and not is_mask(*batch, self.config.sos if self.two_stacks else None):
@@ -143,7 +145,9 @@ class Pretrained(Attached, Language):
             **self.notes,
         }
 
-    def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
+    def run(
+        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
+    ) -> Tensor | None:
         """One pass for its sites: logits of an encoder-decoder, else None."""
         if not self.two_stacks:
             return self.run_for_sites(source, target)
@@ -172,7 +176,7 @@ class Pretrained(Attached, Language):
             return replace(memory, logits=self._at_masks(source, arguments))
         places = torch.arange(source.shape[1], device=source.device)
         last_positions = places.where(mask, 0).amax(1)
-        cache = self._new_cache()
+        cache = transformers.DynamicCache() if self.cache else None
         logits = self._logits(arguments, cache, last_positions.unique())
         columns = torch.searchsorted(last_positions.unique(), last_positions)
         logits = logits[torch.arange(len(columns)), columns][:, None]
@@ -188,7 +192,8 @@ class Pretrained(Attached, Language):
             return self._written_by_decoder(target, memory, cache)
         if cache is not None:
             return self._continue(target, cache)
-        before, target = replace(memory, cache=copied(memory.cache)), target[:, 1:]
+        copy = None if memory.cache is None else copied(memory.cache)
+        before, target = replace(memory, cache=copy), target[:, 1:]
         if not target.shape[1]:
             return memory.logits, before
         logits, after = self._continue(target, before)
@@ -215,27 +220,27 @@ class Pretrained(Attached, Language):
             # padding behind a short answer to a long text may lie beyond the window
             inside = places.clamp(max=room - 1) if room else places
             arguments[POSITIONS] = torch.where(self._real(target), places, inside)
-        return self._logits(arguments, before.cache, None), after
+        return self._logits(arguments, before.cache), after
 
     def _written_by_decoder(
         self, target: Tensor, memory: Memory, cache: Memory | None
     ) -> tuple[Tensor, Memory]:
-        from transformers import EncoderDecoderCache
         from transformers.modeling_outputs import BaseModelOutput
 
         before = cache or memory
         self.first, decoder_cache = before.length, before.cache
         if decoder_cache is None and self.cache:
-            decoder_cache = EncoderDecoderCache(self._new_cache(), self._new_cache())
+            caches = transformers.DynamicCache(), transformers.DynamicCache()
+            decoder_cache = transformers.EncoderDecoderCache(*caches)
         elif decoder_cache is None and self.first:
             raise InputError(f"{self.name} cannot write: its decoder takes no keys and values")
         states = BaseModelOutput(last_hidden_state=memory.states)
         arguments = {"encoder_outputs": states, MASK: memory.mask.long()}
         arguments[DECODER_IDS] = target.clamp(min=0)
         after = replace(memory, cache=decoder_cache, length=self.first + target.shape[1])
-        return self._logits(arguments, decoder_cache, None), after
+        return self._logits(arguments, decoder_cache), after
 
-    def _at_masks(self, source: Tensor, arguments: dict[str, Any]) -> Tensor:
+    def _at_masks(self, source: Tensor, arguments: Arguments) -> Tensor:
         """The logits at the masks of every source, as many as the source with the most has."""
         mark = self.vocabulary.tokenizer.mask_token_id
         is_mask = source == mark
@@ -261,12 +266,12 @@ class Pretrained(Attached, Language):
     def _begin(self) -> None:
         self.calls, self.first = self.calls + 1, 0
 
-    def _arguments(self, ids: Tensor, mask: Tensor | None = None) -> dict[str, Any]:
+    def _arguments(self, ids: Tensor, mask: Tensor | None = None) -> Arguments:
         return self._masked(ids.clamp(min=0), self._real(ids) if mask is None else mask)
 
-    def _masked(self, ids: Tensor, mask: Tensor) -> dict[str, Any]:
+    def _masked(self, ids: Tensor, mask: Tensor) -> Arguments:
         """The arguments of a call: ids, their mask, and their positions where padding stands before them."""
-        arguments: dict[str, Any] = {TEXT: ids}
+        arguments: Arguments = {TEXT: ids}
         if not mask.all():
             arguments[MASK] = mask.long()
         places = mask.long().cumsum(1) - 1
@@ -279,7 +284,12 @@ class Pretrained(Attached, Language):
     def _real(self, ids: Tensor) -> Tensor:
         return ids != self.config.pad
 
-    def _logits(self, arguments: dict[str, Any], cache: Any, columns: Tensor | None) -> Tensor:
+    def _logits(
+        self,
+        arguments: Arguments,
+        cache: "transformers.Cache | None",
+        columns: Tensor | None = None,
+    ) -> Tensor:
         """The logits of a pass with this cache; of some columns only, where the model can leave others out."""
         if cache is not None:
             arguments = {**arguments, self.cache: cache, "use_cache": True}
@@ -289,7 +299,7 @@ class Pretrained(Attached, Language):
             return self._pass(self.module, {**arguments, "logits_to_keep": columns})
         return self._pass(self.module, arguments)[:, columns]
 
-    def _pass(self, module: Any, arguments: dict[str, Any], is_whole: bool = True) -> Any:
+    def _pass(self, module: nn.Module, arguments: Arguments, is_whole: bool = True) -> Any:
         """Logits or states of a module whose tensors pass the sites; if not whole, it ends behind the last layer read."""
         if "use_cache" in inspect.signature(module.forward).parameters:
             arguments = {"use_cache": False, **arguments}
@@ -299,11 +309,6 @@ class Pretrained(Attached, Language):
         if self.texts is not None and self.get_submodule(ENCODING).is_read:
             self.get_submodule(ENCODING)(self.texts(output, arguments.get(MASK)))
         return output
-
-    def _new_cache(self) -> Any:
-        from transformers import DynamicCache
-
-        return DynamicCache() if self.cache else None
 
     def _check_window(self, mask: Tensor) -> None:
         """A sliding window would count padding between a text and what is written behind it."""
@@ -328,13 +333,13 @@ class Pretrained(Attached, Language):
             )
 
 
-def _lengths(arguments: dict[str, Any]) -> list[int]:
+def _lengths(arguments: Arguments) -> list[int]:
     """The numbers of ids of sources and of targets that a model is called with; many where it is called without."""
     ids = (arguments.get(name) for name in (TEXT, DECODER_IDS))
     return [tensor.shape[1] if isinstance(tensor, Tensor) else sys.maxsize for tensor in ids]
 
 
-def _first_of(output: Any) -> Any:
+def _first_of(output: Any) -> Tensor:
     if isinstance(output, Tensor):
         return output
     logits = getattr(output, "logits", None)

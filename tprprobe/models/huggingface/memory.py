@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
 
 # transformers' names of the argument: from 5.24 on, and before
@@ -19,44 +20,41 @@ class Memory:
     ids: Tensor
     mask: Tensor
     logits: Any = None
-    states: Any = None
-    cache: Any = None
+    states: Tensor | None = None
+    cache: "transformers.Cache | None" = None
     length: int = 0
 
-    def __getitem__(self, rows: Any) -> "Memory":
+    def __getitem__(self, rows: slice | Tensor) -> "Memory":
         if isinstance(rows, slice):
             rows = torch.arange(len(self.ids), device=self.ids.device)[rows]
         values = {name: v[rows] for name, v in vars(self).items() if isinstance(v, Tensor)}
-        return replace(self, **values, cache=_rows_of(self.cache, rows))
+        cache = None if self.cache is None else _rows_of(self.cache, rows)
+        return replace(self, **values, cache=cache)
 
 
-def find_cache(module: Any) -> str:
+def find_cache(module: "transformers.PreTrainedModel") -> str:
     """The argument by which a decoder goes on from keys and values alone; "" if it must read the whole text again (Mamba)."""
-    from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
     parameters = inspect.signature(module.forward).parameters
     name = next((argument for argument in CACHES if argument in parameters), "")
-    layers = DynamicCache(config=module.config).layers if name else []
+    layers = transformers.DynamicCache(config=module.config).layers if name else []
     only = all(isinstance(x, DynamicLayer) and "Linear" not in type(x).__name__ for x in layers)
     return name if only else ""
 
 
-def copied(cache: Any) -> Any:
+def copied(cache: "transformers.Cache") -> "transformers.Cache":
     """A cache that can be continued while this one stays: a layer's tensors are never changed in place."""
-    if cache is None:
-        return None
     duplicate = copy.copy(cache)
     duplicate.layers = [copy.copy(layer) for layer in cache.layers]
     return duplicate
 
 
-def _rows_of(cache: Any, rows: Tensor) -> Any:
-    if cache is None:
-        return None
-    if hasattr(cache, "cross_attention_cache"):
+def _rows_of(cache: "transformers.Cache", rows: Tensor) -> "transformers.Cache":
+    if isinstance(cache, transformers.EncoderDecoderCache):
         caches = (cache.self_attention_cache, cache.cross_attention_cache)
-        selected = type(cache)(*(_rows_of(layer, rows) for layer in caches))
+        selected = transformers.EncoderDecoderCache(*(_rows_of(half, rows) for half in caches))
+
         selected.is_updated = dict(cache.is_updated)
         return selected
     selected = copied(cache)

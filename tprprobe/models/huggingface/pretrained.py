@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor
 
 from tprprobe.console import note
@@ -33,6 +34,12 @@ from tprprobe.models.huggingface.tokenizer import CAUSAL, MASKED, SEQ2SEQ, has_t
 from tprprobe.models.placement import AUTO, Placement, input_device
 
 PLAIN = Placement()
+Options = dict[str, Any]  # of ``from_pretrained``
+HEADS = {  # transformers' mappings from configurations to the models with a head
+    SEQ2SEQ: "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
+    MASKED: "MODEL_FOR_MASKED_LM_MAPPING",
+    CAUSAL: "MODEL_FOR_CAUSAL_LM_MAPPING",
+}
 
 
 def read_transformers(
@@ -41,7 +48,7 @@ def read_transformers(
     """The attached model with its vocabulary, of a folder, file, hub ID or ID@REVISION; with a seed randomly initialized."""
     if seed is not None:
         placement.check_own(f"a model without weights ({path})")
-    options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
+    options: Options = {"local_files_only": local_files_only, "trust_remote_code": False}
     file, repo, revision = find_gguf(path), *path.partition("@")[::2]
     if revision and hub.is_plain_id(repo) and not os.path.exists(repo):
         options["revision"] = revision
@@ -76,14 +83,17 @@ def read_transformers(
 
 def _read(
     path: str,
-    options: dict[str, Any],
+    options: Options,
     seed: int | None,
     placement: Placement,
     converted: str | None,
-) -> tuple[Any, Any, dict[str, str], Encoding | None]:
+) -> tuple[
+    "transformers.PreTrainedModel",
+    "transformers.PreTrainedTokenizerBase",
+    dict[str, str],
+    Encoding | None,
+]:
     """The model, its tokenizer, what there is to say of both, and what makes one vector of a text."""
-    import transformers
-
     folder = None if "gguf_file" in options else Folder(path, options)
     if folder and folder.inside:
         inside = os.path.join(path, folder.inside)
@@ -91,7 +101,7 @@ def _read(
     config = transformers.AutoConfig.from_pretrained(path, **options)
     check_sizes(path, config, fits=not placement.device_map)
     is_sentences = bool(folder and folder.modules)
-    kind = _model_class(path, config, folder is None, is_sentences)
+    kind: Any = _model_class(path, config, folder is None, is_sentences)
     check_symbols(Path(path) / TOKENIZER)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if folder:
@@ -140,8 +150,8 @@ def check_place(path: str, local_files_only: bool, revision: str | None = None) 
 
 
 def attach_layers(
-    module: Any,
-    tokenizer: Any,
+    module: "transformers.PreTrainedModel",
+    tokenizer: "transformers.PreTrainedTokenizerBase | None",
     name: str,
     source: str | None = None,
     encoding: Encoding | None = None,
@@ -152,10 +162,10 @@ def attach_layers(
     module.config.is_encoder_decoder = has_decoder
     for submodule in module.modules():
         if getattr(submodule, "chunk_size_feed_forward", 0):  # whole, it returns the same
-            submodule.chunk_size_feed_forward = 0
+            vars(submodule)["chunk_size_feed_forward"] = 0
     parameters = inspect.signature(module.forward).parameters
 
-    def run(ids: Tensor, target: Tensor, **options: bool) -> Any:
+    def run(ids: Tensor, target: Tensor, **options: bool) -> object:
         arguments = {TEXT: ids, **({"decoder_input_ids": target} if has_decoder else {}), **options}
         return module(**arguments, **({"use_cache": False} if "use_cache" in parameters else {}))
 
@@ -177,42 +187,38 @@ def attach_layers(
     return attached
 
 
-def head_of(module: Any) -> str | None:
-    kinds = _heads().items()
-    return next((k for k, t in kinds if type(module) in _classes(t, module.config)), None)
+def head_of(module: "transformers.PreTrainedModel") -> str | None:
+    config = module.config
+    return next((head for head in HEADS if type(module) in _classes(HEADS[head], config)), None)
 
 
-def _heads() -> dict[str, Any]:
-    import transformers
-
-    return {
-        SEQ2SEQ: transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING,
-        MASKED: transformers.MODEL_FOR_MASKED_LM_MAPPING,
-        CAUSAL: transformers.MODEL_FOR_CAUSAL_LM_MAPPING,
-    }
-
-
-def _classes(table: Any, config: Any) -> tuple[Any, ...]:
-    classes = table.get(type(config), ())
+def _classes(
+    mapping: str, config: "transformers.PreTrainedConfig"
+) -> "tuple[type[transformers.PreTrainedModel], ...]":
+    """The classes of models that a mapping of transformers has for a configuration."""
+    classes = getattr(transformers, mapping).get(type(config), ())
     return classes if isinstance(classes, tuple) else (classes,)
 
 
-def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bool = False) -> Any:
+def _model_class(
+    path: str,
+    config: "transformers.PreTrainedConfig",
+    is_gguf: bool = False,
+    is_sentences: bool = False,
+) -> "type[transformers.PreTrainedModel]":
     """The class that config.json names, without heads of other tasks; unnamed, encoder-decoders and GGUF files have a head."""
-    import transformers
-
     saved, classes = config.architectures or (), ()
     if is_sentences:
         if config.is_encoder_decoder:
-            classes = _classes(transformers.MODEL_FOR_TEXT_ENCODING_MAPPING, config)
+            classes = _classes("MODEL_FOR_TEXT_ENCODING_MAPPING", config)
     elif saved:
         classes = [kind for name in saved if (kind := _named_class(name, config)) is not None]
     elif config.is_encoder_decoder or is_gguf:
-        classes = _classes(_heads()[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
-    classes = classes or _classes(transformers.MODEL_MAPPING, config)
+        classes = _classes(HEADS[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
+    classes = classes or _classes("MODEL_MAPPING", config)
     if not classes:
         raise InputError(f"{path} is of type {config.model_type!r}, which transformers lacks")
-    kind: Any = classes[0]
+    kind = classes[0]
     if kind.main_input_name != TEXT:
         raise InputError(
             f"{path} is of type {config.model_type!r}, which reads {kind.main_input_name}: hf: reads "
@@ -221,29 +227,29 @@ def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bo
     return kind
 
 
-def _named_class(name: str, config: Any) -> Any:
+def _named_class(
+    name: str, config: "transformers.PreTrainedConfig"
+) -> "type[transformers.PreTrainedModel] | None":
     """The class of this name; None for another task's or library's. A pretraining class gives its masked head, if that is part of it."""
-    import transformers
-
-    kind: Any = getattr(transformers, name, None)
+    kind = getattr(transformers, name, object)
     own = getattr(kind, "config_class", None)
-    if not inspect.isclass(kind) or own is None:
+    if own is None or not issubclass(kind, transformers.PreTrainedModel):
         return None
     if own is not type(config):
         raise InputError(
             f"{config.name_or_path}: config.json has model_type {config.model_type!r}, and architectures {name}, which "
             f"is of type {own.model_type!r}: correct one of them"
         )
-    heads = _heads()
-    if "For" not in name or any(kind in _classes(table, config) for table in heads.values()):
+    if "For" not in name or any(kind in _classes(mapping, config) for mapping in HEADS.values()):
         return kind
-    masked = next(iter(_classes(heads[MASKED], config)), None)
+    masked = next(iter(_classes(HEADS[MASKED], config)), None)
+
     tied = getattr(masked, "_tied_weights_keys", None)
     is_same = tied and tied == getattr(kind, "_tied_weights_keys", None)
     is_part = name.endswith("ForPreTraining") and is_same
     return masked if is_part else None
 
 
-def _attending(kind: Any) -> dict[str, str]:
+def _attending(kind: "type[transformers.PreTrainedModel]") -> dict[str, str]:
     """Options by which a model that does not call the common attention has maps of attention."""
     return {} if kind._can_set_attn_implementation() else {"attn_implementation": "eager"}

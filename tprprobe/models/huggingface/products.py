@@ -8,7 +8,7 @@ projection, a rotation or a scale stands before these tensors, as in the attenti
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,6 +22,7 @@ LETTERS = {
     3: ("zij", "zjk", "zik"),
     4: ("bhij", "bhjk", "bhik"),
 }  # z: all heads of the batch in a row
+Around = Callable[[tuple[str, ...], Callable[..., Tensor], tuple[Tensor, ...]], Tensor]
 
 
 class Operation(NamedTuple):
@@ -48,10 +49,16 @@ class Tap:
 class Watched(TorchFunctionMode):
     """A block in which ``around(letters, compute, factors)`` is called for every product and softmax."""
 
-    def __init__(self, around: Callable[[tuple[str, ...], Callable[..., Tensor], Any], Tensor]):
+    def __init__(self, around: Around):
         self.around = around
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        func: Callable[..., Tensor],
+        types: object,
+        args: tuple = (),
+        kwargs: dict | None = None,
+    ) -> object:
         kwargs = dict(kwargs or {})
         if func in SOFTMAX:
             return self.around((), lambda: func(*args, **kwargs), ())
@@ -69,7 +76,7 @@ class Watched(TorchFunctionMode):
         )
 
 
-def _letters(func: Any, args: Any, place: int) -> tuple[str, ...] | None:
+def _letters(func: Callable[..., object], args: tuple, place: int) -> tuple[str, ...] | None:
     """The axes of a product's factors and result; None of what is no product of two factors with a batch."""
     if func is torch.einsum:
         letters = tuple(args[0].replace(" ", "").replace("->", ",").split(","))
@@ -82,7 +89,9 @@ def _letters(func: Any, args: Any, place: int) -> tuple[str, ...] | None:
 
 @contextmanager
 def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
-    def around(letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any) -> Tensor:
+    def around(
+        letters: tuple[str, ...], compute: Callable[..., Tensor], factors: tuple[Tensor, ...]
+    ) -> Tensor:
         result = compute(*factors)
         take(Operation(letters, (*factors, result)))
         return result

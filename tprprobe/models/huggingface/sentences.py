@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+import transformers
 from torch import Tensor, nn
+from transformers.utils.hub import cached_file
 
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
@@ -28,14 +30,15 @@ POOLINGS = {  # by the name of an older folder, in the order in which they are j
     "pooling_mode_lasttoken": "lasttoken",
 }
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+Settings = Mapping[str, Any]  # of JSON
 
 
 class Folder:
     """The files of a folder or a hub's repository of sentence-transformers; without modules.json it is none."""
 
-    def __init__(self, path: str, options: Mapping[str, Any]):
+    def __init__(self, path: str, options: Settings):
         self.path, self.options = path, options
-        self.modules: list[dict[str, Any]] = self.read(MODULES) or []
+        self.modules: list[Settings] = self.read(MODULES) or []
 
     @property
     def inside(self) -> str:
@@ -43,8 +46,6 @@ class Folder:
 
     def find(self, name: str, place: str = "") -> Path | None:
         """A file of the folder, from the hub where it lies there; None where there is none."""
-        from transformers.utils.hub import cached_file
-
         options = {k: v for k, v in self.options.items() if k in ("local_files_only", "revision")}
         options |= {"_raise_exceptions_for_missing_entries": False}
         file = cached_file(self.path, os.path.join(place, name), **options)
@@ -54,14 +55,16 @@ class Folder:
         file = self.find(name, place)
         return None if file is None else parse_json(file.read_bytes(), file)
 
-    def prepare(self, tokenizer: Any) -> dict[str, str]:
+    def prepare(self, tokenizer: "transformers.PreTrainedTokenizerBase") -> dict[str, str]:
         """Lets a tokenizer cut texts as the folder says, and returns what there is to say of that."""
         texts = next(filter(None, (self.read(name, self.inside) for name in LENGTHS)), {})
         notes, length = {}, texts.get("max_seq_length")
         if isinstance(length, int) and length > 0:
             tokenizer.model_max_length = length
             notes["length"] = f"texts of {length} tokens (max_seq_length of sentence-transformers)"
-        if texts.get("do_lower_case"):
+        if texts.get("do_lower_case") and isinstance(
+            tokenizer, transformers.PreTrainedTokenizerFast
+        ):
             from tokenizers import normalizers
 
             text, steps = tokenizer.backend_tokenizer, [normalizers.Lowercase()]
@@ -71,7 +74,7 @@ class Folder:
             notes["prompt"] = f"the prompt {prompt!r} is not written before texts"
         return notes
 
-    def read_step(self, module: Mapping[str, Any]) -> nn.Module:
+    def read_step(self, module: Settings) -> nn.Module:
         kind, place = str(module.get("type", "")).rsplit(".", 1)[-1], str(module.get("path", ""))
         settings = self.read("config.json", place) or {}
         if kind == "Pooling":
@@ -104,7 +107,7 @@ class Encoding(nn.Module):
 class Pooled(nn.Module):
     """One vector a text: the means, largest numbers, first or last of its tokens' vectors, one after another."""
 
-    def __init__(self, settings: Mapping[str, Any]):
+    def __init__(self, settings: Settings):
         super().__init__()
         flags = [mode for name, mode in POOLINGS.items() if settings.get(name)]
         setting = settings.get("pooling_mode", flags or "mean")
@@ -138,7 +141,7 @@ class Normalized(nn.Module):
         return F.normalize(vectors, dim=-1)
 
 
-def _dense(settings: Mapping[str, Any], weights: Path) -> nn.Module:
+def _dense(settings: Settings, weights: Path) -> nn.Module:
     linear = nn.Linear(settings["in_features"], settings["out_features"], settings.get("bias", True))  # fmt: skip
     if weights.suffix == ".safetensors":
         from safetensors.torch import load_file

@@ -3,6 +3,7 @@
 import torch
 
 from tprprobe.models.huggingface.language import Pretrained
+from tprprobe.models.huggingface.tokenizer import count_rows
 from tprprobe.site.hooks import capture
 
 SHORT, LONG = 4, 9  # symbols of two texts that are read together
@@ -15,8 +16,7 @@ STEPS = 10
 def settle(model: Pretrained) -> dict[str, str]:
     """Removes the sites that no run reaches and tests whether padding changes states; notes on both."""
     pad = model.config.pad
-    size = model.module.get_input_embeddings().weight.shape[0]
-    symbols = [i for i in range(1, min(size, 30)) if i != pad]
+    symbols = [i for i in range(1, min(count_rows(model.module), 30)) if i != pad]
     ids = torch.tensor([(symbols * LONG)[:LONG]] * 2, device=model.device).roll(1, 0)
     ids[1, SHORT:] = pad
     target = ids[:, :SHORT].clamp(min=0)

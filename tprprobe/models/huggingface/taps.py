@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any
 
+import transformers
 from torch import Tensor, nn
 
 from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
-from tprprobe.models.huggingface.calls import Attend, intercepted
+from tprprobe.models.huggingface.calls import Attend, AttentionResult, intercepted
 from tprprobe.models.huggingface.products import Tap, Watched, unview, view
 from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.patterns import layer_of
@@ -29,7 +29,7 @@ class Taps:
 
     def __init__(self, attached: Attached, anatomy: Anatomy):
         self.sites: dict[str, Site] = anatomy.sites
-        module: Any = attached.get_submodule(FOREIGN)
+        module = attached.get_submodule(FOREIGN)
         self.kinds = {id(module.get_submodule(p)): kind for p, kind in anatomy.attentions.items()}
         self.layer, self.stack, self.passed = "", "", Counter()
         self.orders = {name: stack.order for name, stack in anatomy.stacks.items()}
@@ -59,7 +59,9 @@ class Taps:
             )
 
     @contextmanager
-    def opened(self, module: Any, lengths: Sequence[int], is_whole: bool = True) -> Iterator[None]:
+    def opened(
+        self, module: "transformers.PreTrainedModel", lengths: Sequence[int], is_whole: bool = True
+    ) -> Iterator[None]:
         """A block of one run on texts of these lengths; if not whole, it ends behind the last layer that is read."""
         self.passed.clear()
         self.attended.clear()
@@ -139,7 +141,10 @@ class Taps:
         self.running.append((kind, taps, Counter()))
 
     def _operate(
-        self, letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any
+        self,
+        letters: tuple[str, ...],
+        compute: Callable[..., Tensor],
+        factors: tuple[Tensor, ...],
     ) -> Tensor:
         """The result of a product or a softmax, its tensors led through the sites of the attention that runs."""
         if not self.running:
@@ -172,16 +177,21 @@ class Taps:
         """The attention with its tensors led through the sites of the layer that runs."""
 
         def attend(
-            module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any
-        ) -> Any:
+            module: nn.Module,
+            query: Tensor,
+            key: Tensor,
+            value: Tensor,
+            *args: object,
+            **kwargs: object,
+        ) -> AttentionResult:
             kind = self.kinds.get(id(module))
             if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
                 return attention(module, query, key, value, *args, **kwargs)
             self.attended.add((self.layer, kind))
-            query, key = (
-                self._per_head(f"{kind}.{p}", t) for p, t in (("query", query), ("key", key))
-            )
+            query = self._per_head(f"{kind}.query", query)
+            key = self._per_head(f"{kind}.key", key)
             value = self._per_head(f"{kind}.value", value)
+
             output, weights = attention(module, query, key, value, *args, **kwargs)
             if weights is not None:
                 edited = self._through(f"{kind}.attention", weights)
@@ -207,8 +217,8 @@ def attend_by(weights: Tensor, value: Tensor) -> Tensor:
 
 
 @contextmanager
-def attending(module: Any, implementation: str) -> Iterator[None]:
-    before = module.config._attn_implementation
+def attending(module: "transformers.PreTrainedModel", implementation: str) -> Iterator[None]:
+    before = str(module.config._attn_implementation)
     if before == implementation:
         yield
         return

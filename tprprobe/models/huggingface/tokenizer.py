@@ -2,11 +2,12 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import nn
+import transformers
+from torch import Tensor, nn
 
 from tprprobe.data.vocabularies.tokens import BEHIND, DECODER, MASKS, Tokens
 from tprprobe.errors import InputError
@@ -30,11 +31,15 @@ COMMANDS = {  # commands that a model with this head takes
 }
 
 
-def read_vocabulary(tokenizer: Any, module: Any, head: str | None) -> Tokens:
+def read_vocabulary(
+    tokenizer: "transformers.PreTrainedTokenizerBase",
+    module: "transformers.PreTrainedModel",
+    head: str | None,
+) -> Tokens:
     start = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
     end = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
     pad = getattr(module.config, "pad_token_id", None)
-    rows = module.get_input_embeddings().weight.shape[0]
+    rows = count_rows(module)
     forced = None
     if module.config.is_encoder_decoder:
         start, end, pad = _required(module, end, pad)
@@ -54,6 +59,11 @@ def read_vocabulary(tokenizer: Any, module: Any, head: str | None) -> Tokens:
     return vocabulary
 
 
+def count_rows(module: "transformers.PreTrainedModel") -> int:
+    """The number of ids that the embedding of a model has a vector for."""
+    return len(cast(Tensor, module.get_input_embeddings().weight))
+
+
 def _check_rows(rows: int, symbols: dict[str, int | None]) -> None:
     for name, symbol in symbols.items():
         if symbol is not None and not 0 <= symbol < rows:
@@ -62,7 +72,7 @@ def _check_rows(rows: int, symbols: dict[str, int | None]) -> None:
             )
 
 
-def _find_window(module: Any, names: tuple[str, ...]) -> int | None:
+def _find_window(module: "transformers.PreTrainedModel", names: tuple[str, ...]) -> int | None:
     config = module.config.get_text_config()
     sizes = (getattr(config, name, None) for name in names)
     positions = next((n for n in sizes if isinstance(n, int) and n > 0), None)
@@ -78,7 +88,9 @@ def _find_window(module: Any, names: tuple[str, ...]) -> int | None:
     return positions - max(offsets, default=0)
 
 
-def _limit(tokenizer: Any, module: Any) -> int | None:
+def _limit(
+    tokenizer: "transformers.PreTrainedTokenizerBase", module: "transformers.PreTrainedModel"
+) -> int | None:
     max_length = tokenizer.model_max_length
     if not isinstance(max_length, int) or max_length < 1:
         raise InputError(f"model_max_length is a whole number above 0, not {max_length!r:.40}")
@@ -91,13 +103,15 @@ def _first(*ids: Any) -> int | None:
     return symbol_id[0] if isinstance(symbol_id, list | tuple) else symbol_id
 
 
-def _setting(module: Any, name: str) -> int | None:
+def _setting(module: "transformers.PreTrainedModel", name: str) -> int | None:
     """An id as `generate` of transformers finds it: in the generation's settings, then in the model's."""
     places = (getattr(module, "generation_config", None), module.config)
     return _first(*(getattr(place, name, None) for place in places))
 
 
-def _required(module: Any, end: int | None, pad: int | None) -> tuple[int, int, int]:
+def _required(
+    module: "transformers.PreTrainedModel", end: int | None, pad: int | None
+) -> tuple[int, int, int]:
     ids = {
         "decoder_start_token_id": _setting(module, "decoder_start_token_id"),
         "eos_token_id": _first(_setting(module, "eos_token_id"), end),
@@ -124,7 +138,7 @@ class Symbols:
     dropout: float = 0.0
 
 
-def read_symbols(module: Any, vocabulary: Any) -> Symbols:
+def read_symbols(module: "transformers.PreTrainedModel", vocabulary: Tokens | None) -> Symbols:
     config = module.config.get_text_config()
     settings = getattr(module, "generation_config", None) or config
     end_ids = getattr(settings, "eos_token_id", None)
@@ -142,13 +156,13 @@ def read_symbols(module: Any, vocabulary: Any) -> Symbols:
     return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)
 
 
-def has_two_stacks(module: Any) -> bool:
+def has_two_stacks(module: "transformers.PreTrainedModel") -> bool:
     """True for an encoder-decoder; T5's encoder alone has its configuration too."""
     takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
     return takes and bool(module.config.is_encoder_decoder)
 
 
-def is_mask(ids: Any, mask: Any, start: int | None) -> bool:
+def is_mask(ids: Tensor, mask: Tensor | None, start: int | None) -> bool:
     """True for a mask of ids, false for ids of a decoder, which begin with the id ``start``."""
     if mask is None or mask.shape != ids.shape:
         return mask is None
