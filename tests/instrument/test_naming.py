@@ -13,7 +13,13 @@ from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_t
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import describe
-from tprprobe.analyses.naming.names import decide, name_clusters, p_values, read_gold
+from tprprobe.analyses.naming.names import (
+    decide,
+    explain_unnamed,
+    name_clusters,
+    p_values,
+    read_gold,
+)
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.analyses.naming.vector_sets import find_targets
@@ -138,6 +144,7 @@ def test_names_are_corrected_for_the_clusters_that_have_a_candidate():
     decided = decide(scored)
     assert decided["q_value"].tolist() == [0.008, 0.5, 1.0]
     assert decided["name"].tolist() == ["NN", "unnamed", "unnamed"]
+    assert "too few documents (q = 0.5," in explain_unnamed(decided.iloc[1])
 
 
 def test_seven_documents_suffice_for_a_name_that_holds_in_all():

@@ -12,9 +12,10 @@ from matplotlib.colors import to_hex
 from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import Maps, find_maps, gold_pairs
 from tprprobe.analyses.attention.gold_maps import read_maps as read_maps
+from tprprobe.analyses.attention.head_relations import OFFSETS, has_sink, score_relation
 from tprprobe.analyses.attention.head_relations import follow as follow
-from tprprobe.analyses.attention.head_relations import has_sink, score_relation, score_sharpness
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
+from tprprobe.analyses.attention.head_relations import score_sharpness as score_sharpness
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, top
 from tprprobe.dashboard.view import View
@@ -36,6 +37,7 @@ BASELINES = {  # that need no head
     "nearest": "the nearest ‘/’ before the digit",
     "offset": "the best fixed distance",
     "shuffled": "another head, drawn at random",
+    **{f"offset {n:+d}": f"the best fixed distance, {n:+d}" for n in OFFSETS},
 }
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
@@ -142,15 +144,10 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
         return Statement(text, (link,))
     controls = scores[~is_head].to_dict("records")
     without = ", ".join(
-        f"{_name_baseline(str(row['source']))} ({percent(row)})" for row in controls
+        f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
     )
     text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
-
-
-def _name_baseline(source: str) -> str:
-    name, _, distance = source.partition(" ")
-    return BASELINES.get(name, source) + f" of {distance}" * bool(distance)
 
 
 def link_head(site: str, head: Any) -> Link:

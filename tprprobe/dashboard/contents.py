@@ -96,11 +96,7 @@ def summarize_store(store: Store) -> Statement:
     is_imported = "imported" in store.manifest
     text = f"Imported vectors: {text}" if is_imported else f"{facts['model']} read {text}"
     if score := contents.score:
-        verdict = (
-            "answered right"
-            if contents.arithmetic
-            else "written as the reference is, word for word"
-        )
+        verdict = "answered right" if contents.arithmetic else "written exactly as the reference"
         text += f"; {interval_text(score, '.1f', 100, ' %')} were {verdict}"
     names = {
         "Labels of words: ": contents.exact,

@@ -13,7 +13,6 @@ from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
 from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, top
 from tprprobe.dashboard.view import View, measured
-from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.probes import TITLES, probe_table
@@ -52,8 +51,6 @@ def list_panels(lines: Lines) -> list[str]:
 
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
-    if lines.rows.empty:
-        raise InputError("no measurements by layer yet")
     note = "gray: the strongest control; filled: above it"
     data = lines.rows.drop(columns="query")
     return View("Measurements by layer, with 95 % intervals", data, lines, note)

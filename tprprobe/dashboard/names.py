@@ -44,9 +44,7 @@ def summarize_names(rows: pd.DataFrame) -> Statement:
     """How many clusters have a name, model by model, from the data of :func:`show_names`."""
     counts = [
         f"{of_model['named'].sum()} of {of_model['clusters'].sum()} of the {model} model"
-        + f" (they cover up to {of_model['value'].max():.0%} of a head’s tokens)".replace(
-            "%", "\u00a0%"
-        )
+        + f" (they cover up to {of_model['value'].max():.0%} of a head’s tokens)"
         * bool(of_model["named"].sum())
         for model, of_model in rows.groupby("group", sort=False)
     ]

@@ -55,6 +55,5 @@ def name_vectors(site: object) -> str:
 def link_vectors(site: str, head: Any = None, label: str = "", **query: str) -> Link:
     """The page that shows the vectors of a site and head."""
     of_head = {} if head is None or pd.isna(head) or head < 0 else {"head": str(int(head))}
-    return Link(
-        label or f"Show {site_label(site, head)}", "roles", {"site": str(site), **of_head, **query}
-    )
+    label = label or f"Show {site_label(site, head)}"
+    return Link(label, "roles", {"site": str(site), **of_head, **query})

@@ -84,10 +84,9 @@ def show_text_heads(texts: TextComparison) -> View:
     title = "How differently heads look at the two texts"
     names = [*map(str, range(texts.heads["head"].max() + 1))]
     note = (
-        "The share of attention that is elsewhere, over tokens of both texts (mean over queries)."
+        "The share of attention that lies elsewhere, over both texts' tokens (mean over queries)."
     )
-    scene = _square(texts.heads, "head", names, "head", title)
-    return View(title, texts.heads, scene, note)
+    return View(title, texts.heads, _square(texts.heads, "head", names, "head", title), note)
 
 
 def _square(table: pd.DataFrame, column: str, names: list[str], axis: str, title: str) -> Squares:

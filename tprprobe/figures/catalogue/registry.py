@@ -61,7 +61,7 @@ def build(name: str, **options: object) -> Picture:
         raise InputError(f"{name} is made of {needs}, not of --store")
     for key in options:
         if key not in (*inputs, *entry.options):
-            raise unknown(f"option of {name}", key, (*inputs, *entry.options))
+            raise unknown(f"option of {name}", key, (*inputs, *entry.options, *LOOKS))
     defaults = {key: kind.default for key, kind in inputs.items() if kind.default is not None}
     options = defaults | options
     for key, kind in inputs.items():
