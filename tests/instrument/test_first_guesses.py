@@ -55,7 +55,8 @@ def test_import_twice_names_no_option_that_import_lacks(store, monkeypatch, caps
 def test_figure_of_a_store_lists_what_it_has(store, monkeypatch, capsys):
     assert not run_main(monkeypatch, "figure", "--store", store)
     captured = capsys.readouterr()
-    assert "of this store no figure can be drawn" in captured.err
+    assert "figures of this store: 1" in captured.err
+    assert captured.out.startswith("roles ")
     assert not {"learning-curve", "swap", "behavior"} & {
         line.split()[0] for line in captured.out.splitlines()
     }

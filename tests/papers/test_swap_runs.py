@@ -46,7 +46,7 @@ def test_a_bad_recipe_is_one_line(tmp_path, text, message):
 
 def test_recipes_that_ship_can_be_read(root):
     recipes = sorted((root / "benchmarks" / "interventions").glob("*.toml"))
-    assert len(recipes) >= 6
+    assert len(recipes) >= 3
     for path in recipes:
         assert read_recipe(path) if "swaps" in read_toml(path) else read_sweep(path)
 

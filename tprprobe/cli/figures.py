@@ -72,8 +72,7 @@ def figure(
     if name is None:
         entries = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
         if store is not None:
-            count = f"{len(entries)} figures" if entries else "no figure"
-            common.say(f"{store}: of this store {count} can be drawn")
+            common.say(f"{store}: figures of this store: {len(entries)}")
         longest = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")

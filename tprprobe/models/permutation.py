@@ -68,7 +68,7 @@ class Permutation:
 class _PermutedMap(Mapping[str, Tensor]):
     """The weights of a submodule on disk, permuted when they are read."""
 
-    def __init__(self, weights: Mapping[str, Tensor], path: str, permutation: Permutation):
+    def __init__(self, weights: Mapping, path: str, permutation: Permutation):
         self.weights, self.path, self.permutation = weights, path, permutation
 
     def __getitem__(self, key: str) -> Tensor:

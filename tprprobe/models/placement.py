@@ -102,7 +102,7 @@ def input_device(module: nn.Module) -> torch.device:
     return torch.device(next((candidate for candidate in devices if candidate is not None), "cpu"))
 
 
-def weight_maps(module: nn.Module) -> dict[str, Mapping[str, Tensor]]:
+def weight_maps(module: nn.Module) -> dict[str, Mapping]:
     """The map from names to weights on disk, or in another memory, of every submodule that has such weights."""
     modules = dict(module.named_modules())
     hooks = {path: getattr(inner, "_hf_hook", None) for path, inner in modules.items()}
@@ -110,7 +110,7 @@ def weight_maps(module: nn.Module) -> dict[str, Mapping[str, Tensor]]:
     return {path: weights for path, weights in maps.items() if weights is not None}
 
 
-def replace_weight_map(module: nn.Module, path: str, weights: Mapping[str, Tensor]) -> None:
+def replace_weight_map(module: nn.Module, path: str, weights: Mapping) -> None:
     vars(module.get_submodule(path)._hf_hook)["weights_map"] = weights
 
 
