@@ -58,7 +58,9 @@ def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
     options = ["--set", "stages.0.steps=4", "--set", "batch_size=8", "--set", "model.d_model=16"]
     result = cli("train", "--data", pairs, "--out", "run", *options)
     assert result.exit_code == 0, result.output
-    assert re.search(r"exact match on \d+ test pairs: 0?\.\d+ \[.*control, always", result.stderr)
+    line = re.search(r"exact match on \d+ test pairs: (.*); control, always the.*: (.*)", result.stderr)
+    scored = cli("eval", "--ckpt", "run/model", "--data", pairs, "--split", "test")
+    assert f"{line[1]}  control {line[2]}" in scored.stdout
     assert "next: tprprobe examine run/model --data pairs.tsv" in result.stderr
     resumed = cli("train", "--data", pairs, "--out", "run", "--resume", *options)
     assert resumed.exit_code == 0, resumed.output
