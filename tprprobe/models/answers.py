@@ -21,7 +21,7 @@ from tprprobe import plugins
 from tprprobe.console import quiet, track
 from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged
-from tprprobe.data.dataset import Dataset, Example
+from tprprobe.data.dataset import ALL, Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
@@ -177,7 +177,8 @@ def describe_matches(model: Readable, data: Dataset) -> str:
     """How many answers are exactly right, beside the control."""
     rows = add_control(evaluate(model, data), data)
     score = interval_text(wilson(int(rows["correct"].sum()), len(rows)))
-    line = f"exact match on {len(rows):,} {data.split} pairs: {score}"
+    split = "" if data.split == ALL else f"{data.split} "
+    line = f"exact match on {len(rows):,} {split}pairs: {score}"
     if CONTROL not in rows:
         return line
     control = interval_text(wilson(int(rows[CONTROL].sum()), len(rows)))
