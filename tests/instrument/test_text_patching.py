@@ -1,5 +1,7 @@
 """Patching between two texts: what must be recovered where, the refusals, the command and its figure."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,6 +53,7 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
     result = run("--answers", "dog,a")
     assert result.exit_code == 0, result.output
     assert "embedding" in result.stdout
+    assert re.search(r"token \d+, ‘\w+’, from .*; the last token, ‘.*’, from", result.stdout)
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
     assert len(table) == 2 * len(set(zip(table["site"], table["position"], strict=True)))

@@ -39,11 +39,18 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     edited = patchings[is_edit].reset_index(drop=True)
     best = edited.loc[edited.groupby("site", sort=False)["recovered"].idxmax()]
     runs = best.groupby(best["position"].ne(best["position"].shift()).cumsum(), sort=False)
+    n_tokens = edited["position"].nunique()
     claims = [
-        f"‘{sign(of_token['token'].iloc[0]).strip()}’ from {site_label(of_token['site'].iloc[0])} to {site_label(of_token['site'].iloc[-1])} "
+        f"{_name_token(of_token.iloc[0], n_tokens)} from {site_label(of_token['site'].iloc[0])} to {site_label(of_token['site'].iloc[-1])} "
         f"(at least {of_token['recovered'].min():.2f})"
         for _, of_token in runs
     ]
     control = patchings.loc[~is_edit, "recovered"].abs().max()
     text = f"The state of one token carries most of the difference between the two texts: {'; '.join(claims[:4])}."
     return f"{text} As far in a random direction: at most {control:.2f}."
+
+
+def _name_token(row: pd.Series, n_tokens: int) -> str:
+    """A token and where it stands, as a text may have the same one twice."""
+    place = "the last token" if row["position"] == n_tokens - 1 else f"token {row['position'] + 1}"
+    return f"{place}, ‘{sign(row['token']).strip()}’,"
