@@ -1,6 +1,7 @@
 """A command that a signal stops tidies up, says how to go on, and leaves no process behind."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tprprobe.cli.commands import find_resumption
 
 EXTRACT = ["extract", "--ckpt", "tpt-c-arithmetic", "-n", "400", "--sites", "encoder.*.self.role"]
 RECIPE = """
@@ -84,10 +87,9 @@ def test_a_stopped_extraction_says_how_to_go_on(tmp_path, number):
     out = tmp_path / "store"
     journal = out / "journal.json"
     message = _stop([*EXTRACT, "--out", str(out)], number, lambda _: journal.exists())
-    assert message.startswith(
-        f"tprprobe: stopped by {signal.Signals(number).name}: the same command"
-    )
-    assert "--resume" in message
+    line = shlex.join(["tprprobe", *EXTRACT, "--out", str(out), "--resume"])
+    assert message == f"tprprobe: stopped by {signal.Signals(number).name}: go on with `{line}`"
+    assert find_resumption(["docs"]) == "the same command starts anew"
     assert not [path for path in tmp_path.rglob("*") if ".partial." in path.name]
 
 

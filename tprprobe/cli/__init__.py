@@ -5,6 +5,7 @@ import os
 import platform
 import sys
 from importlib.metadata import version
+from signal import Signals
 from typing import Annotated
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
@@ -12,7 +13,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 import typer
 
 from tprprobe.cli.commands import COMMANDS as COMMANDS
-from tprprobe.cli.commands import Commands
+from tprprobe.cli.commands import Commands, find_resumption
 from tprprobe.cli.options import say
 from tprprobe.cli.process import ENDED, Stopped, keep_freed_memory, stop_by_signals
 from tprprobe.errors import InputError
@@ -66,7 +67,7 @@ def main() -> None:
     try:
         app()
     except Stopped as stopped:
-        say(f"tprprobe: {stopped}")
+        say(f"tprprobe: stopped by {Signals(stopped.number).name}: {find_resumption(sys.argv[1:])}")
         sys.exit(ENDED + stopped.number)
     except InputError as error:
         say(f"tprprobe: {error}")

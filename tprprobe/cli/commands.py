@@ -1,5 +1,6 @@
 """The commands: ours, and those of plug-ins. They are listed by name and title, and made when they are run."""
 
+import shlex
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any
@@ -48,6 +49,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "app": figures.open_app,
     "docs": docs.docs,
 }
+UNKEPT = ("decompose", "roles")  # they write nothing without --out
 TABLES = COMMANDS.keys() - {"models", "train", "convert", "push", "app", "docs"}
 OPEN = ("figure",)  # what is drawn has options of its own
 EPILOG = "What the columns of tables mean: tprprobe docs columns"
@@ -88,3 +90,16 @@ def load_command(name: str) -> Any:
     epilog = EPILOG if name in TABLES else None
     group.command(name, epilog=epilog, context_settings=settings)(function)
     return typer.main.get_command(group)
+
+
+def find_resumption(words: list[str]) -> str:
+    """How a command that was stopped goes on: its line with --resume, where it has that option and keeps results."""
+    name = next((word for word in words if word not in EVERYWHERE), "")
+    name = RENAMED.get(name, name)
+    if name not in COMMANDS and name not in plugins.find("commands"):
+        return "nothing was done"
+    has_out = name not in UNKEPT or any(word.split("=")[0] == "--out" for word in words)
+    if not has_out or all("--resume" not in option.opts for option in load_command(name).params):
+        return "the same command starts anew"
+    line = shlex.join(["tprprobe", *(word for word in words if word != "--resume"), "--resume"])
+    return f"go on with `{line}`"

@@ -25,12 +25,6 @@ class Stopped(BaseException):
         super().__init__(number)
         self.number = number
 
-    def __str__(self) -> str:
-        return (
-            f"stopped by {signal.Signals(self.number).name}: the same command goes on, with --resume if it has "
-            "that option and results (--out)"
-        )
-
 
 def stop_by_signals() -> None:
     """Makes the signals raise `Stopped`, unless they are ignored (nohup); a second one ends the process at once."""
