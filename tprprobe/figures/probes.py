@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.analyses.probing.rows import find_metric, name_score
+from tprprobe.analyses.probing.rows import BEYOND, find_metric, name_score
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
@@ -26,6 +26,7 @@ CAPTION = (
     "Micro-F1 in percent on held-out documents, mean over seeds, in brackets the 95 % interval over "
     "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
 )
+MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it does not beat its strongest control."
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
@@ -47,12 +48,12 @@ class ProbeTable(Table):
 
 
 def probe_table(
-    probes: pd.DataFrame, note: str = "", controls: bool = True, kinds: Sequence[str] = ()
+    probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ()
 ) -> ProbeTable:
     """F1 by task, layer and vector of every model beside the strongest control, as a table and as a figure.
 
-    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; ``controls`` may be
-    left out, and only some ``kinds`` of vectors drawn.
+    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; only some ``kinds`` of vectors
+    may be drawn. A score that is beyond every control has a mark.
     """
     rows = average_probes(probes, kinds)
     names = _sort_kinds(rows["kind"].unique())
@@ -65,22 +66,21 @@ def probe_table(
             "model": str(model),
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
-        if controls:
-            strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
-            cell[STRONGEST] = _control_cell(point.iloc[strongest])
-            cell["learned from"] = f"{int(point['n_train'].max()):,}"
+        strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
+        cell[STRONGEST] = _control_cell(point.iloc[strongest])
+        cell["learned from"] = f"{int(point['n_train'].max()):,}"
         baselines = _baselines(rows.attrs["baselines"], str(task), str(place))
         cell |= {NAMES[row["control"]]: f"{100 * row['f1']:.1f}" for row in baselines}
         cells.append(cell)
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
-    rows.attrs["controls"] = controls
-    warning = _warn_of_fewer_targets(probes) if controls else ""
+    warning = _warn_of_fewer_targets(probes)
+    marked = MARKED if rows["beyond"].notna().any() else ""
     table = pd.DataFrame(cells).fillna("–")
     metric = rows.attrs["metric"]
     title = TITLE.replace("F1", metric)
     caption = CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize())
-    return ProbeTable(table, title, f"{caption}{note}{warning}", ruled, rows=rows)
+    return ProbeTable(table, title, f"{caption}{note}{marked}{warning}", ruled, rows=rows)
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
@@ -164,21 +164,22 @@ def _title(task: str) -> str:
 
 
 def _score_cell(point: pd.DataFrame) -> str:
-    return "–" if point.empty else write_interval(point.iloc[0], "f1", ".1f", 100)
+    if point.empty:
+        return "–"
+    score = write_interval(point.iloc[0], "f1", ".1f", 100)
+    return f"{score} {BEYOND}" if point["beyond"].eq(True).all() else score
 
 
 def probe_lines(means: pd.DataFrame) -> Lines:
     """The scene of the table: a panel per place and task, over the band of the strongest control."""
     attributes = means.attrs
-    has_controls = attributes["controls"]
     titles = means["task"].map(_title) + ", " + means["place"]
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
-    panels = titles + counts.map("\nlearned from {:,} targets".format) if has_controls else titles
+    panels = titles + counts.map("\nlearned from {:,} targets".format)
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
-    is_compared = has_controls and means["beyond"].notna().any()
-    is_sure = means["beyond"].eq(True) if is_compared else True
+    is_sure = means["beyond"].eq(True) if means["beyond"].notna().any() else True
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
@@ -189,7 +190,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         .sort_values("control_f1")
         .drop_duplicates(["panel", "x"], keep="last")
     )
-    bands = bands.rename(columns=control)[BAND].sort_values("x") if has_controls else means[:0]
+    bands = bands.rename(columns=control)[BAND].sort_values("x")
     levels = [
         (panel, NAMES[row["control"]], row["f1"])
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
