@@ -77,6 +77,10 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert repeated.exit_code != 0
     assert "--resume" in str(repeated.exception or repeated.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
+    roles = tp.cluster(trained, ENCODER, k=16)
+    sizes = word_table.loc[word_table["model"] == "trained", ["cluster", "candidate", "size"]]
+    expected = tp.name_roles(trained, roles)[["cluster", "candidate", "size"]]
+    assert sizes.to_numpy().tolist() == expected.to_numpy().tolist()
     cells = words_table(word_table).cells
     assert (cells["unnamed because"] == "").sum() == len(of_trained)
     proposed = word_table[(word_table["model"] == "trained") & (word_table["candidate"] != "")]

@@ -23,7 +23,6 @@ from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
-SEEDS = 5  # runs of k-means
 PLACES = (
     "position",
     "word",
@@ -173,7 +172,7 @@ def build_scene(
     vectors = read_vectors(thinned, site, head)
     finite_store, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
     rows = finite_store.rows(site) if isinstance(finite_store, Thinned) else np.arange(len(vectors))
-    roles = cluster(finite_store, site, head, min(k, len(rows)), seed, raw, SEEDS)
+    roles = cluster(finite_store, site, head, min(k, len(rows)), seed, raw)
     plane = place(finite_store, roles, method, seed)
     tokens = finite_store.tokens_of(roles.site)
     return Cloud(store, finite_store, roles, plane, tokens, rows, left_out)
