@@ -32,7 +32,7 @@ Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # m
 
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
 RUNS = range(2, 1001)  # of which stability is the agreement
-N_SEEDS = 5  # runs of k-means in all commands, so that clusters have the same numbers in all of them
+N_SEEDS = 5  # runs of k-means in every command: equal clusters have equal numbers
 
 
 def find_heads(store: Store, patterns: str | Iterable[str]) -> list[Target]:
