@@ -15,6 +15,7 @@ from tprprobe.analyses.naming.names import count_names, name_clusters
 from tprprobe.cli import app
 from tprprobe.dashboard.folders import find_runs
 from tprprobe.dashboard.names import read_names, show_names
+from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.figures.naming import WORD_KEYS, summarize_words, words_table
@@ -80,6 +81,10 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert "--resume" in str(repeated.exception or repeated.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
     roles = tp.cluster(trained, ENCODER, k=16)
+    scene = tp.dashboard.build_scene(trained, ENCODER, k=16)
+    assert f"baseline model, {counts.loc['untrained', 'named']} of 16" in str(
+        summarize_roles(scene)
+    )
     sizes = word_table.loc[word_table["model"] == "trained", ["cluster", "candidate", "size"]]
     expected = tp.name_roles(trained, roles)[["cluster", "candidate", "size"]]
     assert sizes.to_numpy().tolist() == expected.to_numpy().tolist()

@@ -91,6 +91,22 @@ class Cloud:
         exact = _known(lambda: name_roles(self.drawn, self.roles))
         return _known(self._name_by_columns) if exact is None else exact
 
+    @functools.cached_property
+    def baseline(self) -> "Cloud | None":
+        """The same tokens in a baseline model beside the store, clustered in the same way; None without one."""
+        roles = self.roles
+        twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
+        if twin is None:
+            return None
+        drawn = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
+        settings = {name: getattr(roles, name) for name in ("head", "k", "seed", "raw", "n_seeds")}
+        try:
+            return replace(
+                self, store=twin, drawn=drawn, roles=cluster(drawn, roles.site, **settings)
+            )
+        except InputError:  # vectors that are not finite, or too few that differ
+            return None
+
     def _name_by_columns(self) -> pd.DataFrame:
         """Names that are a value of a column, such as ``pos NN``."""
         fields = [field for field in list_fields(self.tokens, self.gold) if field not in PLACES]
