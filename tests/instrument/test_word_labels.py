@@ -1,10 +1,12 @@
 """Clusters of labelled words are named by their exact labels, and by no guessed ones."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 from planted.sentences import ENCODER, plant
 from typer.testing import CliRunner
 
@@ -18,6 +20,7 @@ from tprprobe.dashboard.names import read_names, show_names
 from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
+from tprprobe.figures.catalogue.makers import draw_roles
 from tprprobe.figures.naming import WORD_KEYS, summarize_words, words_table
 from tprprobe.gold.labels import decode_cell
 
@@ -80,13 +83,24 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert repeated.exit_code != 0
     assert "--resume" in str(repeated.exception or repeated.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
-    roles = tp.cluster(trained, ENCODER, k=16)
     scene = tp.dashboard.build_scene(trained, ENCODER, k=16)
     assert f"baseline model, {counts.loc['untrained', 'named']} of 16" in str(
         summarize_roles(scene)
     )
+    clusters = tp.cluster(trained, ENCODER, k=16)
+    held = tp.name_roles(trained, clusters)
+    labels = {text for _, text in draw_roles(trained, site=ENCODER, k=16, every=True).key}
+    drawn = {text.rpartition(" (")[0] for text in labels if re.search(r": .* \([1.]", text)}
+    named = held[held["name"] != "unnamed"]
+    assert drawn
+    assert drawn <= {
+        f"{c}: {name}" for c, name in zip(named["cluster"], named["name"], strict=True)
+    }
+    figure = tp.figures.role_clusters(trained, clusters, correct_only=False, names=held)
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    assert texts & labels
     sizes = word_table.loc[word_table["model"] == "trained", ["cluster", "candidate", "size"]]
-    expected = tp.name_roles(trained, roles)[["cluster", "candidate", "size"]]
+    expected = held[["cluster", "candidate", "size"]]
     assert sizes.to_numpy().tolist() == expected.to_numpy().tolist()
     cells = words_table(word_table).cells
     assert (cells["unnamed because"] == "").sum() == len(of_trained)
