@@ -124,6 +124,9 @@ def test_what_a_first_line_names_is_a_link_away(named_run):
     scene = tp.dashboard.build_scene(named_run.open("runs/store"), "encoder.1.self.role", 0, k=6)
     roles = summarize_roles(scene)
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
+    assert "no baseline model to compare with" in roles.text
+    best = scene.names.loc[scene.names["f05"].idxmax()]
+    assert f"on {best['size']} tokens of {best['documents']} samples" in roles.text
 
 
 def test_steps_are_told_with_gains_and_controls_of_the_same_fit():

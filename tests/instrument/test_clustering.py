@@ -271,3 +271,8 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
     with pytest.raises(InputError, match="fewer than 4 distinct"):
         cluster(store, HIDDEN, k=4)
     assert cluster(store, HIDDEN, k=3).inertia == pytest.approx(0, abs=1e-9)
+
+
+def test_special_tokens_are_marked_in_legends():
+    assert clusters.list_tokens("[CLS] 60%, ␣ 40%") == "special: [CLS] 60%, ␣ 40%"
+    assert clusters.list_tokens("the 60%, [SEP] 40%") == "the 60%, [SEP] 40%"

@@ -144,7 +144,10 @@ def test_names_are_corrected_for_the_clusters_that_have_a_candidate():
     decided = decide(scored)
     assert decided["q_value"].tolist() == [0.008, 0.5, 1.0]
     assert decided["name"].tolist() == ["NN", "unnamed", "unnamed"]
-    assert "too few documents (q = 0.5," in explain_unnamed(decided.iloc[1])
+    assert "too few documents (q = 0.500," in explain_unnamed(decided.iloc[1])
+    assert "(q = 0.0101, at most 0.01 is" in explain_unnamed(
+        {**decided.iloc[1], "q_value": 0.010004}
+    )
 
 
 def test_seven_documents_suffice_for_a_name_that_holds_in_all():

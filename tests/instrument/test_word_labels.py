@@ -1,22 +1,27 @@
 """Clusters of labelled words are named by their exact labels, and by no guessed ones."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 from planted.sentences import ENCODER, plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.naming import load_word_names
 from tprprobe.analyses.naming.fields import list_exact, read_labels
-from tprprobe.analyses.naming.names import count_names
+from tprprobe.analyses.naming.names import count_names, name_clusters
 from tprprobe.cli import app
 from tprprobe.dashboard.folders import find_runs
 from tprprobe.dashboard.names import read_names, show_names
+from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.errors import InputError
-from tprprobe.figures.naming import WORD_KEYS, words_table
+from tprprobe.estimators.clusters.names import build_lattice
+from tprprobe.figures.catalogue.makers import draw_roles
+from tprprobe.figures.naming import WORD_KEYS, summarize_words, words_table
 from tprprobe.gold.labels import decode_cell
 
 
@@ -73,16 +78,64 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert counts.loc["trained", "named"] == len(of_trained)
     assert counts.loc["trained", "coverage"] == pytest.approx(of_trained["coverage"].sum())
     assert f"trained {len(of_trained)} of 16" in result.output
+    assert ("no evidence of what training adds" in result.output) != ("more names" in result.output)
     repeated = CliRunner().invoke(app, arguments)
     assert repeated.exit_code != 0
     assert "--resume" in str(repeated.exception or repeated.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
+    scene = tp.dashboard.build_scene(trained, ENCODER, k=16)
+    assert f"baseline model, {counts.loc['untrained', 'named']} of 16" in str(
+        summarize_roles(scene)
+    )
+    clusters = tp.cluster(trained, ENCODER, k=16)
+    held = tp.name_roles(trained, clusters)
+    labels = {text for _, text in draw_roles(trained, site=ENCODER, k=16, every=True).key}
+    drawn = {text.rpartition(" (")[0] for text in labels if re.search(r": .* \([1.]", text)}
+    named = held[held["name"] != "unnamed"]
+    assert drawn
+    assert drawn <= {
+        f"{c}: {name}" for c, name in zip(named["cluster"], named["name"], strict=True)
+    }
+    figure = tp.figures.role_clusters(trained, clusters, correct_only=False, names=held)
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    assert texts & labels
+    sizes = word_table.loc[word_table["model"] == "trained", ["cluster", "candidate", "size"]]
+    expected = held[["cluster", "candidate", "size"]]
+    assert sizes.to_numpy().tolist() == expected.to_numpy().tolist()
     cells = words_table(word_table).cells
     assert (cells["unnamed because"] == "").sum() == len(of_trained)
     proposed = word_table[(word_table["model"] == "trained") & (word_table["candidate"] != "")]
     assert len(cells) == len(proposed)
+    assert cells["documents"].astype(int).between(0, 150).all()
+    numbers = [int(cell.rpartition(": ")[2]) for cell in cells["cluster"]]
+    assert numbers == sorted(numbers)
     view = show_names(read_names(out))
     assert view.data["value"].tolist() == count_names(word_table, WORD_KEYS)["coverage"].tolist()
+
+
+def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
+    rows = {"site": ENCODER, "head": None, "layer": 0, "cluster": 0, "stability": 1.0}
+    table = pd.DataFrame([{**rows, "model": "trained"}, {**rows, "model": "permuted"}])
+    named = table.assign(name="DT", coverage=0.5)
+    assert "no evidence of what training adds" in summarize_words(named)
+    better = named.assign(name=["DT", "unnamed"])
+    assert "no evidence" not in summarize_words(better)
+    assert "1 more names" in summarize_words(better)
+    by_layer = pd.concat([named, named.assign(site="encoder.1.hidden", layer=1)])
+    assert "layer 1: trained 1 of 1; permuted 1 of 1" in summarize_words(by_layer)
+    assert "no baseline model" in summarize_words(named.iloc[:1])
+
+
+def test_a_name_that_rests_on_few_documents_has_no_interval():
+    tokens = pd.DataFrame({"pos": ["DT", "NN"] * 60}).astype("category")
+    labels, documents = np.tile([0, 1], 60), np.repeat(np.arange(30), 4)
+    labels[(tokens["pos"] == "DT") & (documents >= 8)] = 2
+    names = name_clusters(labels, build_lattice(tokens), documents)
+    few = names["documents"] < 10
+    assert 0 < few.sum() < len(few)
+    assert names.loc[few, "precision_low"].isna().all()
+    assert names.loc[few, "precision"].notna().all()
+    assert names.loc[~few, "precision_low"].notna().all()
 
 
 @pytest.mark.parametrize("options", [["--baseline", "other"], ["--k", "3", "--k", "4"]])

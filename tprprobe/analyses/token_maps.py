@@ -23,7 +23,6 @@ from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
-SEEDS = 5  # runs of k-means
 PLACES = (
     "position",
     "word",
@@ -91,6 +90,22 @@ class Cloud:
         """The names of the clusters, scored held out, those of ``tprprobe name``; of data without exact structure, from any column."""
         exact = _known(lambda: name_roles(self.drawn, self.roles))
         return _known(self._name_by_columns) if exact is None else exact
+
+    @functools.cached_property
+    def baseline(self) -> "Cloud | None":
+        """The same tokens in a baseline model beside the store, clustered in the same way; None without one."""
+        roles = self.roles
+        twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
+        if twin is None:
+            return None
+        drawn = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
+        settings = {name: getattr(roles, name) for name in ("head", "k", "seed", "raw", "n_seeds")}
+        try:
+            return replace(
+                self, store=twin, drawn=drawn, roles=cluster(drawn, roles.site, **settings)
+            )
+        except InputError:  # vectors that are not finite, or too few that differ
+            return None
 
     def _name_by_columns(self) -> pd.DataFrame:
         """Names that are a value of a column, such as ``pos NN``."""
@@ -173,7 +188,7 @@ def build_scene(
     vectors = read_vectors(thinned, site, head)
     finite_store, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
     rows = finite_store.rows(site) if isinstance(finite_store, Thinned) else np.arange(len(vectors))
-    roles = cluster(finite_store, site, head, min(k, len(rows)), seed, raw, SEEDS)
+    roles = cluster(finite_store, site, head, min(k, len(rows)), seed, raw)
     plane = place(finite_store, roles, method, seed)
     tokens = finite_store.tokens_of(roles.site)
     return Cloud(store, finite_store, roles, plane, tokens, rows, left_out)

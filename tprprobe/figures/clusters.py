@@ -8,6 +8,7 @@ import pandas as pd
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.clustering.clusters import list_tokens
+from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import palette
 from tprprobe.figures.dots import render
@@ -30,6 +31,7 @@ def role_clusters(
     correct_only: bool = True,
     samples: Sequence[int] | None = None,
     gold: bool = False,
+    names: pd.DataFrame | None = None,
 ) -> Drawing:
     """A figure of questions as rows of colored squares, the cluster's number below every character.
 
@@ -41,6 +43,8 @@ def role_clusters(
         samples: Numbers of the samples that are drawn; default: chosen by ``n_rows`` and ``correct_only``.
         gold: Whether numbers are framed as numerators and denominators, by value, not by hand. Up to half of the
             questions that are then chosen have a number whose neighboring '/' alone would mislead.
+        names: The table of :func:`tprprobe.name_roles`, whose names the legend writes with their precision, as
+            ``tprprobe figure roles`` does; default: most frequent tokens.
 
     Returns:
         The figure.
@@ -53,7 +57,19 @@ def role_clusters(
     Examples:
         >>> tp.figures.role_clusters(store, roles, samples=[0, 1]).savefig("roles.pdf")
     """
-    return render(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
+    labels = {} if names is None else label_named(names)
+    return render(cluster_strips(store, roles, n_rows, correct_only, samples, gold, labels))
+
+
+def label_named(names: pd.DataFrame) -> dict[int, str]:
+    """The name of every cluster that has one, with its precision: `IN (.90)`."""
+    named = names[names["name"] != UNNAMED].to_dict("records")
+    return {
+        row["cluster"]: f"{visible(row['name'], KEY_LENGTH)} ({row['precision']:.2f})".replace(
+            "(0.", "(."
+        )
+        for row in named
+    }
 
 
 def cluster_strips(
@@ -95,7 +111,9 @@ def cluster_strips(
     texts = describe_clusters(roles, names or {})
     key = [(colors[label], text) for label, text in texts.items() if label in labels]
     if names:
-        caption += " · names hold on held-out documents, in parentheses: most frequent tokens"
+        caption += (
+            " · names hold on held-out documents (precision); in parentheses: most frequent tokens"
+        )
     note = "\n".join(filter(None, [caption, legend]))
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
     return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
@@ -125,7 +143,7 @@ def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, st
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
     return {
-        label: visible(f"{label}: {names[label]}", KEY_LENGTH + 6)
+        label: visible(f"{label}: {names[label]}", KEY_LENGTH + 12)
         if label in names
         else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
         for label, top in tokens.items()

@@ -12,7 +12,7 @@ from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.reader import Rows
 
 N_DRAWN, MIN_ROWS = 20_000, 2_000  # vectors that a first view is made of
-NUMBERS = 2_000_000  # in these: wide vectors are fewer
+NUMBERS = 4_000_000  # in these: wide vectors are fewer
 STRETCHES = 64  # runs of samples that follow one another: a disk is read in few places
 
 

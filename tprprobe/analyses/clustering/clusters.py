@@ -23,7 +23,7 @@ from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
-from tprprobe.store.token_texts import sign
+from tprprobe.store.token_texts import is_special, sign
 
 FORMAT, VERSION = "tprprobe-clusters", 1
 RUNS = CLUSTERS.file
@@ -166,8 +166,10 @@ def _share_words(
 
 
 def list_tokens(top: str) -> str:
-    """The most frequent tokens of a cluster's summary, made visible."""
-    return SHARES.sub(lambda match: sign(match[0]), top)
+    """The most frequent tokens of a cluster's summary, made visible; marked if the first is special, as [CLS] is."""
+    first = SHARES.search(top)
+    mark = "special: " if first and is_special(first[0]) else ""
+    return mark + SHARES.sub(lambda match: sign(match[0]), top)
 
 
 def _commonest(words: Shaped[np.ndarray, " word"], shares: Float[np.ndarray, " word"]) -> str:

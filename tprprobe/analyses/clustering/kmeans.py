@@ -32,6 +32,7 @@ Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # m
 
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
 RUNS = range(2, 1001)  # of which stability is the agreement
+N_SEEDS = 5  # runs of k-means in every command: equal clusters have equal numbers
 
 
 def find_heads(store: Store, patterns: str | Iterable[str]) -> list[Target]:
@@ -150,7 +151,7 @@ def cluster(
     k: int = 20,
     seed: int = 0,
     raw: bool = False,
-    n_seeds: int = 10,
+    n_seeds: int = N_SEEDS,
 ) -> Clusters:
     """Clusters of the vectors of a site, or of one head of it: the best of several runs of k-means.
 
@@ -183,7 +184,7 @@ def cluster(
 
 
 def run_all(
-    source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = 10
+    source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = N_SEEDS
 ) -> tuple[Clusters, Int32[np.ndarray, "run token"]]:
     """The best of several runs of k-means on a source, its clusters numbered by falling size, and all labels."""
     if not 1 <= k <= source.rows:

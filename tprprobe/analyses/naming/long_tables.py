@@ -11,7 +11,7 @@ from tprprobe.evaluation.results import Results, join_tables, melt
 PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
 KEYS = (*PLACE, "cluster", "name", "candidate", "commonest", "field", "measure", "null", "subset")
 KEYS = (*KEYS, "predictor", "polarity")  # columns that name a row; all others are numbers
-INTEGERS = ("k", "cluster", "size", "predicates", "clusters", "named")
+INTEGERS = ("k", "cluster", "size", "documents", "predicates", "clusters", "named")
 
 
 def stack_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -39,6 +39,7 @@ from tprprobe.store.reader import takes_paths
 
 RATE = 0.01  # of false discoveries
 REPLICATES = 1000
+MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
 
@@ -79,8 +80,13 @@ def score_candidates(
     }
     columns = {"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]}
     columns |= {"size": sums[1].sum(0).astype(int), "coverage": sums[1].sum(0) / sums[3].sum(0)}
-    columns |= measures | {"p_value": p_values(sums, ~lacks, seed)}
-    return pd.DataFrame(columns | {"predicates": len(lattice.names)})
+    n_documents = (sums[1] > 0).sum(0)
+    columns |= {"documents": n_documents}
+    for name, values in measures.items():  # a bootstrap of few documents is no interval
+        is_end = name.endswith(("_low", "_high"))
+        columns[name] = np.where(is_end & (n_documents < MIN_DOCUMENTS), np.nan, values)
+    columns |= {"p_value": p_values(sums, ~lacks, seed), "predicates": len(lattice.names)}
+    return pd.DataFrame(columns)
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
@@ -104,7 +110,10 @@ def explain_unnamed(row: Row) -> str:
         return f"precision below {PRECISION:g}"
     if row["lift"] <= 1:
         return "as frequent in other clusters"
-    return f"it holds in too few documents (q = {row['q_value']:.2g}, at most {RATE:g} is needed)"
+    q = max(
+        row["q_value"], 1.01 * RATE
+    )  # rounded up where three digits would write the limit itself
+    return f"it holds in too few documents (q = {q:#.3g}, at most {RATE:g} is needed)"
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:

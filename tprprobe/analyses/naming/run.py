@@ -39,7 +39,6 @@ MANIFEST, LABELS = NAMES.file, "labels.parquet"
 COLUMNS = columns(text="model vectors site", whole="k", number="layer head")  # of all tables
 PART_TABLES = ("names", "agreement", "decoding", "ones")  # part by part
 TABLES = (*PART_TABLES, "summary")
-SEEDS = 3  # of k-means
 
 Clustering = tuple[vector_sets.NamingTarget, int]  # and into how many
 
@@ -245,7 +244,7 @@ class NamingPlan:
         return joined | {"labels": pd.DataFrame(labels)}
 
     def _cluster(self, target: vector_sets.NamingTarget, k: int) -> Tables:
-        clusters, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
+        clusters, runs = run_all(target.source, k, self.seed, self.raw)
         place = {**target.place, "k": k}
         tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
         if self._is_asked(target):

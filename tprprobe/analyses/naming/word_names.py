@@ -19,7 +19,6 @@ from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
-SEEDS = 5  # runs of k-means
 TABLE = "names.csv"  # of version 0.3 and before
 COLUMNS = columns(
     text="model site name commonest",
@@ -69,7 +68,7 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def _name(
     model: str, store: Store, site: str, head: int | None, k: int, raw: bool, seed: int
 ) -> pd.DataFrame:
-    clusters = cluster(store, site, head, k, seed, raw, SEEDS)
+    clusters = cluster(store, site, head, k, seed, raw)
     names = name_roles(store, clusters, seed)
     commonest = names["cluster"].map(clusters.summary.set_index("cluster")["top"])
     names = names.assign(stability=clusters.stability, commonest=commonest)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters, cluster
-from tprprobe.analyses.naming.names import UNNAMED, name_roles
+from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures import role_fits
@@ -14,7 +14,7 @@ from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.catalogue.inputs import Maker
-from tprprobe.figures.clusters import cluster_strips
+from tprprobe.figures.clusters import cluster_strips, label_named
 from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
 from tprprobe.figures.look import current_look
@@ -65,8 +65,7 @@ def _name(store: Store, roles: Clusters, seed: int) -> dict[int, str]:
         table = name_roles(store, roles, seed)
     except InputError:
         return {}
-    named = table[table["name"] != UNNAMED]
-    return {row["cluster"]: row["name"] for row in named.to_dict("records")}
+    return label_named(table)
 
 
 def draw_attention(
