@@ -45,11 +45,11 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
     if isinstance(scene, Drawing):
         return scene
     axes = None if ax is None else check_axes(ax, scene.panels)
-    ax = None if axes is None else axes[0, 0]
+    panel = None if axes is None else axes[0, 0]
     if isinstance(scene, Strips):
-        return draw_strips(scene, ax=ax)
+        return draw_strips(scene, ax=panel)
     if isinstance(scene, Points):
-        return draw_points(scene, ax)
+        return draw_points(scene, panel)
     draw = {
         Dots: _draw_dots,
         Shares: _draw_shares,
@@ -91,7 +91,7 @@ def _draw_dots(dots: Dots, ax: np.ndarray | None) -> AnyFigure:
 
 def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
-    rows, panels = shares.rows, shares.panels
+    rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
     names, steps = rows["name"].unique().tolist(), rows["part"].unique().tolist()
     width = current_look().inches or 0.6 + 3.2 * len(panels)
     legend_rows = -(-len(steps) // count_columns(width, steps))

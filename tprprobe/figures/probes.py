@@ -29,7 +29,7 @@ CAPTION = (
     "{} in percent on held-out documents, mean over seeds, in brackets the 95 % interval over "
     "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
 )
-MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it does not beat its strongest control."
+MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 

@@ -19,7 +19,7 @@ class Scene:
     note: str = ""
 
     @property
-    def panels(self) -> Sequence[str]:
+    def panels(self) -> list[str]:
         """The names of its panels."""
         return [self.title]
 
@@ -41,7 +41,7 @@ class Shares(Scene):
     label: str = ""
 
     @property
-    def panels(self) -> Sequence[str]:
+    def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
 
 
@@ -66,7 +66,7 @@ class Lines(Scene):
     limits: tuple[float | None, float | None] | None = None
 
     @property
-    def panels(self) -> Sequence[str]:
+    def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
 
 
@@ -96,5 +96,5 @@ class Grid(Scene):
     across: int = 2
 
     @property
-    def panels(self) -> Sequence[str]:
+    def panels(self) -> list[str]:
         return [picture.title for picture in self.pictures]

@@ -295,7 +295,7 @@ def split_examples(
     trained = [examples.inventory[i] for i in np.flatnonzero(marked)]
     if len(trained) == 1:
         raise InputError(
-            f"{task.name} has one label ({trained[0]}): there is nothing to predict; labelled words are "
+            f"{task.name} has one label ({trained[0]}): there is nothing to predict; labeled words are "
             "classified here, not found"
         )
     inventory = trained if task.labels == "training" else task.labels
