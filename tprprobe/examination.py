@@ -20,19 +20,20 @@ from tprprobe.analyses.naming.fields import Field, describe, label_words
 from tprprobe.analyses.naming.names import name_clusters, name_roles
 from tprprobe.analyses.probing import probe
 from tprprobe.data import as_data, load_data
-from tprprobe.data.dataset import Dataset
+from tprprobe.data.dataset import ALL, Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.extraction import extract
-from tprprobe.figures.model_page import EXACT, SECTIONS, describe_run, explain_lack
+from tprprobe.figures.model_page import EXACT, SECTIONS, describe_run, explain_lack, list_absent
 from tprprobe.figures.report.page import Page
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.gold.labellers import SPACY, Labeller, find_labellers
+from tprprobe.models.answers import describe_matches
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.loading import load_model
@@ -130,6 +131,20 @@ class Subject:
     labels: str | None
     seed: int
 
+    @property
+    def name(self) -> str:
+        """The model's name; where it lies in the folder ``model`` of a run, the run's."""
+        folder = getattr(self.model, "folder", None)
+        is_of_run = folder and self.model.name == folder.name == "model"
+        return folder.absolute().parent.name if is_of_run else self.model.name
+
+    @property
+    def checkpoint(self) -> str:
+        """What commands call the model."""
+        folder = self.store.facts.model_folder
+        kind = "hf:" if folder and self.model.name.startswith("hf:") else ""
+        return f"{kind}{folder or self.model.name}"
+
     @cached_property
     def store(self) -> Store:
         """The vectors of every token at the sites and of the baseline model, and the first texts' attention."""
@@ -183,7 +198,7 @@ class Subject:
         if not folder.exists():
             tokens = self.store.tokens_of(self.sites[-1])
             k = max(2, min(N_CLUSTERS, len(tokens) // 10))
-            results = cluster(self.store, self.sites[-1], k=k, seed=self.seed, n_seeds=5)
+            results = cluster(self.store, self.sites[-1], k=k, seed=self.seed)
             save_clusters([results], folder, self.store)
         return load_clusters(folder)[0]
 
@@ -195,8 +210,11 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     settings |= {"n": len(data), "sites": subject.sites, "seed": subject.seed}
     settings |= {"labels": subject.labels or "", "tprprobe": version("tprprobe")}
     run = KeptRun.open(folder, settings, resume, MANIFEST)
-    page = Page(folder, model.name, describe_run(subject), n_sections=len(MEASURES))
-    tables, sections = dict[str, pd.DataFrame](), list[Section]()
+    tables, sections = dict[str, pd.DataFrame](), score_answers(subject)
+    absent = list_absent(subject, find_sites(model))
+    n_sections = len(sections) + len(MEASURES) + len(absent)
+    page = Page(folder, subject.name, describe_run(subject), n_sections)
+    page.add(*sections)
     for name, measure in MEASURES.items():
         try:
             tables[name] = _measure(run, name, measure, subject)
@@ -205,6 +223,8 @@ def _examine(subject: Subject, resume: bool) -> Examination:
             section = explain_lack(name, str(error))
         page.add(section)
         sections.append(section)
+    page.add(*absent)
+    sections += absent
     lines = [section.text or f"{section.heading} {section.lack}" for section in sections]
     facts = {"lines": lines, "sections": [section.as_dict() for section in sections]}
     run.finish({f"{name}.csv": table for name, table in tables.items()}, facts)
@@ -221,6 +241,24 @@ def _measure(
     part = run.part(name, lambda: {name: measure(subject)})
     part.finish()
     return part.read(name)
+
+
+def score_answers(subject: Subject) -> list[Section]:
+    """How often the model is right, where questions have one right answer: on the test split, if what it reads is not divided."""
+    from tprprobe.interventions.prompts import has_head
+
+    data = subject.data
+    is_asked = data.has_targets and data[0].has_one_answer and not isinstance(data, MinimalPairs)
+    if not (is_asked and has_head(subject.model)):
+        return []
+    if data.split == ALL:
+        try:
+            data = load_data(data.name, split="test", seed=data.seed)[: len(data)]
+        except InputError:  # it has no splits
+            data = subject.data
+    text = f"{describe_matches(subject.model, data).capitalize()}."
+    deeper = f"tprprobe eval --ckpt {subject.checkpoint} --data {data.name} --split {data.split}"
+    return [Section("How often is its answer right?", text, deeper=deeper)]
 
 
 def measure_states(subject: Subject) -> pd.DataFrame:

@@ -1,10 +1,31 @@
 """The documentation in the terminal."""
 
+import re
 from pathlib import Path
 
 from planted.faults import run_main
 
+import tprprobe as tp
+from tprprobe import plugins
+from tprprobe.cli.commands import COMMANDS, RENAMED
+
 PAGES = Path(__file__).parents[2] / "docs"
+SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+CALL = re.compile(r"`tprprobe (?:--offline )?(\w+)|^ *tprprobe (\w+)", re.MULTILINE)
+
+
+def test_every_command_in_the_pages_is_one():
+    commands = COMMANDS.keys() | RENAMED.keys() | plugins.find("commands").keys()
+    commands |= {"norms"}  # of the plug-in that plugins.md writes
+    texts = {path: path.read_text("utf-8") for path in PAGES.rglob("*.md")}
+    texts[PAGES] = (PAGES.parent / "README.md").read_text("utf-8")
+    calls = set[tuple[str, Path]]()
+    for path, text in texts.items():
+        calls |= {(inline, path) for inline, _ in CALL.findall(text) if inline}
+        lines = "\n".join(SHELL.findall(text))
+        calls |= {(name, path) for _, name in CALL.findall(lines) if name}
+    assert len(calls) > 100
+    assert not [(name, path) for name, path in calls if name not in commands]
 
 
 def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
@@ -41,3 +62,24 @@ def test_words_are_searched_in_all_pages(monkeypatch, capsys):
 def test_an_unknown_page_is_one_line(monkeypatch, capsys):
     assert run_main(monkeypatch, "docs", "trainign") == 2
     assert "unknown page or word 'trainign'; did you mean 'training'?" in capsys.readouterr().err
+
+
+def test_files_with_labels_are_read_as_the_page_shows_them(tmp_path):
+    section = (PAGES / "probing.md").read_text("utf-8").split("### Files with labels")[1]
+    for name, task in (("a.conllu", "dep"), ("b.iob2", "nel"), ("c.jsonl", "c")):
+        _, block, section = re.split(r"```(?:text)?\n", section, maxsplit=2)
+        (tmp_path / name).write_text(block)
+        data = tp.load_data(str(tmp_path / name))
+        assert len(data) == 1
+        assert task in data.tasks
+
+
+def test_figures_of_ones_own_are_explained_and_drawn(tmp_path, monkeypatch, capsys):
+    heading = "Draw your own figures"
+    for word in ("draw", "figure", "gallery"):
+        assert not run_main(monkeypatch, "docs", word)
+        assert f"dashboard: {heading}" in capsys.readouterr().out
+    section = (PAGES / "dashboard.md").read_text("utf-8").split(heading)[1]
+    monkeypatch.chdir(tmp_path)
+    exec(section.split("```python\n")[1].split("```")[0], {})
+    assert (tmp_path / "probes.pdf").stat().st_size > 1000

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from planted.evaluations import plant_evaluations
@@ -189,6 +190,65 @@ def test_a_figure_is_drawn_by_its_name_into_axes_of_ones_own(store):
     np.testing.assert_array_equal(left_axes.images[0].get_array(), store.attention(MAPS, 1)[1])
     assert right.collections
     assert right.get_legend() is not None  # what the colors stand for
+
+
+@pytest.fixture
+def scores():
+    """Scores of one's own: two tasks in two layers."""
+    rows = [
+        {"task": task, "site": "hidden", "layer": layer, "control": ""}
+        | {"f1": f1, "f1_low": f1 - 0.1, "f1_high": f1 + 0.1}
+        for task in ("pos", "dep")
+        for layer, f1 in ((0, 0.5), (1, 0.8))
+    ]
+    rows += [{**row, "control": "shuffled", "f1": 0.3} for row in rows]
+    return pd.DataFrame(rows)
+
+
+def test_scores_of_ones_own_are_drawn(scores):
+    for table in (scores, scores.assign(head=-1), scores.assign(head=np.nan, side="source")):
+        (panel, _) = tp.draw("probes", table).axes
+        assert panel.get_title(loc="left") == "POS"
+        values = [line.get_ydata().tolist() for line in panel.lines]
+        assert values == [[0.3, 0.3], [0.5, 0.8]]  # the control, and the probes
+    with pytest.raises(InputError, match="no column f1_high, f1_low: it needs f1, f1_high, f1_low"):
+        tp.draw("probes", scores.drop(columns=["f1_low", "f1_high"]))
+    with pytest.raises(
+        InputError, match=r"probes is made of probes: give tp\.draw a result, a table"
+    ):
+        tp.draw("probes")
+
+
+def test_every_panel_has_axes_of_its_own(scores):
+    axes = Figure(figsize=(6, 3)).subplots(1, 2)
+    with pytest.raises(
+        InputError, match=r"2 panels \(POS.*, DEP.*\) for 1 axes: give `ax` as many"
+    ):
+        tp.draw("probes", scores, ax=axes[0])
+    tp.draw("probes", scores, ax=axes)
+    titles = [panel.get_title(loc="left").partition(",")[0] for panel in axes]
+    assert titles == ["POS", "DEP"]
+    assert [panel.lines[1].get_ydata().tolist() for panel in axes] == [[0.5, 0.8]] * 2
+    ax = Figure().subplots()
+    tp.draw("probes", scores, ax=ax, task="dep")
+    assert ax.get_title(loc="left").startswith("DEP")
+    with pytest.raises(InputError, match="unknown task of these probes 'deps'; did you mean 'dep'"):
+        tp.draw("probes", scores, task="deps")
+
+
+def test_words_and_colors_are_ones_own_in_given_axes_too(scores):
+    ax = Figure().subplots()
+    look = {"labels": {"hidden": "MiniLM"}, "colors": ["red"]}
+    tp.draw("probes", scores, ax=ax, task="pos", **look)
+    handles, labels = ax.get_legend_handles_labels()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "MiniLM" in texts
+    assert "hidden" not in texts
+    assert to_rgb(handles[labels.index("hidden")].get_color()) == (1, 0, 0)
+    with pytest.raises(
+        InputError, match=r"unknown text of this figure 'hiden'; did you mean 'hidden'"
+    ):
+        tp.draw("probes", scores, task="pos", labels={"hiden": "MiniLM"})
 
 
 def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_path):

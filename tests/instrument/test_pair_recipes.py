@@ -1,11 +1,15 @@
 """Training on pairs of one's own: what is chosen for a file, and the whole way from a file to a scored model."""
 
+import json
 import random
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from tprprobe.analyses.clustering import load_clusters
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.training.pair_recipes import RECIPE, choose_units, write_recipe
@@ -58,11 +62,37 @@ def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
     options = ["--set", "stages.0.steps=4", "--set", "batch_size=8", "--set", "model.d_model=16"]
     result = cli("train", "--data", pairs, "--out", "run", *options)
     assert result.exit_code == 0, result.output
-    assert re.search(r"exact match on \d+ test pairs: 0?\.\d+ \[.*control, always", result.stderr)
+    line = re.search(
+        r"exact match on \d+ test pairs: (.*); control, always the.*: (.*)", result.stderr
+    )
+    scored = cli("eval", "--ckpt", "run/model", "--data", pairs, "--split", "test")
+    assert f"{line[1]}  control {line[2]}" in scored.stdout
     assert "next: tprprobe examine run/model --data pairs.tsv" in result.stderr
     resumed = cli("train", "--data", pairs, "--out", "run", "--resume", *options)
     assert resumed.exit_code == 0, resumed.output
     assert isinstance(cli("train", "--data", pairs, "--out", "run").exception, InputError)
+
+
+def test_the_page_of_a_trained_model_says_how_often_it_is_right_and_what_it_leaves_out(pairs):
+    options = ["--set", "stages.0.steps=4", "--set", "batch_size=8", "--set", "model.d_model=16"]
+    trained = cli("train", "--data", pairs, "--out", "run", *options)
+    examined = cli(
+        "examine", "run/model", "--data", pairs, "--out", "page", "--layers", "1", "--json"
+    )
+    assert examined.exit_code == 0, examined.output
+    page = Path("page/report.html").read_text("utf-8")
+    score = re.search(r"xact match on .*", trained.stderr)
+    assert f"E{score[0]}." in page
+    assert "<h1>run</h1>" in page
+    sections = json.loads(Path("page/examination.json").read_text("utf-8"))["sections"]
+    commands = {section["heading"]: section["deeper"] for section in sections}
+    assert "decoder and roles" in sections[-1]["lack"]
+    for command in commands["What is not on this page?"].split("; ")[:2]:
+        assert cli(*shlex.split(command)[1:]).exit_code == 0
+    command = shlex.split(commands["What does a late layer hold together?"])
+    assert cli(*command[1:], "--out", "clusters").exit_code == 0
+    shown, again = (load_clusters(folder)[0] for folder in ("page/clusters", "clusters"))
+    assert (shown.labels == again.labels).all()
 
 
 def test_texts_without_targets_are_refused(tmp_path):

@@ -288,9 +288,19 @@ def test_all_says_what_it_skips(store, monkeypatch):
     assert {*rows["task"]} == {"pos", "dep"}
     (line,) = [text for text in messages if text.startswith("probing")]
     assert line.startswith("probing dep, pos; skipped: srl: no labels in this store")
-    assert f"nel: no side of {store.path} has both these sites and labels of nel" in line
+    assert f"no side of {store.path} has both these sites and labels of nel" in line
     with pytest.raises(InputError, match="labels of nel"):
         probe(store, "nel", tokens=tokens, sites=ENCODER)
+
+
+def test_a_task_of_one_label_is_not_probed(store, capsys):
+    cells = store.tokens["pos"].astype(str)
+    tokens = store.tokens.assign(nel=cells.where(cells == "", "PER"))
+    with pytest.raises(InputError, match=r"nel has one label \(PER\): there is nothing to predict"):
+        probe(store, "nel", tokens=tokens, sites=ENCODER)
+    rows = probe(store, ["pos", "nel"], tokens=tokens, sites=ENCODER, controls=())
+    assert {*rows["task"]} == {"pos"}
+    assert "skipped: nel has one label (PER)" in " ".join(capsys.readouterr().err.split())
 
 
 def test_tasks_are_folders(tmp_path, store):

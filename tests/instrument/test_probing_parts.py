@@ -299,12 +299,13 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
 def test_table_4_is_drawn_and_written(tmp_path):
     table = table4(drawn_rows())
     assert add_verdicts(table, CLAIMS["jiang-table4"]).caption.startswith(table.caption)
-    names = ["task", "side", "layer", "model", "role", "tpr", "most frequent label"]
-    assert list(table.cells.columns) == names
+    names = ["task", "side", "layer", "model", "role", "tpr", "strongest control", "learned from"]
+    assert list(table.cells.columns) == [*names, "most frequent label"]
     assert len(table.cells) == 4
     assert set(table.cells["role"]) == {"50.0 [40.0, 60.0]"}
-    text = table.markdown()
-    assert "POS role 56.0" in text
+    assert set(table.cells["strongest control"]) == {"20.0 majority"}
+    assert "XSum" not in table.caption
+    assert "POS role 56.0" in table4(drawn_rows().assign(model="tpt-d-english (same)")).caption
     assert set(table.cells["most frequent label"]) == {"20.0"}
     for name in ("t.md", "t.tex", "t.csv", "t.pdf"):
         assert table.save(tmp_path / name).stat().st_size > 100
@@ -316,6 +317,17 @@ def test_table_4_is_drawn_and_written(tmp_path):
         table4(drawn_rows().assign(control="shuffled"))
     with pytest.raises(InputError, match=r"holds no rows\.parquet"):
         make("jiang-table4", probes=[tmp_path])
+
+
+def test_the_table_marks_what_beats_its_strongest_control():
+    rows = drawn_rows().assign(best_control="majority", beyond=None)
+    is_real = rows["control"] == "real"
+    rows.loc[is_real, "beyond"] = rows.loc[is_real, "site"].str.endswith("tpr")
+    table = table4(rows)
+    assert {*table.cells["role"]} == {"50.0 [40.0, 60.0]"}
+    assert {*table.cells["tpr"]} == {"50.0 [40.0, 60.0] *"}
+    assert {*table.cells["strongest control"]} == {"20.0 majority"}
+    assert "*: beyond every control" in table.caption
 
 
 def test_a_store_for_probes_has_what_controls_are_made_of():

@@ -15,6 +15,7 @@ from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.probes import KINDS, ProbeTable, probe_table
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
+from tprprobe.files import assets
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
@@ -28,10 +29,14 @@ DOCUMENTS = 100  # on which roles are made one-hot
 def table4(probes: pd.DataFrame) -> ProbeTable:
     """F1 by task, layer and vector of every model, as the paper's Table 4: of the vectors that it probes.
 
+    The caption has the paper's numbers where all models are shipped ones.
+
     Raises:
         InputError: no row is of a role, filler, tpr or hidden state with all its heads.
     """
-    return probe_table(probes, TABLE4_NOTE, controls=False, kinds=KINDS)
+    models = probes["model"].astype(str).str.partition(" (")[0]  # in brackets: a folder
+    is_ours = models.isin([*assets.available("models")]).all()
+    return probe_table(probes, TABLE4_NOTE if is_ours else "", KINDS)
 
 
 def draw_discreteness(store: Store) -> Drawing:

@@ -14,7 +14,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares
 from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
 from tprprobe.figures.strips import Strip, StripFrame, draw_strips
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.style import AnyFigure
 from tprprobe.store import Store
 
 
@@ -52,7 +52,7 @@ def _kind(marks: Marks) -> str | None:
 
 def attention_examples(
     store: Store, site: str, head: int, examples: pd.DataFrame, relation: Relation = DIVISION
-) -> Drawing:
+) -> AnyFigure:
     """The attention of the numbers in example questions, with the gold structure of division.
 
     ``examples`` has a kind and a sample each, as :func:`pick_examples` returns.

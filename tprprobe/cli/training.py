@@ -126,13 +126,14 @@ def evaluate(
 ) -> None:
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 % intervals."""
     from tprprobe.evaluation.results import save_answers
+    from tprprobe.models.answers import add_control, is_scored, save_evaluation, summarize
     from tprprobe.models.answers import evaluate as run
-    from tprprobe.models.answers import save_evaluation, summarize
 
     if out:
         common.check_folder(out, resume=True)
     model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
+    rows = rows if is_scored(rows) else add_control(rows, examples)
     summary = summarize(rows)
     if out:
         save_evaluation(rows, model, examples, out, options)
@@ -152,4 +153,9 @@ def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
         return
     for name, row in {**summary["modules"], "all": summary}.items():
         score = interval_text(Interval(row["exact_match"], *row["exact_match_interval"]))
-        yield f"{name:44} {score}  n {row['n']}"
+        line = f"{name:44} {score}"
+        if "control" in row:
+            line += f"  control {interval_text(Interval(row['control'], *row['control_interval']))}"
+        yield f"{line}  n {row['n']}"
+    if "control" in summary:
+        yield "control: always the most frequent target of the training split"

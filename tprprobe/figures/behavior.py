@@ -83,7 +83,9 @@ def _notes(behaviors: pd.DataFrame) -> list[str]:
     low, high = counts.min(), counts.max()
     n = f"{low} to {high} items" if low < high else f"{high} item{'s' * bool(high > 1)}"
     missing = int(np.nanmax(behaviors["missing"]))
-    lines = [f"n = {n}" + f"; at a point at most {missing} trials cannot be made" * (missing > 0)]
+    lines = [
+        f"n = {n}" + f"; trials that cannot be made: at most {missing} at a point" * (missing > 0)
+    ]
     if behaviors.get("difference_low", pd.Series(dtype=float)).notna().any():
         lines += [
             "Bands: 95 % intervals over items. Filled: beyond the strongest control (paired sign test, Holm)."

@@ -1,8 +1,9 @@
 """Scenes on paper: dots with intervals, lines in panels, squares, several of these."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -20,7 +21,9 @@ from tprprobe.figures.style import (
     PANEL_TITLE,
     AnyFigure,
     Drawing,
+    GivenAxes,
     Options,
+    check_axes,
     count_columns,
     fit_across,
     headline,
@@ -37,10 +40,12 @@ LEGIBLE = 0.05  # the smallest share that a number is written on
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
 
-def render(scene: Scene | Drawing, ax: Axes | None = None) -> Any:
-    """The scene as a figure of matplotlib; in the place of ``ax`` where that is given. A drawing is one already."""
+def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
+    """The scene as a figure of matplotlib; in ``ax``, one for every panel, where these are given. A drawing is a figure already."""
     if isinstance(scene, Drawing):
         return scene
+    axes = None if ax is None else check_axes(ax, scene.panels)
+    ax = None if axes is None else axes[0, 0]
     if isinstance(scene, Strips):
         return draw_strips(scene, ax=ax)
     if isinstance(scene, Points):
@@ -52,7 +57,7 @@ def render(scene: Scene | Drawing, ax: Axes | None = None) -> Any:
         Squares: draw_squares,
         Grid: _draw_grid,
     }
-    figure = draw[type(scene)](scene, ax)
+    figure = draw[type(scene)](scene, axes)
     if scene.note and isinstance(figure, Drawing):
         figure.put_below(scene.note.splitlines())
     return figure
@@ -63,7 +68,7 @@ def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
     return render(Dots(rows, label, title=title))
 
 
-def _draw_dots(dots: Dots, ax: Axes | None) -> AnyFigure:
+def _draw_dots(dots: Dots, ax: np.ndarray | None) -> AnyFigure:
     rows = dots.rows
     names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()
     figure, [[panel]] = open_panels(6.4, 0.24 * len(names) + 1.3, ax=ax)
@@ -84,9 +89,9 @@ def _draw_dots(dots: Dots, ax: Axes | None) -> AnyFigure:
     return figure
 
 
-def _draw_shares(shares: Shares, ax: Axes | None) -> AnyFigure:
+def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
-    rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
+    rows, panels = shares.rows, shares.panels
     names, steps = rows["name"].unique().tolist(), rows["part"].unique().tolist()
     width = current_look().inches or 0.6 + 3.2 * len(panels)
     legend_rows = -(-len(steps) // count_columns(width, steps))
@@ -114,14 +119,14 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> AnyFigure:
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
         tidy(panel, title)
-    if shares.title:
+    if shares.title and ax is None:
         headline(figure, shares.title)
-    _explain(figure, axes.flat, ax)
+    _explain(figure, axes, ax is not None)
     return figure
 
 
-def _draw_lines(lines: Lines, ax: Axes | None) -> AnyFigure:
-    panels = lines.rows["panel"].unique().tolist()
+def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
+    panels = lines.panels
     across = fit_across(min(lines.across, len(panels)), 1.5)
     down = -(-len(panels) // across)
     names = [name for name in lines.rows["line"].unique() if not name.startswith("_")]
@@ -129,6 +134,7 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> AnyFigure:
     legend_rows = len(names) // count_columns(width, names)
     height = 1.9 * down + 0.8 + LEGEND_ROW * max(0, legend_rows - 2)
     figure, axes = open_panels(width, height, down, across, ax)
+    across = axes.shape[1]
     for panel in axes.flat[len(panels) :]:
         panel.set_visible(False)
     styles = style_lines(lines.rows)
@@ -141,9 +147,9 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> AnyFigure:
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
         panel.set_ylabel(lines.label)
-    if len(panels) > 1 and lines.title:
+    if len(panels) > 1 and lines.title and ax is None:
         headline(figure, lines.title)
-    _explain(figure, axes.flat, ax)
+    _explain(figure, axes, ax is not None)
     return figure
 
 
@@ -220,7 +226,7 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
         panel.plot(x[sure], points["value"][sure], **(look | filled))
 
 
-def _draw_grid(grid: Grid, ax: Axes | None) -> AnyFigure:
+def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
     across, has_labels = min(grid.across, len(grid.pictures)), isinstance(grid.pictures[0], Lines)
     across = fit_across(across, 2) if has_labels else across
     down = -(-len(grid.pictures) // across)
@@ -240,9 +246,9 @@ def _draw_grid(grid: Grid, ax: Axes | None) -> AnyFigure:
         tidy(panel, picture.title, grid_axis, PANEL_TITLE)
         if isinstance(picture, Squares):
             frame(panel)
-    if grid.title:
+    if grid.title and ax is None:
         headline(figure, grid.title)
-    _explain(figure, axes.flat, ax)
+    _explain(figure, axes, ax is not None)
     return figure
 
 
@@ -255,13 +261,12 @@ def _measure(pictures: Sequence[Squares] | Sequence[Lines]) -> tuple[float, floa
     return (3.3, 0.24 * down + 0.7) if squares[0].rows else (1.5, 1.6)
 
 
-def _explain(figure: AnyFigure, axes: Iterable[Axes], ax: Axes | None) -> None:
-    """One legend of all panels, each line once."""
-    legends = (panel.get_legend_handles_labels() for panel in axes)
+def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:
+    """One legend of all panels, each line once; in the first panel of axes that are given."""
+    legends = (panel.get_legend_handles_labels() for panel in axes.flat)
     handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
     if len(handles) > 1:
         columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
         below: Options = {"loc": "outside lower center", "ncols": columns}
         below["handlelength"] = 2 if current_look().width else 3
-        where = ax if ax is not None and ax in figure.axes else figure
-        legend(where, [*handles.values()], [*handles], **below)
+        legend(axes[0, 0] if is_given else figure, [*handles.values()], [*handles], **below)

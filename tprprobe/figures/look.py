@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import is_color_like
@@ -12,6 +13,7 @@ from matplotlib.colors import is_color_like
 from tprprobe.errors import InputError, unknown
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
 FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
@@ -77,25 +79,40 @@ class Look:
 
     def finish(self, figure: "Figure") -> None:
         """Gives a figure that was made with this look its title, words, fonts and resolution."""
-        from matplotlib.text import Text
-        from matplotlib.ticker import FixedFormatter
-
         if self.title is not None and not figure.get_suptitle() and len(figure.axes) == 1:
             figure.axes[0].set_title(self.title, loc="left")
         elif self.title is not None:
             figure.suptitle(self.title)
-        for axes in figure.axes if self.labels else ():
-            for axis in (axes.xaxis, axes.yaxis):
-                if isinstance(formatter := axis.get_major_formatter(), FixedFormatter):
-                    axis.set_ticklabels([self.rename(text) for text in formatter.seq])
-        texts: list[Any] = figure.findobj(Text)
-        for text in texts:
-            text.set(text=self.rename(text.get_text()), fontsize=self.scale * text.get_fontsize())
-        for axes in figure.axes if self.scale != 1 else ():
-            axes.tick_params(labelsize=self.scale * TICKS)
+        self.write([figure])
         if hasattr(figure, "file_dpi"):
             figure.place_notes()  # type: ignore[attr-defined]
             figure.file_dpi = self.dpi or figure.file_dpi  # type: ignore[attr-defined]
+
+    def write(self, artists: Sequence["Artist"]) -> None:
+        """Gives the texts of figures or axes their words and sizes."""
+        from matplotlib.axes import Axes
+        from matplotlib.text import Text
+        from matplotlib.ticker import FixedFormatter
+
+        panels: list[Any] = [panel for artist in artists for panel in artist.findobj(Axes)]
+        texts: list[Any] = [text for artist in artists for text in artist.findobj(Text)]
+        axes = [axis for panel in panels for axis in (panel.xaxis, panel.yaxis)]
+        named = {axis: axis.get_major_formatter() for axis in axes}
+        named = {axis: row.seq for axis, row in named.items() if isinstance(row, FixedFormatter)}
+        self._check_labels([*(text.get_text() for text in texts), *chain(*named.values())])
+        for axis, ticks in named.items() if self.labels else ():
+            axis.set_ticklabels([self.rename(text) for text in ticks])
+        for text in texts:
+            text.set(text=self.rename(text.get_text()), fontsize=self.scale * text.get_fontsize())
+        for panel in panels if self.scale != 1 else ():
+            panel.tick_params(labelsize=self.scale * TICKS)
+
+    def _check_labels(self, texts: Sequence[str]) -> None:
+        """Each word that has another one is in some text of the figure."""
+        for name in self.labels:
+            if not any(name in text for text in texts):
+                words = [text for text in texts if any(map(str.isalpha, text))]
+                raise unknown("text of this figure", name, dict.fromkeys(words))
 
     def rename(self, text: str) -> str:
         """The text with other words for some."""

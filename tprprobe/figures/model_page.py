@@ -1,6 +1,6 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
+from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
@@ -52,7 +53,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.model.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{labels}\n"
+        f"{subject.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{labels}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture alone does."
     )
@@ -61,6 +62,21 @@ def describe_run(subject: Any) -> str:
 def explain_lack(name: str, reason: str) -> Section:
     """The section of a question that cannot be asked of this model or these texts, in one grey line."""
     return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
+
+
+def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
+    """What of the model no question reads, its decoder and its roles, and the commands that do."""
+    patterns = {"decoder": "decoder.*.hidden", "roles": "*.self.role"}
+    absent = {name: pattern for name, pattern in patterns.items() if match(pattern, [*sites])}
+    if not absent:
+        return []
+    store = subject.folder / "more"
+    chosen = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
+    data = f"--data {subject.data.name} -n {len(subject.data)}"
+    commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {chosen} --out {store}"]
+    commands += [f"tprprobe cluster {store} --site '{site}' --k 12" for site in absent.values()]
+    lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group their vectors."
+    return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]
 
 
 def _section(
@@ -82,12 +98,13 @@ def _percent(row: Row, name: str, digits: int = 0) -> str:
 def show_states(table: pd.DataFrame, subject: Any) -> Section:
     """Stacked shares of variance by layer, of the model beside its baseline."""
     controls = ["", *subject.store.twins]
-    figure = render(share_bars(table, subject.sites, subject.model.name))
+    figure = render(share_bars(table, subject.sites, subject.name))
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
         f"At {site_label(site)}, the tokens of a text, wherever they stand, explain {_percent(words, 'share')} of the variance of its states "
-        f"({_percent(baseline, 'share')} in the baseline model)."
+        f"({_percent(baseline, 'share')} in the baseline model). The rest depends on places, on bindings and on context: "
+        "a lower share than in the baseline model means that training added these."
     )
     bound, unbound = _list_bindings(table)
     note = " ".join([UNBIASED, *_calibrate(table)])
@@ -149,7 +166,11 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     follows = table["beyond_low"] > 0
     deeper = f"tprprobe app {subject.folder}    (page Attention)"
     if not follows.any():
-        lack = f"None of {len(table)} heads follows a relation more often than chance."
+        unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
+        lack = (
+            f"None of {len(table)} heads follows a relation more often than chance. "
+            f"Tested: the previous, the next, the first and the same token{unlabelled}."
+        )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
     counts = table.loc[follows, "relation"].value_counts()
     scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
@@ -187,7 +208,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
             f" {len(with_names)} of them {'has' if len(with_names) == 1 else 'have'} a name in terms of labels that holds on texts on which it was not chosen, such as "
             f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
         )
-    deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
+    deeper = (
+        f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
+    )
     note = "The number of its group stands under every token; a group without a name is described by its most frequent tokens."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text, figure, deeper, note, lack)
@@ -207,7 +230,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
-    scene = probe_table(table.assign(model=subject.model.name)).scene
+    scene = probe_table(table.assign(model=subject.name)).scene
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks: above every control (paired, Holm)."
     return _section("probes", text, render(scene), deeper, note, lack)
@@ -224,9 +247,7 @@ def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     claim = f"The states of two words exchanged move the answer most at {where}: {numbers}."
     null = f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
     text, lack = (claim, "") if moves else ("", null)
-    name, folder = subject.model.name, subject.store.facts.model_folder
-    kind = "hf:" if folder and name.startswith("hf:") else ""
-    deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {kind}{folder or name}"
+    deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {subject.checkpoint}"
     return _section("behavior", text, render(behavior_scene(table)), deeper, "", lack)
 
 

@@ -6,26 +6,30 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from tprprobe.analyses.probing.rows import find_metric, name_score
+from tprprobe.analyses.probing.rows import BEYOND, find_metric, name_score
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
+from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
+from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, Row, measured, write_interval
 
+ALL_HEADS = -1  # as head; where it is missing, too
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 ENDS = ("", "_low", "_high")
 NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
 STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
-TITLE = "What vectors know about words: F1 of edge probes"
+NEEDED = {"task", "site", "f1", *(f"f1{end}" for end in ENDS)}  # columns of a table of probes
+TITLE = "What vectors know about words: {} of edge probes"
 CAPTION = (
-    "Micro-F1 in percent on held-out documents, mean over seeds, in brackets the 95 % interval over "
+    "{} in percent on held-out documents, mean over seeds, in brackets the 95 % interval over "
     "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
 )
+MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it does not beat its strongest control."
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
@@ -41,18 +45,16 @@ class ProbeTable(Table):
         assert self.rows is not None
         return probe_lines(self.rows)
 
-    def draw(self, ax: Axes | None = None) -> Any:
+    def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure."""
         return render(self.scene, ax)
 
 
-def probe_table(
-    probes: pd.DataFrame, note: str = "", controls: bool = True, kinds: Sequence[str] = ()
-) -> ProbeTable:
+def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ()) -> ProbeTable:
     """F1 by task, layer and vector of every model beside the strongest control, as a table and as a figure.
 
-    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; ``controls`` may be
-    left out, and only some ``kinds`` of vectors drawn.
+    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; only some ``kinds`` of vectors
+    may be drawn. A score that is beyond every control has a mark.
     """
     rows = average_probes(probes, kinds)
     names = _sort_kinds(rows["kind"].unique())
@@ -65,30 +67,33 @@ def probe_table(
             "model": str(model),
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
-        if controls:
-            strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
-            cell[STRONGEST] = _control_cell(point.iloc[strongest])
-            cell["learned from"] = f"{int(point['n_train'].max()):,}"
+        strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
+        cell[STRONGEST] = _control_cell(point.iloc[strongest])
+        n_train = int(point["n_train"].max())
+        cell["learned from"] = f"{n_train:,}" if n_train else "–"
         baselines = _baselines(rows.attrs["baselines"], str(task), str(place))
         cell |= {NAMES[row["control"]]: f"{100 * row['f1']:.1f}" for row in baselines}
         cells.append(cell)
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
-    rows.attrs["controls"] = controls
-    warning = _warn_of_fewer_targets(probes) if controls else ""
+    warning = _warn_of_fewer_targets(_fill_columns(probes))
+    marked = MARKED if rows["beyond"].notna().any() else ""
     table = pd.DataFrame(cells).fillna("–")
-    metric = rows.attrs["metric"]
-    title = TITLE.replace("F1", metric)
-    caption = CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize())
-    return ProbeTable(table, title, f"{caption}{note}{warning}", ruled, rows=rows)
+    score = rows.attrs["label"]
+    caption = CAPTION.format(score[0].upper() + score[1:])
+    return ProbeTable(
+        table, TITLE.format(score), f"{caption}{note}{marked}{warning}", ruled, rows=rows
+    )
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
+    probes = _fill_columns(probes)
     metric = find_metric(probes)
     if metric != "f1":
         probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
-    real = probes[(probes["control"] == "real") & probes["head"].isna()]
+    is_whole = probes["head"].isna() | (probes["head"] == ALL_HEADS)
+    real = probes[(probes["control"] == "real") & is_whole]
     names: Any = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
     places = names.str[0].where(names.str.len() > 1, "").str.replace(".", " ")
     real = real.assign(kind=real["site"].astype(str).map(kind_of), place=places)
@@ -97,8 +102,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     if real.empty:
         condition = f" ({', '.join(kinds)})" if kinds else ""
         raise InputError(f"these probes are of no vectors of all heads{condition}: nothing to draw")
-    absent = {"n_train": 0, "beyond": None}
-    real = real.assign(row=real.index, **{k: v for k, v in absent.items() if k not in real})
+    real = real.assign(row=real.index)
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
@@ -115,12 +119,25 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
-    means.attrs["metric"] = "F1" if metric == "f1" else metric
-    means.attrs["label"] = (
-        name_score(real) if metric == "f1" and "accuracy" in real else means.attrs["metric"]
-    )
+    label = "F1" if metric == "f1" else metric
+    means.attrs["label"] = name_score(real) if label == "F1" and "accuracy" in real else label
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
+
+
+def _fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
+    """Rows of probes, also of one's own, with the columns that may be missing."""
+    if lacking := NEEDED - {*probes}:
+        raise InputError(
+            f"the table of probes has no column {', '.join(sorted(lacking))}: it needs {', '.join(sorted(NEEDED))}, and may have "
+            "layer, head, control and others (`tprprobe docs columns`)"
+        )
+    sites: Any = probes["site"].astype(str)
+    is_target = sites.str.startswith("decoder")
+    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": "", "n_train": 0}
+    absent |= {"side": np.where(is_target, "target", "source"), "beyond": None}
+    probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})
+    return probes.assign(control=probes["control"].fillna("").replace("", "real"))
 
 
 def _sort_kinds(names: Iterable[str]) -> list[str]:
@@ -128,15 +145,17 @@ def _sort_kinds(names: Iterable[str]) -> list[str]:
 
 
 def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
-    """The name of a row's best control, and its score; NaN where it has none."""
-    name = row.get("best_control")
-    rows = probes[(probes["control"] == name) & (probes["side"] == row["side"])]
+    """The name of a row's best control, in a table that names none the highest, and its score; NaN where it has none."""
+    rows = probes[(probes["control"] != "real") & (probes["side"] == row["side"])]
     rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
-    of_site = rows[rows["site"] == row["site"]]
-    rows = of_site if len(of_site) else rows
-    if not isinstance(name, str) or rows.empty:
+    is_layer = rows["layer"].isna() | (rows["layer"] == row["layer"])
+    is_here = (rows["site"] == row["site"]) & is_layer
+    rows = rows[is_here | ~rows["control"].isin(rows.loc[is_here, "control"])]
+    means = rows.groupby("control")[[f"f1{end}" for end in ENDS]].mean()
+    name = row["best_control"] if "best_control" in row else means["f1"].nlargest(1).index.min()
+    if name not in means.index:
         return "none", Interval(np.nan, np.nan, np.nan)
-    return name, Interval(*rows[[f"f1{end}" for end in ENDS]].mean().tolist())
+    return name, Interval(*means.loc[name].tolist())
 
 
 def _control_cell(row: Row) -> str:
@@ -147,8 +166,6 @@ def _control_cell(row: Row) -> str:
 
 def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
     """Which controls learned from fewer targets than the probes of real labels."""
-    if "n_train" not in probes:
-        return ""
     by_control = probes.groupby(["task", "side", "control"], sort=False)["n_train"]
     counts: Any = by_control.max().dropna()
     warnings = [
@@ -164,21 +181,22 @@ def _title(task: str) -> str:
 
 
 def _score_cell(point: pd.DataFrame) -> str:
-    return "–" if point.empty else write_interval(point.iloc[0], "f1", ".1f", 100)
+    if point.empty:
+        return "–"
+    score = write_interval(point.iloc[0], "f1", ".1f", 100)
+    return f"{score} {BEYOND}" if point["beyond"].eq(True).all() else score
 
 
 def probe_lines(means: pd.DataFrame) -> Lines:
     """The scene of the table: a panel per place and task, over the band of the strongest control."""
     attributes = means.attrs
-    has_controls = attributes["controls"]
-    titles = means["task"].map(_title) + ", " + means["place"]
+    titles = (means["task"].map(_title) + ", " + means["place"]).str.removesuffix(", ")
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
-    panels = titles + counts.map("\nlearned from {:,} targets".format) if has_controls else titles
+    panels = titles + counts.map(lambda n: f"\nlearned from {n:,} targets" if n else "")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
-    is_compared = has_controls and means["beyond"].notna().any()
-    is_sure = means["beyond"].eq(True) if is_compared else True
+    is_sure = means["beyond"].eq(True) if means["beyond"].notna().any() else True
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
@@ -189,7 +207,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         .sort_values("control_f1")
         .drop_duplicates(["panel", "x"], keep="last")
     )
-    bands = bands.rename(columns=control)[BAND].sort_values("x") if has_controls else means[:0]
+    bands = bands.rename(columns=control)[BAND].sort_values("x")
     levels = [
         (panel, NAMES[row["control"]], row["f1"])
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
@@ -204,7 +222,8 @@ def probe_lines(means: pd.DataFrame) -> Lines:
 
 def _describe(row: Row) -> str:
     """What is written of a mark under the pointer."""
-    text = f"{row['site']}: {100 * row['f1']:.1f} % · learned from {row['n_train']:.0f} targets"
+    text = f"{row['site']}: {100 * row['f1']:.1f} %"
+    text += f" · learned from {row['n_train']:.0f} targets" if row["n_train"] else ""
     if row["control_name"] == "none":
         return text
     return f"{text} · best control: {row['control_name']} {100 * row['control_f1']:.1f} %"

@@ -176,7 +176,7 @@ def withheld_dots(decompositions: pd.DataFrame) -> Dots:
         measured(fits, "r2_withheld", name=names, group="those with a withheld pair"),
     ]
     rows = pd.concat(tables, ignore_index=True).dropna(subset="value")
-    return _r2_dots(rows, "Is binding systematic? R², 95 % intervals over sequences", "R²")
+    return _r2_dots(rows, "Is binding systematic?", "R², 95 % interval")
 
 
 def operation_dots(operations: pd.DataFrame) -> Dots:

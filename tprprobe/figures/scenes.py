@@ -18,6 +18,11 @@ class Scene:
     title: str = ""
     note: str = ""
 
+    @property
+    def panels(self) -> Sequence[str]:
+        """The names of its panels."""
+        return [self.title]
+
 
 @dataclass(frozen=True, eq=False)
 class Dots(Scene):
@@ -34,6 +39,10 @@ class Shares(Scene):
 
     rows: pd.DataFrame
     label: str = ""
+
+    @property
+    def panels(self) -> Sequence[str]:
+        return self.rows["panel"].unique().tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +64,10 @@ class Lines(Scene):
     log: bool = False
     log_value: bool = False
     limits: tuple[float | None, float | None] | None = None
+
+    @property
+    def panels(self) -> Sequence[str]:
+        return self.rows["panel"].unique().tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +94,7 @@ class Grid(Scene):
 
     pictures: Sequence[Squares] | Sequence[Lines]
     across: int = 2
+
+    @property
+    def panels(self) -> Sequence[str]:
+        return [picture.title for picture in self.pictures]

@@ -15,6 +15,7 @@ from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
     MUTED,
     AnyFigure,
+    Drawing,
     Options,
     count_columns,
     legend,
@@ -28,7 +29,7 @@ FLAT, MAX_ROWS = 0.135, 14  # inches of a row of numbers, where there are more t
 MIN_CELLS = 20  # of a side without text
 
 
-def draw_squares(squares: Squares, ax: Axes | None) -> AnyFigure:
+def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     cell, room = (CELL, 1.6) if squares.texts is None else (SQUARE, 1.4)
     smallest = MIN_CELLS if squares.texts is None and squares.rows else 0
     down, across = (cell * max(n, smallest) for n in squares.values.shape)
@@ -82,9 +83,8 @@ def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
     _write_squares(panel, squares, colors)
     handles = [Patch(color=hue, label=name) for hue, name in zip(hues, names, strict=False)]
     width = panel.figure.bbox.width / panel.figure.dpi
-    legend(
-        panel.figure, handles, names, ncols=count_columns(width, names), loc="outside lower center"
-    )
+    where = panel.figure if isinstance(panel.figure, Drawing) else panel
+    legend(where, handles, names, ncols=count_columns(width, names), loc="outside lower center")
     return image
 
 

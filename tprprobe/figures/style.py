@@ -34,6 +34,7 @@ TITLE, PANEL_TITLE = 9, 7.5  # points, of figures and of one of several panels
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 AnyFigure = Figure | SubFigure
+GivenAxes = Axes | Sequence[Axes] | np.ndarray
 
 
 class Drawing(Figure):
@@ -104,21 +105,28 @@ def open_panels(
     height: float,
     down: int = 1,
     across: int = 1,
-    ax: Axes | None = None,
+    ax: Axes | np.ndarray | None = None,
     keeps_shape: bool = False,
     sharey: bool = False,
 ) -> tuple[AnyFigure, np.ndarray]:
-    """A figure of that size with its panels [down, across]; in the place of ``ax`` where that is given."""
-    if ax is None:
-        figure: Figure | SubFigure = drawing(width, height, keeps_shape)
-    elif down == across == 1:
-        return ax.figure, np.array([[ax]])
-    elif (spec := ax.get_subplotspec()) and (parent := ax.figure):
-        ax.remove()
-        figure = parent.add_subfigure(spec)
-    else:
-        raise InputError("this figure has several panels: give an ax of plt.subplots")
+    """A figure of that size with its panels [down, across]; where ``ax`` are given, their figure and these."""
+    if ax is not None:
+        axes = np.atleast_2d(np.asarray(ax, object))
+        return axes[0, 0].figure, axes
+    figure = drawing(width, height, keeps_shape)
     return figure, figure.subplots(down, across, squeeze=False, sharey=sharey)
+
+
+def check_axes(ax: GivenAxes, panels: Sequence[str]) -> np.ndarray:
+    """The axes [down, across] that a user gives, one for each of some panels."""
+    axes = np.atleast_2d(np.asarray(ax, object))
+    if axes.size != len(panels):
+        names = ", ".join(panel.replace("\n", " ") for panel in panels)
+        raise InputError(
+            f"{len(panels)} panels ({names}) for {axes.size} axes: give `ax` as many axes, or what it is made of or an "
+            "option that chooses (of probes: task=)"
+        )
+    return axes
 
 
 def tidy(

@@ -13,7 +13,18 @@ from matplotlib.axes import Axes
 from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.figures.look import current_look
-from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, Options, drawing, save
+from tprprobe.figures.style import (
+    FAINT,
+    FORMATS,
+    INK,
+    LETTER,
+    MUTED,
+    GivenAxes,
+    Options,
+    check_axes,
+    drawing,
+    save,
+)
 from tprprobe.files.writing import write_file
 
 POINTS, MIN_POINTS = 7.5, 5  # of the text of cells; below the latter a warning says so
@@ -57,7 +68,7 @@ class Table:
         columns = "".join("r" if is_number else "l" for is_number in self.numeric)
         return style.to_latex(hrules=True, column_format=columns)
 
-    def draw(self, ax: Axes | None = None) -> Any:
+    def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""
         columns = [[str(name), *map(write_minus, self.cells[name])] for name in self.cells]
         lengths = [max(BOLD * len(heading), *map(len, texts), 0) for heading, *texts in columns]
@@ -79,7 +90,8 @@ class Table:
                     "write a .tex file, or give a larger width"
                 )
         else:
-            figure, axes, scale = ax.figure, ax, 1.0
+            [[axes]], scale = check_axes(ax, [self.title]), 1.0
+            figure = axes.figure
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
         self._draw_cells(axes, columns, widths)

@@ -14,6 +14,7 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_answers
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import Row
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.files.settings import read_toml
 from tprprobe.interventions import sweep_recipes
@@ -45,7 +46,7 @@ class Point:
     k: int
     strength: float
 
-    def row(self) -> dict[str, object]:
+    def row(self) -> Row:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
         place = {
             "site": " + ".join(self.sites),

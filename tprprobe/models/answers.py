@@ -6,7 +6,7 @@ Data of documents are summarized and scored instead, images captioned: the plug-
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,9 +18,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from tprprobe import plugins
-from tprprobe.console import track
+from tprprobe.console import quiet, track
+from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged
-from tprprobe.data.dataset import Dataset, Example
+from tprprobe.data.dataset import ALL, Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
@@ -29,10 +30,12 @@ from tprprobe.files.writing import write_file
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
-from tprprobe.statistics import wilson
+from tprprobe.statistics import interval_text, wilson
 
 EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
 CAPTIONS, SUMMARIES = "captions", "summaries"  # scores of texts with many good answers
+MAX_COUNTED = 50_000  # training examples whose targets are counted
+CONTROL = "control"  # the column that tells whether the most frequent target of training is right
 REFERENCES = "references"  # the column of captions that people wrote
 
 
@@ -155,6 +158,33 @@ def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.
     )
 
 
+def add_control(rows: pd.DataFrame, data: Dataset) -> pd.DataFrame:
+    """Rows of answers with a column of whether the training split's most frequent target (of the module) is right; as they are
+    without that split.
+    """
+    try:
+        with quiet():
+            train = load_data(data.name, split="train", seed=data.seed)
+    except InputError:
+        return rows
+    targets = [(example.module, example.target) for example in islice(train, MAX_COUNTED)]
+    counts = pd.DataFrame(targets, columns=["module", "target"]).value_counts()
+    frequent = counts.reset_index().drop_duplicates("module").set_index("module")["target"]
+    return rows.assign(**{CONTROL: rows["answer"] == rows["module"].map(frequent)})
+
+
+def describe_matches(model: Readable, data: Dataset) -> str:
+    """How many answers are exactly right, beside the control."""
+    rows = add_control(evaluate(model, data), data)
+    score = interval_text(wilson(int(rows["correct"].sum()), len(rows)))
+    split = "" if data.split == ALL else f"{data.split} "
+    line = f"exact match on {len(rows):,} {split}pairs: {score}"
+    if CONTROL not in rows:
+        return line
+    control = interval_text(wilson(int(rows[CONTROL].sum()), len(rows)))
+    return f"{line}; control, always the most frequent target: {control}"
+
+
 def next_words(model: Language, text: str, k: int = 10) -> pd.DataFrame:
     """The k most probable symbols behind a text, or at its first mask: word (blanks included), id, p."""
     vocabulary = require_vocabulary(model)
@@ -171,10 +201,14 @@ def next_words(model: Language, text: str, k: int = 10) -> pd.DataFrame:
 
 
 def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
-    """The share of right answers, its Wilson 95 % interval and the number of questions."""
-    estimate = wilson(int(rows["correct"].to_numpy().sum()), len(rows))
-    interval = [estimate.low, estimate.high]
-    return {"exact_match": estimate.value, "exact_match_interval": interval, "n": len(rows)}
+    """The share of right answers and of right ones by the control, their Wilson 95 % intervals and the number of questions."""
+    summary = dict[str, Any]()
+    for name, column in (("exact_match", "correct"), (CONTROL, CONTROL)):
+        if column in rows:
+            estimate = wilson(int(rows[column].to_numpy().sum()), len(rows))
+            interval = [estimate.low, estimate.high]
+            summary |= {name: estimate.value, f"{name}_interval": interval}
+    return summary | {"n": len(rows)}
 
 
 def save_evaluation(

@@ -14,8 +14,7 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
-from tprprobe.models.answers import evaluate
-from tprprobe.statistics import interval_text, wilson
+from tprprobe.models.answers import describe_matches
 
 MAX_EXAMPLES = 50_000  # that are read to choose
 MAX_SYMBOLS, MIN_OCCURRENCES = 1000, 20  # of a table of symbols; how often each occurs on average
@@ -147,13 +146,5 @@ def write_recipe(data: str, path: Path, seed: int = 0) -> str:
 def score_pairs(folder: Path, data: str, seed: int = 0, device: str = "cpu") -> str:
     """One line: how many test pairs a trained model answers right, beside always the most frequent training target."""
     with quiet():
-        train, test = (load_data(data, split=split, seed=seed) for split in ("train", "test"))
-        rows = evaluate(load_model(folder, device=device), test[:MAX_TESTED])
-    targets = Counter(example.target for example in islice(train, MAX_EXAMPLES))
-    [(frequent, _)] = targets.most_common(1)
-    scores = (rows["correct"], rows["answer"] == frequent)
-    accuracy, control = (wilson(int(correct.sum()), len(rows)) for correct in scores)
-    return (
-        f"exact match on {len(rows):,} test pairs: {interval_text(accuracy)}; "
-        f"control, always the most frequent target: {interval_text(control)}"
-    )
+        test = load_data(data, split="test", seed=seed)[:MAX_TESTED]
+        return describe_matches(load_model(folder, device=device), test)

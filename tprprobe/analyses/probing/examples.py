@@ -291,10 +291,14 @@ def split_examples(
                 f"no targets of {task.name} in the {name} documents on the {corpus.side} side: "
                 "extract more samples"
             )
-    inventory = task.labels
-    if inventory == "training":
-        marked = examples.labels[names[0] == TRAIN].any(0)
-        inventory = [examples.inventory[i] for i in np.flatnonzero(marked)]
+    marked = examples.labels[names[0] == TRAIN].any(0)
+    trained = [examples.inventory[i] for i in np.flatnonzero(marked)]
+    if len(trained) == 1:
+        raise InputError(
+            f"{task.name} has one label ({trained[0]}): there is nothing to predict; labelled words are "
+            "classified here, not found"
+        )
+    inventory = trained if task.labels == "training" else task.labels
     lost = examples.lost + (0 if test_examples is None else test_examples.lost)
     examples = examples.with_inventory(inventory)
     reference = examples.labels[names[0] == TRAIN]

@@ -79,12 +79,13 @@ def plan_run(
     reason = f"no side of {store.path} has both these sites and labels of"
     others = [task for task in tasks if task not in [*probed, *refusals]]
     refusals |= {task: f"{reason} {task.name}" for task in others}
-    if refusals and (names != ALL or not splits):
+    is_one = isinstance(names, str | os.PathLike) and names != ALL
+    if refusals and (is_one or not splits):
         raise InputError(next(iter(refusals.values())))
-    if names == ALL:
-        unlabelled = {*list_tasks()} - {task.name for task in tasks}
+    if refusals or names == ALL:
+        unlabelled = {*list_tasks()} - {task.name for task in tasks} if names == ALL else ()
         reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
-        reasons += [f"{task.name}: {reason}" for task, reason in refusals.items()]
+        reasons += refusals.values()
         skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
         names_of_tasks = ", ".join(task.name for task in tasks if task in probed)
         stderr.print(f"probing {names_of_tasks}{skipped}", soft_wrap=True)

@@ -61,6 +61,7 @@ def probe(
     Args:
         store: The store whose vectors are probed.
         task: A task, several, or ``all``: those that ship and whose labels the store has. Any column of labels is a task.
+            Of several, those that cannot be probed are left out with a line, such as one with a single label.
         estimator: What is fitted: any classifier, pipeline or search of scikit-learn, or a name: ``linear`` (multinomial
             logistic regression on the mean of a span's states, its L2 penalty chosen on held-out documents; it has no
             seed), ``span-conv`` (Tenney et al. 2019) or that of a [plug-in](plugins.md). Default: ``linear``, or

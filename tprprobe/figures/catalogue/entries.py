@@ -89,7 +89,7 @@ TITLES = {
     "role-search": "Description length by number of pairs: roles that nobody named",
     "snap": "Exact match with vectors snapped to k centers",
     "ablation-map": "Change of exact match by head replaced",
-    "probes": "F1 of probes by layer beside their strongest control",
+    "probes": "Scores of probes by layer beside their strongest control",
     "learning-curve": "Loss and exact match against steps",
 }
 FIGURES = {name: Entry(name, title, partial(_load, name)) for name, title in TITLES.items()}

@@ -192,5 +192,5 @@ INPUTS = {
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
     "operations": _in_folders("operations", "decompose --operations", OPERATIONS),
-    "roles": _in_folders("this figure needs a search of roles", "roles", ROLES, load_searches),
+    "roles": _in_folders("a search of roles", "roles", ROLES, load_searches),
 }

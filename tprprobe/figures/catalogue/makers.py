@@ -3,10 +3,12 @@
 import fnmatch
 from collections.abc import Sequence
 
+import pandas as pd
+
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.reconstruction import reconstruct
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 from tprprobe.figures import role_fits
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
@@ -17,7 +19,7 @@ from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
 from tprprobe.figures.look import current_look
 from tprprobe.figures.patching import patching_squares
-from tprprobe.figures.probes import probe_table
+from tprprobe.figures.probes import ProbeTable, probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
 from tprprobe.figures.scenes import Grid, Squares
 from tprprobe.figures.strips import Strips
@@ -93,6 +95,14 @@ def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Tab
     return reconstruction_table(reconstruct(store, layer, seed=seed)).drop_empty()
 
 
+def tabulate_probes(probes: pd.DataFrame, task: str = "") -> ProbeTable:
+    """The table of all tasks, or of one."""
+    tasks = probes["task"].unique().tolist()
+    if task and task not in tasks:
+        raise unknown("task of these probes", task, tasks)
+    return probe_table(probes[probes["task"] == task] if task else probes)
+
+
 PAGE = 7  # inches
 VALUES = ("encoder.*.self.value",)
 MAKERS = {
@@ -111,6 +121,6 @@ MAKERS = {
     "role-search": Maker(role_fits.search_curves),
     "snap": Maker(snap_curve),
     "ablation-map": Maker(ablation_map),
-    "probes": Maker(lambda probes: probe_table(probes)),
+    "probes": Maker(tabulate_probes),
     "learning-curve": Maker(learning_scene),
 }

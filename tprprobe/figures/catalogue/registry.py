@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from matplotlib.axes import Axes
+import numpy as np
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures import dots
@@ -14,7 +14,7 @@ from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import Drawing, save
+from tprprobe.figures.style import Drawing, GivenAxes, save
 from tprprobe.figures.tables import TEXTS, Table
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store
@@ -83,7 +83,7 @@ def make(name: str, **options: object) -> Drawing | Table:
 def draw(
     name: str,
     source: object = None,
-    ax: Axes | None = None,
+    ax: GivenAxes | None = None,
     *,
     backend: str = "matplotlib",
     **options: object,
@@ -94,7 +94,7 @@ def draw(
         name: The name; ``tprprobe figure`` lists all names.
         source: What the figure is made of: a store, a result, a table of results, a folder of one of these, or a list of
             such folders; default: nothing but the options.
-        ax: Axes of matplotlib; the figure is drawn in their place. Figures of several panels need axes of ``plt.subplots``.
+        ax: Axes of matplotlib, in which the figure is drawn; one for every panel of figures of several.
         backend: ``matplotlib``, or ``plotly`` for figures that a browser can draw.
         **options: Options of the figure (``layer``, ``head``, ``k`` …), and of its look: ``width``, ``height`` (inches),
             ``fontsize`` (points of the labels of axes), ``title``, ``labels`` (a mapping of words to other words), ``colors``
@@ -115,15 +115,20 @@ def draw(
     entry = find_figure(name)
     look, options = _split_look(entry, options)
     sources = {} if source is None else read_source(entry, source)
+    needs = {key: kind for key, kind in entry.inputs.items() if kind.default is None}
+    if lacking := [kind for key, kind in needs.items() if key not in {**sources, **options}]:
+        kinds = " and ".join(kind.text.partition(":")[0] for kind in lacking)
+        raise InputError(
+            f"{name} is made of {kinds}: give tp.draw a result, a table or their folder"
+        )
     with look.used():
         try:
             picture = build(name, **sources, **options)
         except KeyError as error:
             if not any(isinstance(source, Loaded) for source in sources.values()):
                 raise
-            kinds = " and ".join(kind.text for kind in entry.inputs.values())
-            lack = f"{name}: the table has no column {error}; the figure is made of {kinds}"
-            raise InputError(lack) from error
+            lack = f"{name}: the table has no column {error}; give a result, its folder, or a table with its columns"
+            raise InputError(f"{lack} (`tprprobe docs columns`)") from error
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
 
 
@@ -134,7 +139,7 @@ def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[st
     return look, {key: value for key, value in options.items() if key not in names}
 
 
-def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> Any:
+def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None) -> Any:
     """The figure of matplotlib, with its look."""
     figure = getattr(picture, "scene", picture)  # a table's own picture
     if ax is not None and isinstance(figure, Drawing):
@@ -145,6 +150,10 @@ def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> 
         figure = figure.draw(ax) if isinstance(figure, Table) else dots.render(figure, ax)
     if ax is None:
         look.finish(figure)
+        return figure
+    panels: list[Any] = np.ravel(np.asarray(ax, object)).tolist()
+    images = [image for panel in panels for image in panel.images if image.colorbar]
+    look.write([*panels, *(image.colorbar.ax for image in images)])
     return figure
 
 
