@@ -107,7 +107,11 @@ def choose_store() -> None:
         if linked and linked not in names:
             st.sidebar.warning("No store has the name in the address. The store above is shown.")
             st.sidebar.text(linked)
-    st.sidebar.caption(f"Below `{root()}`; nothing else is read.")
+    above = shlex.join(["tprprobe", "app", str(runs().root.parent)])
+    st.sidebar.caption(
+        f"Below `{root()}`; nothing else is read. To see results beside it, open the folder above:"
+    )
+    st.sidebar.code(above, language="bash", wrap_lines=True)
 
 
 def _opens(name: str) -> bool:

@@ -8,7 +8,7 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store has no attention maps. If its model has attention, extract it again with `--sites '*.attention'` and a `--sites` for all other sites that you need."
+NOTHING = "This store has no attention maps. If its model has attention, extract it again with them and the other sites:"
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 CLICK = "Click a square: that head is shown below."
 SHARP = "Mean largest weight of every head, in percent"
@@ -27,7 +27,11 @@ def attention() -> None:
     store, views, dark = state.store(), tp.dashboard.attention, state.is_dark()
     sites = tp.dashboard.contents.list_maps(store)
     if not sites:
-        st.info(IMPORTED if "imported" in store.manifest else NOTHING)
+        is_imported = "imported" in store.manifest
+        st.info(IMPORTED if is_imported else NOTHING)
+        if not is_imported:
+            command = tp.dashboard.launches.write_extraction(state.runs(), store, "*.attention")
+            st.code(command, language="bash", wrap_lines=True)
         return
     lead, followed = st.container(), state.once(lambda: views.follow(store), "followed")
     with widgets.controls():

@@ -7,6 +7,7 @@ from test_store import LENGTHS, ROLE, extract
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.role_findings import RoleSearch
+from tprprobe.evaluation.results import Results
 from tprprobe.files.kinds import RunContents
 from tprprobe.files.notebook import ROWS, as_html
 
@@ -49,6 +50,8 @@ def test_stores_clusters_and_runs_are_shown(store):
     run = RunContents({"clusters": [roles, roles], HOSTILE: store})
     assert "".join(run._repr_html_().split()).count("<td>clusters</td><td>list</td><td>2</td>") == 1
     assert "<script" not in run._repr_html_()
+    assert repr(RunContents({".": store})) == "RunContents({'.': Store}): a dictionary, by folder"
+    assert ".table is their DataFrame" in repr(Results(pd.DataFrame({"value": [1.0]})))
 
 
 def test_searches_of_roles_are_shown():

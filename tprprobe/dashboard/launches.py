@@ -24,6 +24,7 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
+LAYERS = re.compile(r"\.\d+\.")
 MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
@@ -87,6 +88,28 @@ def plan(runs: Runs, store: Store, kind: str) -> Launch:
     paths = {STORE: str(path), RECIPE: str(out.with_suffix(".toml"))}
     words = [paths.get(word, word) for word in arguments]
     return Launch(title, (*words, "--out", str(out)), out, files)
+
+
+def write_extraction(runs: Runs, store: Store, site: str) -> str:
+    """The command that extracts a store anew with further sites beside those that it has, to copy."""
+    origin, settings = (
+        store.facts.data,
+        {"--ckpt": runs.find_model(store) or store.facts.model.name},
+    )
+    settings |= {"--data": origin.name or "DATA", "--split": origin.split, "-n": origin.n}
+    settings |= {"--seed": origin.seed or None, "--target": store.facts.target}
+    defaults = {"--split": "all", "--target": "reference"}
+    words = [
+        word
+        for option, value in settings.items()
+        if value is not None and value != defaults.get(option)
+        for word in (option, str(value))
+    ]
+    sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, site))
+    words += [word for pattern in sites for word in ("--sites", pattern)]
+    words += ["--labels", "LABELS"] * bool(store.facts.labels)  # as a tagger wrote them
+    out = _free(store.path.parent, f"{store.path.name}-attention")
+    return shlex.join(["tprprobe", "extract", *words, "--out", str(out)])
 
 
 def start(launch: Launch) -> Job:

@@ -48,7 +48,7 @@ COLUMNS = columns(
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The numbers of an analysis.
+    """The numbers of an analysis; ``.table`` is a DataFrame, ``.wide()`` one with a column for every metric.
 
     Attributes:
         table: One long table, a row a number; see [columns](columns.md).
@@ -64,6 +64,9 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def __repr__(self) -> str:
+        return f"Results({len(self)} numbers: .table is their DataFrame, .wide() has a column for every metric)"
 
     def select(self, **names: object) -> "Results":
         """The rows whose columns have these values.
@@ -160,7 +163,7 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
         folder: The ``--out`` of commands.
 
     Returns:
-        One long table. Where numbers come from several folders, the column ``run`` has their names.
+        The results: ``.table`` is one long DataFrame, ``.wide()`` has a column for every metric. Where numbers come from several folders, the column ``run`` has their names.
 
     Raises:
         InputError: There are none, or they are damaged.

@@ -99,6 +99,10 @@ class RunContents(dict[str, Any]):
         24
     """
 
+    def __repr__(self) -> str:
+        contents = ", ".join(f"{p!r}: {type(result).__name__}" for p, result in self.items())
+        return f"RunContents({{{contents}}}): a dictionary, by folder"
+
     def _repr_html_(self) -> str:
         import pandas as pd
 
