@@ -135,8 +135,9 @@ class Subject:
     def name(self) -> str:
         """The model's name; where it lies in the folder ``model`` of a run, the run's."""
         folder = getattr(self.model, "folder", None)
-        is_of_run = folder and self.model.name == folder.name == "model"
-        return folder.absolute().parent.name if is_of_run else self.model.name
+        if folder is not None and self.model.name == folder.name == "model":
+            return folder.absolute().parent.name
+        return self.model.name
 
     @property
     def checkpoint(self) -> str:

@@ -34,7 +34,7 @@ from tprprobe.figures.attention import row_strips
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.makers import VALUES, draw_roles
 from tprprobe.figures.dots import render
-from tprprobe.figures.style import Drawing, figure_files
+from tprprobe.figures.style import AnyFigure, Drawing, figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
@@ -48,7 +48,7 @@ def draw_attention(
     head: int | None = None,
     sample: int | None = None,
     positions: Sequence[int] = (),
-) -> Drawing:
+) -> AnyFigure:
     """Attention of numbers to '/', in three kinds of example that are picked, or in one question.
 
     Without a head, of that of the layer whose digits of denominators look most at their '/'.
