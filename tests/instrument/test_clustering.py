@@ -275,4 +275,5 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
 
 def test_special_tokens_are_marked_in_legends():
     assert clusters.list_tokens("[CLS] 60%, ␣ 40%") == "special: [CLS] 60%, ␣ 40%"
+    assert clusters.list_tokens("[CLS] 30%, in 25%") == "[CLS] 30%, in 25%"
     assert clusters.list_tokens("the 60%, [SEP] 40%") == "the 60%, [SEP] 40%"

@@ -34,7 +34,7 @@ SUMMARY = columns(
 ) | {"center": object}
 MEASURES = ("size", "share", "mean_position", "entropy")
 ESTIMATOR = "k-means"
-SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
+SHARES = re.compile(r"(\S+)(?= (\d+)%)")  # tokens of a cluster's summary
 N_TOP = 5  # words of a cluster in its summary
 
 
@@ -166,9 +166,9 @@ def _share_words(
 
 
 def list_tokens(top: str) -> str:
-    """The most frequent tokens of a cluster's summary, made visible; marked if the first is special, as [CLS] is."""
-    first = SHARES.search(top)
-    mark = "special: " if first and is_special(first[0]) else ""
+    """The most frequent tokens of a cluster's summary, made visible; marked if half of all or more are special, as [CLS] is."""
+    special = sum(int(share) for token, share in SHARES.findall(top) if is_special(token))
+    mark = "special: " if special >= 50 else ""
     return mark + SHARES.sub(lambda match: sign(match[0]), top)
 
 

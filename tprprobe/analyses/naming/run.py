@@ -118,7 +118,7 @@ def name_all(
 
     Args:
         store: A store of arithmetic questions.
-        patterns: Sites to cluster, as patterns; default: encoder.*.self.role.
+        patterns: Sites to cluster, as patterns; default: encoder.*.self.role. The command takes *.role of labeled words, else *.hidden.
         k: Numbers of clusters; default: 20.
         raw: Cluster raw vectors, without standardizing dimensions.
         seed: Seed of random choices.
