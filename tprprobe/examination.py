@@ -8,7 +8,6 @@ from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from torch import nn
 
@@ -41,7 +40,7 @@ from tprprobe.models.protocol import Language, Readable
 from tprprobe.site.adapters import Adaptable
 from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import ATTENTION, is_causal, layer_of, side_of, sides_of
+from tprprobe.site.patterns import ATTENTION, choose_outputs, is_causal, side_of, sides_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, TWINS
 
@@ -115,7 +114,9 @@ def examine(
         model = load_model(model, tokenizer)
     data = choose_data(model, n, seed) if data is None else as_data(data)
     data = data[:: max(1, len(data) // n)][:n]  # of many documents, where a corpus is in order
-    subject = Subject(model, data, Path(out), choose_sites(model, layers), labels, seed)
+    subject = Subject(
+        model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed
+    )
     with alone(subject.folder):
         return _examine(subject, resume)
 
@@ -344,25 +345,3 @@ def choose_data(model: Readable, n: int, seed: int) -> Dataset:
         name, split = PAIRS, None
     options: dict[str, Any] = {} if split is None else {"split": split}
     return load_data(name, n=n, seed=seed, **options)
-
-
-def choose_sites(model: Readable, layers: int) -> list[str]:
-    """The input embeddings where they are a site, and the outputs of layers that are evenly spaced, the last included; of a
-    model without layers the sites of its vectors.
-
-    Raises:
-        InputError: the model has no vectors, or less than one layer is asked for.
-    """
-    if layers < 1:
-        raise InputError(f"{layers} layers: give one or more")
-    sites = [name for name in find_sites(model) if not name.endswith(ATTENTION)]
-    names = [name for name in sites if side_of(name) == SOURCE] or sites
-    outputs = [name for name in names if name.endswith("hidden") and layer_of(name) is not None]
-    outputs = outputs or [name for name in names if name.endswith("hidden")] or names
-    if not outputs:
-        raise InputError(
-            f"{model.name} has no site of vectors: name layers' outputs with tp.attach"
-        )
-    layer_index = np.linspace(len(outputs) - 1, 0, min(layers, len(outputs))).round().astype(int)
-    embedding = [name for name in names if name.endswith(".embedding")][:1]
-    return [*embedding, *(outputs[i] for i in sorted({*layer_index.tolist()}))]

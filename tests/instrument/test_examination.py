@@ -10,8 +10,10 @@ from test_behavior import folder, frame, model  # noqa: F401 (fixtures)
 from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
-from tprprobe.examination import choose_sites, examine
+from tprprobe.examination import examine
 from tprprobe.figures.model_page import QUESTIONS
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import choose_outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -81,7 +83,8 @@ def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F8
 
 
 def test_layers_are_evenly_spaced_and_the_last_is_there(model):  # noqa: F811
-    assert choose_sites(model, 2) == ["layers.embedding", "layers.0.hidden", "layers.1.hidden"]
-    assert choose_sites(model, 1) == ["layers.embedding", "layers.1.hidden"]
+    names = [*find_sites(model)]
+    assert choose_outputs(names, 2) == ["layers.embedding", "layers.0.hidden", "layers.1.hidden"]
+    assert choose_outputs(names, 1) == ["layers.embedding", "layers.1.hidden"]
     with pytest.raises(InputError, match="one or more"):
-        choose_sites(model, 0)
+        choose_outputs(names, 0)

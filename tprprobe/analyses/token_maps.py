@@ -93,7 +93,7 @@ class Cloud:
 
     @functools.cached_property
     def baseline(self) -> "Cloud | None":
-        """The same tokens in a baseline model beside the store, clustered in the same way; None without one."""
+        """The same tokens in the store's baseline model, clustered alike; None if the store has no baseline."""
         roles = self.roles
         twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
         if twin is None:

@@ -4,7 +4,9 @@ import fnmatch
 import re
 from collections.abc import Iterable, Sequence
 
-from tprprobe.errors import unknown
+import numpy as np
+
+from tprprobe.errors import InputError, unknown
 
 MOST_LAYERS = 300  # of a model of transformers
 ATTENTION_PARTS = ("input", "query", "key", "value", "attention", "filler")
@@ -94,3 +96,23 @@ def first_role(sites: Sequence[str]) -> int:
 def like(sites: Sequence[str], site: str) -> list[str]:
     name_parts = site.split(f".{layer_of(site)}.")
     return [name for name in sites if name.split(f".{layer_of(name)}.") == name_parts]
+
+
+def choose_outputs(names: Sequence[str], layers: int) -> list[str]:
+    """The input embeddings where they are a site, and the outputs of layers that are evenly spaced, the last included; of a
+    model without layers the sites of its vectors.
+
+    Raises:
+        InputError: there are no vectors, or less than one layer is asked for.
+    """
+    if layers < 1:
+        raise InputError(f"{layers} layers: give one or more")
+    vectors = [name for name in names if not name.endswith(ATTENTION)]
+    vectors = [name for name in vectors if side_of(name) == "source"] or vectors
+    outputs = [name for name in vectors if name.endswith("hidden") and layer_of(name) is not None]
+    outputs = outputs or [name for name in vectors if name.endswith("hidden")] or vectors
+    if not outputs:
+        raise InputError("the model has no site of vectors: name layers' outputs with tp.attach")
+    places = np.linspace(len(outputs) - 1, 0, min(layers, len(outputs))).round().astype(int)
+    embedding = [name for name in vectors if name.endswith(".embedding")][:1]
+    return [*embedding, *(outputs[i] for i in sorted({*places.tolist()}))]
