@@ -19,6 +19,7 @@ from tprprobe.figures.style import (
     FAINT,
     MUTED,
     PANEL_TITLE,
+    TITLE,
     AnyFigure,
     Drawing,
     GivenAxes,
@@ -33,7 +34,7 @@ from tprprobe.figures.style import (
 )
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
-CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
+EMBEDDING = -1  # the layer that stands for the embedding
 NARROW = 4  # inches, in which titles have two lines
 LEGEND_ROW = 0.16  # inches
 LEGIBLE = 0.05  # the smallest share that a number is written on
@@ -143,7 +144,8 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
         if len(panels) > 1:
             tidy(panel, name, grid="y", size=PANEL_TITLE)
         else:
-            tidy(panel, lines.title or name, grid="y")
+            heading = "" if current_look().title == "" else lines.title or name
+            tidy(panel, heading, grid="y", size=PANEL_TITLE if width < NARROW else TITLE)
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
         panel.set_ylabel(lines.label)
@@ -177,9 +179,12 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     if len(band):
         x = band["x"].astype(float)
         panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
-        panel.plot(x, band["value"], ".-", color=MUTED, linewidth=0.9, label=CONTROL)
+        panel.plot(x, band["value"], ".-", color=MUTED, linewidth=0.9, label=lines.band)
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
+    if lines.hollow and not lines.rows["sure"].all():
+        empty: Options = {"color": MUTED, "marker": "o", "linestyle": "", "markersize": 4}
+        panel.plot([], [], label=lines.hollow, markerfacecolor="white", **empty)
     levels = lines.levels[lines.levels["panel"] == name]
     for i, level in enumerate(levels.to_dict("records")):
         dash = (0, (1 + 5 * i, 2))
@@ -206,7 +211,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter("{x:g}")
     if lines.percent:
-        panel.yaxis.set_major_formatter(PercentFormatter(1))
+        panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%")
     if lines.limits:
         panel.set_ylim(*lines.limits)
 
@@ -219,11 +224,9 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
     look = {**style, "markersize": 4}
     look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
-    face = color if sure.all() else "white"
-    panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
-    if sure.any() and not sure.all():
-        filled = {"marker": style["marker"], "linestyle": ""}
-        panel.plot(x[sure], points["value"][sure], **(look | filled))
+    panel.plot(x, points["value"], linewidth=1.3, label=name, **look)
+    hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
+    panel.plot(x[~sure], points["value"][~sure], **hollow)
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
