@@ -21,6 +21,7 @@ from tprprobe.store.token_texts import visible
 
 KEY_LENGTH = 34  # characters of what a color means
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
+PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -139,11 +140,15 @@ def describe_stability(roles: Clusters) -> str:
 
 
 def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, str]:
-    """Every cluster's number and its name, else, in parentheses where others have names, its most frequent tokens."""
+    """Every cluster's number and its name; in parentheses its most frequent tokens, where it has no name or shares it with another one."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
+    named = {label: f"{label}: {name}" for label, name in names.items()}
+    plain = {label: PRECISION_SHOWN.sub("", name) for label, name in names.items()}
+    same = [label for label in named if list(plain.values()).count(plain[label]) > 1]
+    named |= {label: f"{named[label]} ({tokens[label]}" for label in same}  # told apart by tokens
     return {
-        label: visible(f"{label}: {names[label]}", KEY_LENGTH + 12)
+        label: visible(named[label], KEY_LENGTH) + ")" * (label in same)
         if label in names
         else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
         for label, top in tokens.items()
