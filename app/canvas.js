@@ -487,7 +487,7 @@ class Map2D {
       const cell = (text, title = text, kind = "") => make("td", { textContent: text, title, className: kind });
       const count = points ? Math.round(points.sizes[each.cluster] / points.layers) : each.tokens;
       const cells = [make("td", {}, number)];
-      if (names) cells.push(cell(names[i].name ?? "–", names[i].name ?? `no name holds on held-out samples`, "name"));
+      if (names) cells.push(cell(names[i].name ?? names[i].lacks ?? "–", names[i].name ?? names[i].lacks ?? "", names[i].name ? "name" : "name lacks"));
       cells.push(cell(count.toLocaleString("en"), `${count} ${unit}`, "number"));
       if (names) for (const measure of ["precision", "recall"]) cells.push(share(names[i][measure], cell));
       cells.push(cell(each.top, each.top, "top"));

@@ -25,6 +25,7 @@ from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE
 from tprprobe.models.answers import describe_matches
 from tprprobe.site.patterns import side_of
+from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
 N_BEHAVIOR = 60  # pairs of sentences in which two words change places

@@ -37,7 +37,11 @@ def words_table(cluster_names: pd.DataFrame) -> Table:
     names, is_named = rows["name"], rows["name"] != UNNAMED
     cells = {
         "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],
-        "most frequent tokens": rows["commonest"].map(list_tokens),
+        **(
+            {"most frequent tokens": rows["commonest"].map(list_tokens)}
+            if "commonest" in rows
+            else {}
+        ),
         "name": names,
         "precision": _intervals(rows, "precision").where(is_named, "–"),
         "recall": _intervals(rows, "recall").where(is_named, "–"),

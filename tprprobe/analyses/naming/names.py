@@ -103,7 +103,10 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
     table = scored.assign(q_value=q)
     table.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
-    return table.assign(unnamed_because=[_explain_unnamed(row) for row in table.to_dict("records")])
+    reasons = [_explain_unnamed(row) for row in table.to_dict("records")]
+    table = table.drop(columns="unnamed_because")
+    table.insert(2, "unnamed_because", reasons)
+    return table
 
 
 def _explain_unnamed(row: Row) -> str:
