@@ -65,5 +65,6 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
 
 def _name_token(row: pd.Series, n_tokens: int) -> str:
     """A token and where it stands, as a text may have the same one twice."""
-    place = "the last token" if row["position"] == n_tokens - 1 else f"token {row['position'] + 1}"
+    is_last = row["position"] == n_tokens - 1
+    place = "the last token" if is_last else f"the token at position {row['position']}"
     return f"{place}, ‘{sign(row['token']).strip()}’,"

@@ -132,9 +132,7 @@ def _explain_unnamed(row: Row) -> str:
 def _explain_no_candidate(strongest: str, precision: float) -> str:
     if not strongest:
         return "no label is more frequent in it than elsewhere"
-    return (
-        f"{strongest}: precision {_round_down(precision)} where it was chosen, {PRECISION:g} needed"
-    )
+    return f"{strongest}: precision {_round_down(precision)}, {PRECISION:g} needed (where it was chosen)"
 
 
 def _round_down(share: float) -> str:
