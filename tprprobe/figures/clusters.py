@@ -156,7 +156,7 @@ def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, st
     named = {label: f"{label}: {name}" for label, name in names.items()}
     plain = {label: PRECISION_SHOWN.sub("", name) for label, name in names.items()}
     same = [label for label in named if list(plain.values()).count(plain[label]) > 1]
-    named |= {label: f"{named[label]} ({tokens[label]}" for label in same}  # told apart by tokens
+    named |= {label: f"{named[label]} ({tokens[label].split(' · ')[0]}" for label in same}
     return {
         label: visible(named[label], KEY_LENGTH) + ")" * (label in same)
         if label in names
