@@ -11,7 +11,7 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.state_shares import score_shares
 from tprprobe.analyses.naming.fields import Field, describe, label_words
-from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles
+from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles, read_gold
 from tprprobe.analyses.probing import probe
 from tprprobe.data import load_data
 from tprprobe.data.dataset import ALL
@@ -31,6 +31,7 @@ from tprprobe.store.layout import TWINS
 N_BEHAVIOR = 60  # pairs of sentences in which two words change places
 HEADLESS = "it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M"
 NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
+CHARACTERS = "the model reads characters, of which no label is known; `tprprobe probe token {} --probe bilinear` asks which is at which place"
 UNLABELLED = "the words of these texts have no labels: give a treebank, or --labels spacy:PIPELINE"
 
 
@@ -84,21 +85,39 @@ def measure_clusters(subject: Subject) -> pd.DataFrame:
 
 
 def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.DataFrame:
-    """The names of clusters by the labels of words, exact or guessed; without labels by the structure of arithmetic."""
-    if not subject.probed:
-        return name_roles(store, clusters, subject.seed)
+    """The names of clusters by the labels of words, exact or guessed; without labels by the structure of arithmetic, else by place."""
     tokens = store.tokens_of(clusters.site).reset_index(drop=True)
-    labels = {task: label_words(tokens, task) for task in subject.probed}
-    described = describe(tokens.assign(**labels), {task: Field((task,)) for task in labels})
+    if subject.probed:
+        labels = {task: label_words(tokens, task) for task in subject.probed}
+    elif is_arithmetic(store) or "position" not in tokens:
+        return name_roles(store, clusters, subject.seed)
+    else:
+        labels = list_places(tokens)
+    described = describe(tokens.assign(**labels), {name: Field((name,)) for name in labels})
     origin = read_provenance(tokens)
     options = (origin.documents, subject.seed, origin.sequences)
     return name_clusters(clusters.labels, build_lattice(described), *options)
 
 
+def is_arithmetic(store: Store) -> bool:
+    """Whether questions of arithmetic are read character by character."""
+    try:
+        return not read_gold(store).tokens["kind"].isin(["worded", "unparsed", "sos", "eos"]).all()
+    except InputError:
+        return False
+
+
+def list_places(tokens: pd.DataFrame) -> dict[str, pd.Series]:
+    """Where every token stands: its position from the start (0) and from the end (−1)."""
+    from_end = tokens["position"] - tokens.groupby("sample")["position"].transform("max") - 1
+    places = {"from start": tokens["position"], "from end": from_end}
+    return {name: "position " + p.astype(str).str.replace("-", "−") for name, p in places.items()}
+
+
 def measure_probes(subject: Subject) -> pd.DataFrame:
     """Probes of the labels of words at all sites, beside probes of the baseline model."""
     if not subject.has_words:
-        raise InputError("the model reads characters, of which no label is known")
+        raise InputError(CHARACTERS.format(subject.store.path))
     if not subject.probed:
         raise InputError(UNLABELLED)
     options: dict[str, Any] = {"sites": tuple(subject.sites), "controls": (TWINS[0],)}

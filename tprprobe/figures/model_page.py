@@ -22,9 +22,11 @@ from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
+from tprprobe.store import Store
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
+MEANS = " These states are means over tokens: they keep the order of tokens only as far as vectors carry it."
 OFFSET = " A head that looks at a fixed distance may do as well; the page Attention compares heads with the best one."
 N_LISTED = 6  # relations of a sentence
 QUESTIONS = {
@@ -108,6 +110,8 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
         f"At {site_label(site)}, the tokens of a text, wherever they stand, explain {_percent(words, 'share')} of the variance of its states "
         f"({_percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}{_explain_rest(table, subject.sites)}"
     )
+    if subject.unit == "mean":
+        text += MEANS
     bound, unbound = _list_bindings(table)
     note = " ".join([UNBIASED, *_calibrate(table)])
     deeper = (
@@ -211,6 +215,11 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     return _section("heads", text, render(scene), deeper, note, lack)
 
 
+def _explain_ends(store: Store) -> str:
+    """What the signs of start and end are, where texts have them."""
+    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
+
+
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     """Texts whose tokens have the color of their cluster, and what the clusters are called."""
     roles, site = subject.clusters, subject.sites[-1]
@@ -234,7 +243,8 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
     )
-    note = "The number of its group stands under every token; a group without a name is described by its most frequent tokens, in parentheses."
+    ends = _explain_ends(subject.store)
+    note = f"{ends}The number of its group stands under every token; a group without a name is described by its most frequent tokens, in parentheses."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text, figure, deeper, note, lack)
 
@@ -249,7 +259,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
         control_score = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
         clause = f"{TITLES.get(str(task), task)} best at {site_label(best['site'])}, {score} ({control_score}{_score_embeddings(rows)})"
-        is_read = str(best["beyond"]) == "True"  # of a table that was read again, a text
+        is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""

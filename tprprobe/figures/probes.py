@@ -76,7 +76,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     warning = _warn_of_fewer_targets(_fill_columns(probes))
-    marked = MARKED if rows["beyond"].notna().any() else ""
+    marked = MARKED if rows["beats_controls"].notna().any() else ""
     table = pd.DataFrame(cells).fillna("–")
     same = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
     score = rows.attrs["label"]
@@ -129,7 +129,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     default_layers = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
     real = real.assign(layer=real["layer"].fillna(pd.Series(default_layers, real.index)))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
-    marks = ["control_name", "site", "row", "beyond"]
+    marks = ["control_name", "site", "row", "beats_controls"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     means = real.groupby(keys, as_index=False).agg(how)
     orders = {"task": [*TITLES], "kind": [*KINDS]}
@@ -159,7 +159,8 @@ def _fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
     sites: Any = probes["site"].astype(str)
     is_target = sites.str.startswith("decoder")
     absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": "", "n_train": 0}
-    absent |= {"side": np.where(is_target, "target", "source"), "beyond": None}
+    absent |= {"side": np.where(is_target, "target", "source")}
+    absent |= {"beats_controls": probes.get("beyond")}  # of version 0.4 and before
     probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})
     return probes.assign(control=probes["control"].fillna("").replace("", "real"))
 
@@ -208,7 +209,7 @@ def _score_cell(point: pd.DataFrame) -> str:
     if point.empty:
         return "–"
     score = write_interval(point.iloc[0], "f1", ".1f", 100)
-    return f"{score} {BEYOND}" if point["beyond"].eq(True).all() else score
+    return f"{score} {BEYOND}" if point["beats_controls"].eq(True).all() else score
 
 
 def probe_lines(means: pd.DataFrame) -> Lines:
@@ -221,7 +222,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
-    is_sure = means["beyond"].eq(True) if means["beyond"].notna().any() else True
+    is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
     means = _add_embeddings(means.assign(sure=is_sure), attributes["embeddings"], is_one)
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()])
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)

@@ -171,7 +171,7 @@ def _cell() -> float:
 
 def _count_keys(width: float, scene: Strips) -> int:
     """The entries of the key that stand beside each other."""
-    letters = LETTER * max(len(text) for _, text in scene.key)
+    letters = LETTER * max((len(text) for _, text in scene.key), default=1)
     return max(1, min(4, int(width / (KEY_HANDLE + letters) / current_look().scale)))
 
 
