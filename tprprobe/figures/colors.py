@@ -22,14 +22,14 @@ RAMP = "viridis"  # of values in an order, such as positions
 
 def palette(n: int) -> list[tuple[float, float, float]]:
     """n colors: seven hues, then their light, dark, paler and darkest versions, then again from the start."""
-    hues = current_look().colors or HUES
+    hues = current_look().palette or HUES
     shades = [_shade(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
 
 
 def line_colors(n: int) -> list[tuple[float, float, float]]:
     """n colors of lines, the first the darkest blue."""
-    if current_look().colors:
+    if current_look().palette:
         return palette(n)
     return [*palette(6)[::-1], *palette(n)[6:]][:n]
 

@@ -149,7 +149,7 @@ def draw_strips(
     for strip in scene.strips:
         _draw(axes, strip, top, scale)
         top += strip.height
-    if scene.key:
+    if scene.key and current_look().legend:
         handles = [Patch(color=color, label=text) for color, text in scene.key]
         size = 6 * (scale if ax else 1)
         look: Options = {
