@@ -48,8 +48,8 @@ class Look:
 
     @property
     def palette(self) -> list[str]:
-        """The colors without the names of lines that some are of."""
-        return list(self.colors.values() if isinstance(self.colors, Mapping) else self.colors)
+        """The colors of all that is drawn; none where they are of lines by name."""
+        return [] if isinstance(self.colors, Mapping) else list(self.colors)
 
     @property
     def scale(self) -> float:
@@ -68,7 +68,8 @@ class Look:
         """Figures that are made meanwhile have this look, and matplotlib the settings of the style file."""
         import matplotlib.style
 
-        if bad := [color for color in self.palette if not is_color_like(color)]:
+        colors = self.colors.values() if isinstance(self.colors, Mapping) else self.colors
+        if bad := [color for color in colors if not is_color_like(color)]:
             raise InputError(f"no color {bad[0]}: give names or #RRGGBB")
         _ = self.inches
         if self.ylim is not None and (len(self.ylim) != 2 or self.ylim[0] == self.ylim[1]):

@@ -210,7 +210,7 @@ def legend(
         return
     plain = {"loc": "outside lower right", "ncols": 4, "fontsize": 7, "frameon": False}
     if isinstance(figure, Axes):
-        plain = {"fontsize": 7, "framealpha": 0.8, "edgecolor": "none"}
+        plain = {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
         look = {}
     entries = {"handles": handles} | ({"labels": labels} if labels is not None else {})
     figure.legend(**(entries if handles is not None else {}), **{**plain, **look})
