@@ -33,6 +33,7 @@ CAPTION = (
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 EMBEDDED, HOLLOW = "input embedding", "hollow: not beyond every control"
 LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
+PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
@@ -215,8 +216,11 @@ def _score_cell(point: pd.DataFrame) -> str:
 def probe_lines(means: pd.DataFrame) -> Lines:
     """The scene of the table: a panel per place and task, over the band of the strongest control."""
     attributes = means.attrs
-    several_places = ", " + means["place"] if means["place"].nunique() > 1 else ""
-    titles = (means["task"].map(_title) + several_places).str.removesuffix(", ")
+    places = means["place"]
+    is_plain = places.nunique() == 1 and places.iloc[0] in PLAIN
+    titles = (means["task"].map(_title) + ("" if is_plain else ", " + places)).str.removesuffix(
+        ", "
+    )
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
     panels = titles + counts.map(lambda n: f"\nlearned from {n:,} targets" if n else "")
     is_one = means["model"].nunique() == 1
