@@ -27,7 +27,7 @@ from tprprobe.store import Store
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
 MEANS = " These states are means over tokens: they keep the order of tokens only as far as vectors carry it."
-OFFSET = " A head that looks at a fixed distance may do as well; the page Attention compares heads with the best one."
+OFFSET = " Looking at a fixed distance may explain as much; the page Attention compares heads with the best one."
 N_LISTED = 6  # relations of a sentence
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -126,7 +126,7 @@ def _compare_shares(words: Row, baseline: Row) -> str:
         return "Training lowered this share: more depends on places, bindings and context."
     if words.get("share_low", np.nan) > baseline.get("share_high", np.nan):
         return "Training raised this share: less depends on places, bindings and context."
-    return "The two are not told apart by their intervals."
+    return "Their intervals do not distinguish the two."
 
 
 def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:

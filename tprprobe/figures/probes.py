@@ -31,7 +31,7 @@ CAPTION = (
     "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
 )
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
-EMBEDDED, HOLLOW = "input embedding", "hollow: not beyond every control"
+EMBEDDED, HOLLOW = "input embedding", "hollow: not shown to beat every control"
 LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
 PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
 ALIKE = 0.02  # share of targets that whole samples make more or fewer

@@ -87,7 +87,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
     names = {task: name_score(rows) for task, rows in real.groupby("task")}
     for _, row in ordered.iterrows():
         best = row["best_control"]
-        strongest = f"{100 * row['best_control_f1']:.1f} {name_control(best)}"
+        best_f1 = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f}"
         yield {
             "task": str(row["task"]),
             "probe": str(row["probe"]),
@@ -99,7 +99,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             **_macro(row),
             "": BEYOND if row["beats_controls"] is True else "",
             OVERLAPS: _overlapping(ordered, row, metric),
-            "best control": "" if pd.isna(best) else strongest,
+            "best control": best_f1 and f"{best_f1} {name_control(best)}",
             "learned from": f"{row['n_train']:,}",
         }
 
