@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tprprobe.gold.labellers import Labeller
 
 HF = "hf:"  # before the name of a model of transformers
+FIRST = "-n {} took the first samples, of {} documents; for as many from all over the data: tp.extract(model, tp.load_data(FILE)[::STEP], …)"
 
 
 @common.of_model
@@ -94,7 +95,11 @@ def extract(
     with scheduled(scheduler):
         store = run(model, examples, out=out, **options)
     if not ranks.rank:
-        common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+        documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
+        counts = f", documents {documents}" * bool(documents)
+        common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
+        if n and documents:
+            common.say(FIRST.format(n, documents))
     return None
 
 
