@@ -14,8 +14,9 @@ from tprprobe.data import as_data, load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.examination.measures import MEASURES, score_answers
+from tprprobe.examination.parts import list_parts
 from tprprobe.examination.subject import Subject
-from tprprobe.figures.model_page import SECTIONS, describe_run, explain_lack, list_absent
+from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack, list_absent
 from tprprobe.figures.report.page import Page
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
@@ -106,10 +107,12 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     run = KeptRun.open(folder, settings, resume, MANIFEST)
     tables, sections = dict[str, pd.DataFrame](), score_answers(subject)
     absent = list_absent(subject, find_sites(model))
-    n_sections = len(sections) + len(MEASURES) + len(absent)
+    measures = MEASURES | list_parts(subject)
+    measures = {name: measures[name] for name in QUESTIONS if name in measures}
+    n_sections = len(sections) + len(measures) + len(absent)
     page = Page(folder, subject.name, describe_run(subject), n_sections)
     page.add(*sections)
-    for name, measure in MEASURES.items():
+    for name, measure in measures.items():
         try:
             tables[name] = _measure(run, name, measure, subject)
             section = SECTIONS[name](tables[name], subject)

@@ -13,7 +13,7 @@ from tprprobe.extraction import extract
 from tprprobe.gold.labellers import SPACY, Labeller, find_labellers
 from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import ATTENTION, is_causal, sides_of
+from tprprobe.site.patterns import ATTENTION, is_causal, layer_of, match, sides_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, TWINS
 
@@ -56,13 +56,23 @@ class Subject:
         maps = [
             name
             for name in find_sites(self.model)
-            if name.endswith(ATTENTION) and sides_of(name) == (SOURCE, SOURCE)
+            if name.endswith(ATTENTION) and sides_of(name)[1] == SOURCE
         ]
         options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(self.data)}
         options |= {"attention_samples": N_MAPS, "labellers": self.labellers, "resume": True}
         return extract(
-            self.model, self.data, [*self.sites, *maps], self.folder / "store", **options
+            self.model,
+            self.data,
+            [*self.sites, *self.role_sites, *maps],
+            self.folder / "store",
+            **options,
         )
+
+    @cached_property
+    def role_sites(self) -> list[str]:
+        """The site of the encoder's last roles; empty for a model without roles."""
+        roles = match("encoder.*.self.role", [*find_sites(self.model)])
+        return sorted(roles, key=lambda site: layer_of(site) or 0)[-1:]
 
     @cached_property
     def labellers(self) -> list[Labeller]:

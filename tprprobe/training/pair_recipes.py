@@ -26,7 +26,7 @@ SMALL = 20_000  # training pairs below which dropout is used
 SPLITS = ("train", "dev", "test")
 RECIPE = "recipe.toml"
 MAX_WATCHED, MAX_TESTED = 300, 1000  # pairs that are scored during training, and after it
-EVALUATIONS, PATIENCE = 30, 5  # of a run of all steps; without a better score, after which it stops
+EVALUATIONS, PATIENCE = 30, 6  # of a run of all steps; without a better score, after which it stops
 
 # of optimizers, the first that is installed, with its rate: sums of two numbers below 1,000 are learned by muon, not by AdamW
 OPTIMIZERS = {"muon": 0.0025, "adamw": 0.001}

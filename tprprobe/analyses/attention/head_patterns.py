@@ -63,7 +63,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
             tallies[relation].append(count_hits(maps, targets, int(tokens["origin"].iloc[0])))
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
-    return _choose_relations(tallies, heads, seed)
+    return choose_relations(tallies, heads, seed)
 
 
 def number_units(tokens: pd.DataFrame) -> Units:
@@ -137,7 +137,7 @@ def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, docu
     return Tally(document, targets[queries[:, None], keys.T], chance)
 
 
-def _choose_relations(
+def choose_relations(
     tallies: dict[str, list[Tally]], heads: list[tuple[str, int]], seed: int
 ) -> pd.DataFrame:
     """For every head the relation that is best on half of the documents, with its scores on the other half."""

@@ -1,9 +1,11 @@
 """Fields that every text has without labels: where a token stands, counted from the left and from the right, and which it is."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from tprprobe.analyses.naming.fields import Field, describe
-from tprprobe.estimators.clusters.names import AND, Lattice, build_lattice
+from tprprobe.estimators.clusters.names import Lattice, build_lattice
 from tprprobe.gold.labels import WORD
 from tprprobe.store.token_texts import SPECIAL, spell
 
@@ -11,7 +13,6 @@ MAX_PLACE, MAX_TOKENS = 20, 40  # places from an end, and most frequent tokens, 
 SIDES = ("left", "right")
 PLACES = {"mark": Field(("mark",))}  # a special token such as <eos> stands at no place
 PLACES |= {side: Field((side,), f"place {{}} from the {side}") for side in SIDES}
-NOTE = "Places need no training where positions are embedded, nor do tokens: compare with the baseline model."
 
 
 def read_places(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -44,7 +45,19 @@ def build_tokens_at_places(tokens: pd.DataFrame) -> Lattice:
     return build_lattice(describe(places.assign(text=texts.where(texts.isin(frequent))), fields))
 
 
-def names_places(names: "pd.Series[str]") -> bool:
-    """Whether one of the names is of places or tokens alone."""
-    words = {word for name in names.astype(str) for word in name.split(AND)}
-    return any(word.startswith("place ") or word[:1] == "‘" for word in words)
+def count_places(names: "pd.Series[str]") -> int:
+    """How many names say where a token stands."""
+    return int(names.astype(str).str.contains(r"(?:^|∧ )place \d+ from the ", regex=True).sum())
+
+
+def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:
+    """How many names say where a token stands, in a model and its baseline models, and what that means; empty if none does."""
+    if not n_places and not any(of_baselines):
+        return ""
+    baselines = "".join(f", {n or 'none'} of the baseline model’s" for n in of_baselines)
+    untrained = (
+        ""
+        if of_baselines and not any(of_baselines)
+        else "; position embeddings alone can make such clusters"
+    )
+    return f"{n_places or 'None'} of the names say where a token stands{baselines}{untrained}."
