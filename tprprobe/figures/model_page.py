@@ -256,7 +256,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     ends = _explain_ends(subject.store)
     note = f"{ends}The number of its group stands under every token; a group without a name is described by its most frequent tokens, in parentheses."
     figure = render(text_strips(subject.store, roles, labels))
-    return _section("clusters", text, figure, deeper, note, lack)
+    return _section("clusters", text.strip(), figure, deeper, note, lack)
 
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
