@@ -113,7 +113,7 @@ def examine(
     if not isinstance(model, Language | Attached):
         model = load_model(model, tokenizer)
     data = choose_data(model, n, seed) if data is None else as_data(data)
-    data = data[:: max(1, len(data) // n)][:n]  # of many documents, where a corpus is in order
+    data = data.spaced(n)
     subject = Subject(
         model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed
     )

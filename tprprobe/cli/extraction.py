@@ -27,6 +27,10 @@ def extract(
     data: common.Data = None,
     split: common.Split = None,
     n: common.Number = None,
+    spaced: Annotated[
+        bool,
+        typer.Option("--spaced", help="Take -n examples from all over the data, not the first."),
+    ] = False,
     seed: common.Seed = 0,
     source: Annotated[
         Literal["same", "document", "empty"] | None,
@@ -76,12 +80,14 @@ def extract(
     labellers: list[Labeller] = []
 
     def prepare(examples: "Dataset") -> "Dataset":
+        examples = examples.spaced(n) if spaced and n else examples
         examples = set_source(examples, source) if source else examples
         examples, labellers[:] = common.labelled(examples, labels or [])
         return examples
 
     place = ranks.place(device)
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, place, loading, prepare)
+    limit = None if spaced else n
+    model, examples = common.model_and_data(ckpt, data, split, limit, seed, place, loading, prepare)
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target, "control": not no_control, "labellers": labellers}
@@ -94,7 +100,11 @@ def extract(
     with scheduled(scheduler):
         store = run(model, examples, out=out, **options)
     if not ranks.rank:
-        common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+        documents = ""
+        if n and "document" in store.tokens:
+            place = "from all over" if spaced else "the first (--spaced: from all over)"
+            documents = f" of {store.tokens['document'].nunique()} documents, {place} the data"
+        common.say(f"samples {store.samples}{documents}, sites {len(store.sites)}: {out}")
     return None
 
 
