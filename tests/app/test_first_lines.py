@@ -40,9 +40,9 @@ def probed(beyond):
     rows = rows.assign(
         task="pos", side=["source"] * 2 + ["target"] * 2, model="m", head=pd.NA, control="real",
         f1_low=rows["f1"] - 0.1, f1_high=rows["f1"] + 0.05, accuracy=0.5, accuracy_low=0.4,
-        accuracy_high=0.6, n_train=100, best_control="shuffled", best_control_f1=0.3, beyond=beyond,
+        accuracy_high=0.6, n_train=100, best_control="shuffled", best_control_f1=0.3, beats_controls=beyond,
     )  # fmt: skip
-    shuffled = rows.assign(control="shuffled", f1=0.3, f1_low=0.2, f1_high=0.4, beyond=None)
+    shuffled = rows.assign(control="shuffled", f1=0.3, f1_low=0.2, f1_high=0.4, beats_controls=None)
     return pd.concat([rows, shuffled], ignore_index=True)
 
 

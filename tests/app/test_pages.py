@@ -103,7 +103,7 @@ def test_the_map_is_colored_by_layer(open_page, runs):
 def test_the_first_line_says_that_no_cluster_has_a_name(open_page, runs):
     app = open_page(runs, "roles", head="1", k="7")
     first_line = next(text.value for text in app.markdown if "hold" in text.value).replace("\\", "")
-    assert "None of the 7 clusters of layer 1, role, head 1 has a name that holds" in first_line
+    assert "0 of 7 clusters of layer 1, role, head 1 have a name that holds" in first_line
     app = open_page(
         runs, "roles", site="encoder.0.self.role", k="7"
     )  # the site's name in the address

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tprprobe.gold.labellers import Labeller
 
 HF = "hf:"  # before the name of a model of transformers
+FIRST = (
+    "-n {} took the first samples, of {} documents; --spaced takes as many from all over the data"
+)
 
 
 @common.of_model
@@ -100,11 +103,11 @@ def extract(
     with scheduled(scheduler):
         store = run(model, examples, out=out, **options)
     if not ranks.rank:
-        documents = ""
-        if n and "document" in store.tokens:
-            place = "from all over" if spaced else "the first (--spaced: from all over)"
-            documents = f" of {store.tokens['document'].nunique()} documents, {place} the data"
-        common.say(f"samples {store.samples}{documents}, sites {len(store.sites)}: {out}")
+        documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
+        counts = f", documents {documents}" * bool(documents)
+        common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
+        if n and documents and not spaced:
+            common.say(FIRST.format(n, documents))
     return None
 
 

@@ -139,7 +139,7 @@ def test_names_are_corrected_for_the_clusters_that_have_a_candidate():
             "precision": [0.9, 0.9, np.nan],
             "lift": [3.0, 3.0, np.nan],
             "documents": [12, 1, 12],
-            "unnamed_because": ["", "", "VB: precision 0.61 where it was chosen, 0.7 needed"],
+            "unnamed_because": ["", "", "VB: precision 0.61, 0.7 needed (where it was chosen)"],
         }
     )
     decided = decide(scored)

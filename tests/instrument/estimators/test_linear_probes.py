@@ -222,7 +222,7 @@ def test_words_without_labels_are_predicted(tmp_path):
 def test_the_screen_says_what_is_beyond_its_controls(separable):
     rows = probe(separable, "pos", controls=("control",), most=500)
     row = real(rows)
-    assert row["beyond"]
+    assert row["beats_controls"]
     assert row["best_control"] in ("control", "majority", "identity")
     control_rows = rows[rows["control"] != "real"]
     assert row["best_control_f1"] == pytest.approx(control_rows["f1"].max())
@@ -243,7 +243,7 @@ def test_layers_whose_intervals_overlap_are_said_to_be_tied():
     rows = pd.DataFrame({"task": "pos", "probe": "linear", "side": "source", "site": "encoder.hidden",
                          "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low, "accuracy": low,
                          "f1_low": low, "f1_high": high, "best_control": None, "best_control_f1": None,
-                         "beyond": None, "n_train": 8191})  # fmt: skip
+                         "beats_controls": None, "n_train": 8191})  # fmt: skip
     filler_rows = rows[3:].assign(site="encoder.self.filler")
     assert [*screen(pd.concat([rows, filler_rows]))["overlaps"]] == ["3", "2", "1", "0", ""]
     assert "overlaps" not in screen(rows[:1])
