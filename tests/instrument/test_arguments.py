@@ -54,13 +54,6 @@ def test_the_line_says_what_is_accepted(name, arguments, message):
     assert str(error.value) == f"tp.{name}: {message}"
 
 
-def test_a_missing_or_unknown_argument_stays_pythons_to_refuse():
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'spec'"):
-        tp.load_data()  # pyright: ignore[reportCallIssue]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'number'"):
-        tp.load_data("x", number=1)  # pyright: ignore[reportCallIssue]
-
-
 def test_data_may_be_what_data_are_loaded_from(make_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "texts.txt"

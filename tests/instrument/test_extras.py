@@ -11,7 +11,6 @@ import pytest
 
 from tprpapers.huang.image_features import open_features
 from tprpapers.scoring import meteor, rouge
-from tprpapers.scoring.meteor import meteor_missing
 from tprpapers.worlds.mathematics import generator
 from tprprobe import cli
 from tprprobe.analyses.projections import project
@@ -107,11 +106,6 @@ def test_a_function_names_the_extra_that_it_needs(package, monkeypatch, tmp_path
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=rf"{package}: pip install 'tprprobe\[{extra}\]'$"):
         call(tmp_path)
-
-
-def test_meteor_of_captions_names_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pycocoevalcap", None)
-    assert str(meteor_missing()).endswith("pip install 'tprprobe[meteor]'")
 
 
 def test_every_extra_is_among_all(root):

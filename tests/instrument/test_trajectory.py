@@ -73,31 +73,6 @@ def test_a_finished_run_is_read_and_nothing_is_loaded(finished, monkeypatch):
     assert json.loads(reread.stdout) == json.loads(result.stdout)
 
 
-def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp_path, monkeypatch):
-    words = [
-        trained,
-        "--ask",
-        f"eval --data {questions}:arithmetic__mixed -n 2",
-        "--out",
-        tmp_path / "a",
-    ]
-    measured = []
-
-    def count(analysis, name, store, write):
-        measured.append(name)
-        if len(measured) == 2:
-            raise InputError("cut off")
-        return measure(analysis, name, store, write)
-
-    measure = trajectory._measure
-    monkeypatch.setattr(trajectory, "_measure", count)
-    assert "cut off" in str(run(*words).exception)
-    assert run(*words, "--resume").exit_code == 0
-    assert [name.rpartition("/")[2] for name in measured] == ["1", "4", "4", "20"]
-    table = load_results(tmp_path / "a").select(module="").table
-    assert table["step"].tolist() == [1, 4, 20, 21]
-
-
 def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, questions, tmp_path):
     good, bad = trained / "steps" / "1", tmp_path / "bad2"
     shutil.copytree(trained / "steps" / "4", bad)

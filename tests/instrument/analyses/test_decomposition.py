@@ -12,12 +12,10 @@ from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.decomposition import decompose_all, load_scores, view_scores
 from tprprobe.analyses.decomposition.designs import make_designs
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.cli import app
-from tprprobe.console import track_stages
 from tprprobe.estimators.bindings import ridge
 from tprprobe.estimators.bindings.block_products import Block, dense, factorize, shape_of
 from tprprobe.estimators.bindings.factors import hosvd
@@ -254,14 +252,6 @@ def test_a_system_that_rounding_makes_indefinite_is_solved():
     assert np.allclose(matrix @ solution, 1, atol=1e-6)
 
 
-def test_conjugate_gradients_solve_every_column():
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(9, 9))
-    matrix, right = root @ root.T + np.eye(9), rng.normal(size=(9, 3))
-    solution = conjugate_gradients(lambda x: matrix @ x, right, tolerance=1e-9)
-    assert np.allclose(solution, np.linalg.solve(matrix, right))
-
-
 @pytest.mark.parametrize("fillers", [8, 60])
 def test_a_table_s_factors_span_its_directions(fillers):
     rng = np.random.default_rng(fillers)
@@ -275,14 +265,6 @@ def test_a_table_s_factors_span_its_directions(fillers):
         basis = factors / np.linalg.norm(factors, axis=0)
         assert np.allclose(basis.T @ basis, np.eye(len(basis.T)), atol=1e-6)
         assert np.allclose(basis @ (basis.T @ unfolded), unfolded)
-
-
-def test_operators_act_on_given_embeddings(tmp_path):
-    rng = np.random.default_rng(5)
-    embedding = {name: rng.normal(size=3) for name in "abcdefgh"}
-    store = plant_bindings(tmp_path / "store", left, n=600, noise=0.05, ranks=(3, 5))
-    scores = tp.decompose(store, STATE, "left", family="operator", embedding=embedding).scores
-    assert row(scores, "operator")["r2"] < row(scores, "saturated")["r2"]
 
 
 def test_withheld_pairs_leave_every_filler_and_role_seen(problem):
@@ -396,14 +378,6 @@ def test_only_systematic_binding_predicts_withheld_pairs(decomposition):
     assert free["r2_withheld"] < good["r2_withheld_low"]
 
 
-def test_controls_are_beside_every_fit(decomposition):
-    controls = set(decomposition.scores["control"])
-    assert controls >= {"shuffled roles", "untrained"}
-    best = row(decomposition.scores)["r2_low"]
-    for control in ("shuffled roles", "untrained"):
-        assert row(decomposition.scores, control=control)["r2"] < best
-
-
 def test_encoding_gives_the_fit_s_vectors(store, decomposition):
     sequences = draw_sequences(900)
     vectors = store.read(STATE)
@@ -469,29 +443,6 @@ def test_a_decoder_scores_substitution(tmp_path):
 def test_bad_input_is_told_in_one_line(small, options, message):
     with pytest.raises(tp.InputError, match=message):
         tp.decompose(small, **{"site": STATE, "roles": "left"} | options)
-
-
-def test_a_run_goes_on_and_is_read_again(small, tmp_path):
-    roles, out = ["left", "bag"], tmp_path / "out"
-
-    class Stop(Exception):
-        pass
-
-    def first_only(jobs):
-        yield jobs[0]
-        raise Stop
-
-    with pytest.raises(Stop):
-        decompose_all(small, [STATE], roles, out, progress=first_only, family="additive")
-    with pytest.raises(tp.InputError, match="--resume"):
-        decompose_all(small, [STATE], roles, out, family="additive")
-    resumed = decompose_all(small, [STATE], roles, out, resume=True, family="additive")
-    expected = decompose_all(small, [STATE], roles, family="additive")
-    pd.testing.assert_frame_equal(resumed.table, expected.table)
-    pd.testing.assert_frame_equal(view_scores(resumed), load_scores(out))
-    assert sorted(path.name for path in out.iterdir()) == ["decomposition.json", "results.parquet"]
-    wide = tp.load_results(out).wide()
-    assert wide["r2"].to_list() == view_scores(resumed)["r2"].to_list()
 
 
 def test_the_command_prints_rows(small, tmp_path):
@@ -575,14 +526,6 @@ def test_the_estimator_s_rank_is_what_predicts_withheld_pairs():
     assert fit.score(unseen, vectors[is_withheld]) > 0.999
 
 
-def test_pairs_that_no_fit_has_add_nothing():
-    rng = np.random.default_rng(1)
-    pairs = [[(filler, "first"), (second, "last")] for filler in "abcdef" for second in "abcdef"]
-    fit = tp.TPDecomposition(family="factored", rank="2x1", random_state=0)
-    fit.fit(pairs, rng.normal(size=(36, 5)))
-    assert np.allclose(fit.encode([[("z", "first"), ("a", "middle")]]), fit.intercept_)
-
-
 def test_a_table_s_columns_are_roles():
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"S": rng.choice(list("abcd"), 200), "O": rng.choice(list("abcd"), 200)})
@@ -644,16 +587,6 @@ def test_every_stage_of_the_work_is_reported(small):
     assert names[0] == "counts of pairs"
     assert {"bag", "additive", "factored", "saturated", "untrained twin"} <= set(names)
     assert {total for _, total in stages} == {len(stages)}
-
-
-def test_a_bar_moves_with_the_stages_of_every_part():
-    with track_stages("x") as (through, report):
-        jobs = []
-        for job in through(["a", "b"]):
-            for stage in ("first", "second"):
-                report(stage, 2)
-            jobs.append(job)
-    assert jobs == ["a", "b"]
 
 
 def test_the_estimator_binds_free_vectors_by_default():

@@ -14,7 +14,6 @@ from planted.questions import LAST, plant
 
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
-from tprprobe.models.huggingface.faults import refusing
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 ODD = "a b\nc é 角 'q\".d"
@@ -154,13 +153,3 @@ def test_a_name_that_is_too_long_is_one_line(run, checkpoint, questions, tmp_pat
 def test_too_little_memory_is_no_damage_unless_a_file_claims_what_no_machine_has(error, message):
     with pytest.raises(InputError, match=message), as_input_error("it is damaged"):
         raise error
-
-
-def test_a_model_that_memory_cannot_hold_is_told_so():
-    with (
-        pytest.raises(InputError, match=r"the machine has .* --dtype bfloat16"),
-        refusing("no model"),
-    ):
-        raise RuntimeError(
-            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
-        )

@@ -12,14 +12,6 @@ VOCABULARY = characters()
 TEXTS = st.lists(st.text(alphabet=CHARACTERS, max_size=40), max_size=8)
 
 
-def test_default_has_73_symbols_in_code_point_order():
-    assert len(VOCABULARY) == 73
-    assert (VOCABULARY.unk, VOCABULARY.pad, VOCABULARY.sos, VOCABULARY.eos) == (0, 1, 2, 3)
-    characters = VOCABULARY.symbols[4:]
-    assert characters[0] == " "
-    assert list(characters) == sorted(characters)
-
-
 @settings(deadline=None)
 @given(TEXTS)
 def test_encoding_is_the_place_of_each_character_and_decodes_back(texts):

@@ -6,7 +6,6 @@ import pytest
 
 from tprprobe.data import load_data
 from tprprobe.data.frames.grammar import list_frames
-from tprprobe.data.frames.pairsets import tokens_of
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 
@@ -118,10 +117,6 @@ def test_words_of_one_token(capsys):
     assert plain.suited_to(Letters(5)) is plain
     with pytest.raises(InputError, match="no item has two words"):
         load_data("pairs:capital,one_token", n=2).suited_to(Letters(1))
-
-
-def test_tokens_of_a_span():
-    assert tokens_of((2, 5), [(0, 2), (2, 3), (3, 5), (5, 6)]) == [1, 2]
 
 
 def test_a_frame_of_your_own(tmp_path):

@@ -55,12 +55,6 @@ def test_a_line_is_a_sample_and_an_empty_line_parts_documents(write, name, capsy
         load_data(f"{path}:words")
 
 
-def test_lines_without_empty_ones_have_no_documents(write):
-    data = load_data(write("own.txt", "\r\n".join(LINES)))
-    assert texts_of(data) == LINES
-    assert {example.document_name for example in data} == {None}
-
-
 def test_splits_of_a_text_keep_documents_whole(write):
     paragraphs = ["\n".join(f"line {i} of {j}" for i in range(3)) for j in range(60)]
     path = write("own.txt", "\n\n".join(paragraphs))
@@ -166,11 +160,6 @@ def test_a_split_that_there_is_not_is_refused(write, kind):
     data = write("own.txt", "a\nb\n") if kind == "own.txt" else ["a", "b"]
     with pytest.raises(InputError, match=r"'validation' \(accepted: all, train, dev, test\)$"):
         load_data(data, split="validation")
-
-
-def test_an_empty_split_has_no_lengths(write):
-    test = load_data(write("own.txt", "a\n"), split="test")
-    assert (len(test), test.describe(10)) == (0, ({}, {"lengths": []}))
 
 
 def test_a_folder_of_texts_by_split(tmp_path):

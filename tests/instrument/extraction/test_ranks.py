@@ -16,7 +16,6 @@ import tprprobe as tp
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks, division, extractions
-from tprprobe.extraction.division import cut_ranges
 from tprprobe.files.processes import Ranks
 
 DATA = {"name": "mathematics:arithmetic__mul", "split": "small-test", "n": 13, "seed": 1}
@@ -151,14 +150,6 @@ def test_a_process_reads_only_its_own_texts(model, tmp_path, monkeypatch):
     with pytest.raises(Killed):
         extract(model, tmp_path / "store", data=data)
     assert {*data.noted} == {0, *range(9, 13)}  # the first one tells the shapes of sites
-
-
-def test_ranges_are_of_whole_blocks():
-    assert cut_ranges([0, 4, 8, 10], 13, 2) == [range(8), range(8, 13)]
-    assert cut_ranges([0], 3, 2) == [range(3), range(3, 3)]  # one block: nothing to share
-    for count in range(1, 9):
-        ranges = cut_ranges([0, 4, 5, 9], 11, count)
-        assert [i for samples in ranges for i in samples] == list(range(11))
 
 
 def test_the_starters_say_who_a_process_is():

@@ -70,11 +70,6 @@ def test_role_clusters_of_all_questions_mark_wrong_answers(store, roles):
     assert texts(figure)[-1] == f"✗ {token['prediction']}  (right: {token['answer']})"
 
 
-def test_role_clusters_of_chosen_questions(store, roles):
-    figure = figures.role_clusters(store, roles, samples=[5, 1])
-    assert texts(figure) == rows_of(store, roles, [5, 1])
-
-
 def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     """Stores without questions and answers are drawn too, without what these would say."""
     labelled = plant_labelled(tmp_path / "labelled", 12)

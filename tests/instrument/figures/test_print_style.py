@@ -112,14 +112,6 @@ def is_drawn(text):
     return bool(inside.overlaps(box))
 
 
-def test_texts_over_one_another_are_found():
-    figure = style.drawing(3, 2)
-    axes = figure.subplots()
-    axes.text(0.5, 0.5, "one")
-    axes.text(0.52, 0.5, "two")
-    assert ("one", "two") in overlaps(figure)
-
-
 def test_a_table_has_room_for_its_headings_and_none_too_much_below():
     cells = pd.DataFrame({"a long heading of a number": ["1"], "another long heading": ["2"]})
     figure = Table(cells, "Title", "a note\nof two lines").draw()

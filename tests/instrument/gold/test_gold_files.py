@@ -23,7 +23,6 @@ from tprprobe.gold.labels import (
     decode_cell,
     encode_shared,
     token_columns,
-    words_of_tokens,
 )
 
 CONLLU = """# newdoc id = letters
@@ -230,10 +229,6 @@ def test_tokens_belong_to_words_and_bear_their_cells():
     assert columns["word"] == [0, 0, -1, 1, 2, 2, -1]
     assert columns["pos"] == ["NN", "NN", "", "", "VB", "VB", ""]
     assert columns["nel"][:2] == ["PER[0,2)"] * 2
-
-
-def test_a_token_of_two_words_is_the_first_ones():
-    assert words_of_tokens([(0, 2), (2, 5)], [(0, 1), (1, 3), (3, 5)]) == [0, 0, 1]
 
 
 def test_ewt_is_what_its_files_say(shared, tmp_path):

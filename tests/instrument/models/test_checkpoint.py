@@ -7,16 +7,13 @@ from pathlib import Path
 import huggingface_hub
 import huggingface_hub.constants
 import pytest
-import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
 
-from tprprobe.cli.repositories import push_to_hub
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
 from tprprobe.models import build, load_model
-from tprprobe.models.answers import evaluate
 from tprprobe.models.checkpoint import (
     checkpoint_files,
     default_data,
@@ -239,16 +236,6 @@ def test_an_untrained_twin_needs_no_weights_but_a_right_config(folder):
     assert "did you mean 'd_model'" in refusal(Path(f"untrained:{folder}"))
 
 
-def test_a_model_that_was_built_can_be_saved_evaluated_and_twinned(tmp_path, make_data):
-    model = build(
-        {"architecture": "tp-transformer", "d_model": 8, "n_layers": 1, "d_ff": 8}, seed=4
-    )
-    save_pretrained(model, tmp_path / "saved")
-    assert untrained_twin(model).vocabulary is None
-    rows = evaluate(model, make_data([("1", "1")]), characters())
-    assert len(rows) == 1
-
-
 def snapshot(cache: Path, checkpoint: Path) -> None:
     """The hub's own cache, holding a checkpoint as ``owner/tiny``."""
     repository = cache / "models--owner--tiny"
@@ -268,48 +255,10 @@ def test_a_hub_id_is_read_from_the_hubs_cache(checkpoint, tmp_path, monkeypatch)
     assert message.startswith("no folder 'owner/nothing' here, and the hub did not give it: ")
 
 
-def test_local_files_only_is_passed_on(checkpoint, monkeypatch):
-    calls = []
-
-    def download(name, local_files_only):
-        calls.append((name, local_files_only))
-        return str(checkpoint)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    monkeypatch.setattr("tprprobe.files.hub.is_offline", lambda: False)  # as where the hub answers
-    load_model("owner/tiny")
-    load_model("owner/tiny", local_files_only=True)
-    assert calls == [("owner/tiny", False), ("owner/tiny", True)]
-
-
 def test_a_folder_goes_before_a_hub_id(checkpoint, tmp_path, monkeypatch):
     shutil.copytree(checkpoint, tmp_path / "runs" / "tiny")
     monkeypatch.chdir(tmp_path)
     assert load_model("runs/tiny").folder == Path("runs/tiny")
-
-
-def test_pushing_uploads_the_folder(checkpoint, tmp_path, monkeypatch):
-    calls = []
-
-    class Api:
-        def create_repo(self, repo_id, repo_type, private, exist_ok):
-            calls.append((repo_id, repo_type, private, exist_ok))
-            return f"https://hub/{repo_id}"
-
-        def upload_folder(self, repo_id, folder_path, repo_type, ignore_patterns):
-            assert not ignore_patterns
-            calls.append((repo_id, folder_path, repo_type))
-
-    monkeypatch.setattr("tprprobe.files.hub.answers", lambda _: True)
-    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
-    assert push_to_hub(checkpoint, "owner/tiny", private=True) == "https://hub/owner/tiny"
-    assert calls == [
-        ("owner/tiny", "model", True, True),
-        ("owner/tiny", str(checkpoint), "model"),
-    ]
-    with pytest.raises(InputError, match="holds nothing to share"):
-        push_to_hub(tmp_path, "owner/tiny")
-    assert len(calls) == 2
 
 
 def test_the_card_names_the_data(make_model, tmp_path, checkpoint):
@@ -330,11 +279,6 @@ def test_a_card_that_names_no_data_says_so(front, make_model, tmp_path):
     model = load_model(save_pretrained(make_model(), tmp_path / "saved", card=card))
     with pytest.raises(InputError, match="names no data"):
         default_data(model)
-
-
-def test_safetensors_say_their_format(checkpoint):
-    with safetensors.safe_open(checkpoint / hub.WEIGHTS, "pt") as file:
-        assert file.metadata()["format"] == "pt"
 
 
 def test_the_same_weights_are_the_same_bytes(make_model):

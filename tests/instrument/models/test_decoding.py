@@ -168,15 +168,6 @@ def test_decoding_stops_when_all_rows_have_ended():
     assert generate(model, batch(1), max_length=9, beam=3).tolist()[0][0] == 3
 
 
-def test_each_step_computes_one_position_only():
-    model, widths = model_of("tp-transformer", 0), []
-    model.embedding.token.weight.data[[1, 3]] = 0.0  # rarely the argmax: rows go on
-    model.decoder[0].register_forward_hook(lambda _m, args, _o: widths.append(args[0].shape[1]))
-    ids = generate(model, batch(1), max_length=5)
-    assert not ids.eq(1).any()
-    assert widths == [1] * 5
-
-
 EDITS = {
     "encoder.0.self.filler": lambda x: 1.5 * x,
     "decoder.*.self.key": lambda x: x + 0.3,
@@ -195,19 +186,6 @@ def test_edited_sites_are_edited_once_at_every_step(case, seed):
         assert greedy == [greedy_alone(model, source, 6) for source in SOURCES]
         assert beams == [beam_alone(model, source, 6, 3) for source in SOURCES]
     assert as_rows(plain, model) != beams
-
-
-def test_what_is_read_has_every_row_at_every_step():
-    model, shapes = model_of("tp-transformer", 0), []
-    site = model.decoder[1].cross.attention
-    reader = site.register_forward_hook(lambda _m, _i, out: shapes.append(tuple(out.shape)))
-    outputs = [generate(model, batch(1), 6, beam) for beam in (1, 3)]
-    reader.remove()
-    assert {shape[0] for shape in shapes} == {5, 15}
-    assert all(shape[1:] == (2, 1, 7) for shape in shapes if shape[2] == 1)
-    assert all(
-        ids.equal(generate(model, batch(1), 6, n)) for ids, n in zip(outputs, (1, 3), strict=True)
-    )
 
 
 def test_rows_that_have_ended_are_dropped():

@@ -6,7 +6,6 @@ import torch
 from planted.tokenizers import KINDS, train_bytes
 
 import tprprobe as tp
-from tprprobe.data.vocabularies.encoded import place_pieces
 from tprprobe.data.vocabularies.tokens import BEHIND, DECODER, MASKS, Tokens
 from tprprobe.errors import InputError
 from tprprobe.models.answers import evaluate, next_words
@@ -296,12 +295,6 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
     table = store.tokens_of("layers.0.hidden")
     assert table["token"].tolist() == ["se", "eing", "do", "gs", "se", "e", "do", "gs"]
     assert table["word"].tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-
-
-def test_pieces_are_found_one_behind_the_other():
-    assert place_pieces("A cat, a cat", ["a", " ", "CAT", "##", "a", "cat"]) == [
-        (0, 1), (0, 0), (2, 5), (0, 0), (7, 8), (9, 12),
-    ]  # fmt: skip
 
 
 def test_a_tokenizer_of_bytes_without_files_is_read_from_a_folder(tmp_path):

@@ -56,12 +56,6 @@ def test_a_recipe_is_read_with_its_defaults(path):
     assert recipe.evaluate[0].split == "small-test"
 
 
-def test_the_papers_optimizer_is_the_default(path):
-    optimizer = read_recipe(path).optimizer
-    assert (optimizer.name, optimizer.betas, optimizer.clip) == ("adam", (0.9, 0.995), 0.1)
-    assert optimizer.weight_decay == 0
-
-
 def test_overrides_reach_every_place(path):
     recipe = read_recipe(
         path,
@@ -126,11 +120,6 @@ def refusal(path: Path, *overrides: str) -> str:
 )
 def test_wrong_keys_and_values_are_refused_with_the_nearest(override, message, path):
     assert message in refusal(path, override)
-
-
-def test_a_missing_key_is_named(path):
-    path.write_text(RECIPE.replace('name = "tiny"', ""))
-    assert "name: Field required" in refusal(path)
 
 
 def test_recipes_are_shipped():
