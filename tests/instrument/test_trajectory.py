@@ -36,13 +36,8 @@ def run(*words):
 @pytest.fixture(scope="module")
 def finished(trained, questions, tmp_path_factory):
     """The words of a trajectory of two analyses, its folder last, and what came of it."""
-    words = [
-        trained,
-        "--ask",
-        "decompose --site encoder.0.hidden --family additive",
-        "--data",
-        f"{questions}:arithmetic__mixed",
-    ]
+    words = [trained, "--ask", "decompose --site encoder.0.hidden --family additive"]
+    words += ["--data", f"{questions}:arithmetic__mixed"]
     words += ["--ask", f"eval --data {questions}:arithmetic__mixed --split interpolate -n 5"]
     words += ["--split", "interpolate", "-n", 24, "--twin", "none", "--sites", "encoder.0.*"]
     words += ["--out", tmp_path_factory.mktemp("trajectory") / "run"]
@@ -171,8 +166,3 @@ def test_the_old_name_of_the_command_says_the_new_one(finished):
     renamed = CliRunner().invoke(app, ["lapse", *map(str, words), "--json", "--resume"])
     assert "lapse is now trajectory" in renamed.stderr
     assert json.loads(renamed.stdout) == json.loads(result.stdout)
-
-
-def test_a_command_without_results_is_refused_by_its_first_checkpoint(trained, tmp_path):
-    words = [trained, "--ask", "extract --sites encoding", "--out", tmp_path / "a"]
-    assert isinstance(run(*words).exception, InputError)

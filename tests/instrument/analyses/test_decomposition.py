@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.bindings import HIDDEN, STATE, both, draw_sequences, left, plant_bindings
+from planted.stores import number_tokens, write_store
 from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.estimator_checks import check_estimator
@@ -28,13 +29,10 @@ from tprprobe.estimators.bindings.pairs import (
     hold_out_pairs,
 )
 from tprprobe.estimators.bindings.ridge import Regression, conjugate_gradients
-from tprprobe.store import SiteSpec, StoreWriter
 
 
 def table(sequences):
-    sample = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
-    flat = np.array([filler for row in sequences for filler in row], object)
-    return pd.DataFrame({"sample": sample, "filler": flat})
+    return number_tokens(sequences).rename(columns={"token": "filler"})[["sample", "filler"]]
 
 
 def counted(sequences, roles="left*right"):
@@ -362,13 +360,7 @@ def write_states(path, sequences, kind, rng):
     if kind != "noise":
         np.add.at(states, tokens["sample"].to_numpy(), bound)
     states += rng.normal(size=states.shape)
-    writer = StoreWriter.create(
-        path, {STATE: SiteSpec(("sample", "d_model"), (12,))}, {"model": "planted"}
-    )
-    rows = tokens.rename(columns={"filler": "token"}).assign(side="source", position=places)
-    writer.append({STATE: states}, rows)
-    writer.finish()
-    return tp.open_store(path)
+    return write_store(path, {STATE: states}, number_tokens(sequences), "sample")
 
 
 def test_only_systematic_binding_predicts_withheld_pairs(decomposition):
@@ -578,15 +570,6 @@ def test_conjugate_gradients_end_where_a_map_is_singular():
     assert np.isfinite(solution).all()
     assert np.abs(solution[0, 1] - 2) < 1e-6
     assert np.abs(solution).max() < 1e6
-
-
-def test_every_stage_of_the_work_is_reported(small):
-    stages = []
-    tp.decompose(small, STATE, "left", rank="2x2", report=lambda *stage: stages.append(stage))
-    names = [name for name, _ in stages]
-    assert names[0] == "counts of pairs"
-    assert {"bag", "additive", "factored", "saturated", "untrained twin"} <= set(names)
-    assert {total for _, total in stages} == {len(stages)}
 
 
 def test_the_estimator_binds_free_vectors_by_default():

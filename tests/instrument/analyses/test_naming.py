@@ -269,13 +269,6 @@ def test_a_run_says_what_it_compared(finished):
     assert len(document["names"]) == len(naming.names)
 
 
-def test_labels_are_those_of_the_clustering(store, finished):
-    labels = pd.read_parquet(finished[0] / "labels.parquet")
-    roles = tp.cluster(store, ROLE, head=0, k=len(NAMES), n_seeds=3)
-    np.testing.assert_array_equal(labels[f"{ROLE} 0 {len(NAMES)}"], roles.labels)
-    assert len(labels.columns) == 2
-
-
 def test_a_baseline_must_hold_the_same_questions(store, tmp_path):
     with pytest.raises(InputError, match="other questions"):
         name_all(store, k=3, baseline=plant_roles(tmp_path / "other", samples=8, seed=1))

@@ -299,13 +299,6 @@ def test_tasks_are_folders(tmp_path, store):
     assert row["recall"] < 0.9  # labels that the inventory lacks are missed
 
 
-def test_a_store_is_not_a_checkpoints_data(store):
-    for options in (["--ckpt", "tpt-d-english"], ["-n", "5"]):
-        result = CliRunner().invoke(app, ["probe", "pos", str(store.path), *options])
-        assert isinstance(result.exception, InputError)
-        assert f"{options[0]}: of a checkpoint, not of a store" in str(result.exception)
-
-
 def test_the_command_prints_rows(store, tmp_path):
     command = ["probe", "nel", str(store.path), "--sites", FILLER, "--no-information", "--json"]
     result = CliRunner().invoke(

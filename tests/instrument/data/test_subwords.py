@@ -56,14 +56,6 @@ def test_offsets_are_where_the_sub_words_stand(sentence, extra):
         assert symbol.startswith("<0x") or symbol in ("", text[start:end])
 
 
-@given(st.lists(st.sampled_from(SENTENCES), max_size=5))
-def test_encoding_all_is_encoding_each(texts):
-    values, offsets = SUBWORDS.encode_all(texts)
-    rows = [values[a:b].tolist() for a, b in itertools.pairwise(offsets)]
-    assert rows == [SUBWORDS.encode(text) for text in texts]
-    assert values.dtype == SUBWORDS.dtype == "int16"
-
-
 def test_a_size_without_room_is_refused():
     with pytest.raises(InputError, match="259 are special or bytes"):
         train_subwords(SENTENCES, 259)

@@ -13,7 +13,6 @@ from sklearn.metrics import f1_score
 from torch import nn
 
 from tprpapers.jiang.figures import table4
-from tprpapers.verdicts import CLAIMS, add_verdicts
 from tprprobe.analyses.probing import read_task
 from tprprobe.analyses.probing.examples import read_examples
 from tprprobe.analyses.probing.features import needed_sites
@@ -33,7 +32,6 @@ from tprprobe.evaluation.metrics import (
     constant_bits,
     count_terms,
 )
-from tprprobe.figures.catalogue import make
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.site.patterns import layer_of
 
@@ -294,29 +292,6 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
     assert {*texts["tiny (same)"]} == {"84.6 [40.0, 60.0]"}
     assert {*texts["tiny (document)"]} == {"85.7 [40.0, 60.0]"}
     assert {*load_probes([tmp_path / "same"])["model"]} == {"tiny"}
-
-
-def test_table_4_is_drawn_and_written(tmp_path):
-    table = table4(drawn_rows())
-    assert add_verdicts(table, CLAIMS["jiang-table4"]).caption.startswith(table.caption)
-    names = ["task", "side", "layer", "model", "role", "tpr", "strongest control", "learned from"]
-    assert list(table.cells.columns) == [*names, "most frequent label"]
-    assert len(table.cells) == 4
-    assert set(table.cells["role"]) == {"50.0 [40.0, 60.0]"}
-    assert set(table.cells["strongest control"]) == {"20.0 majority"}
-    assert "XSum" not in table.caption
-    assert "POS role 56.0" in table4(drawn_rows().assign(model="tpt-d-english (same)")).caption
-    assert set(table.cells["most frequent label"]) == {"20.0"}
-    for name in ("t.md", "t.tex", "t.csv", "t.pdf"):
-        assert table.save(tmp_path / name).stat().st_size > 100
-    assert [axes.get_title(loc="left") for axes in table.draw().axes] == [
-        "POS, decoder cross",
-        "NEL, decoder cross",
-    ]
-    with pytest.raises(InputError, match="nothing to draw"):
-        table4(drawn_rows().assign(control="shuffled"))
-    with pytest.raises(InputError, match=r"holds no rows\.parquet"):
-        make("jiang-table4", probes=[tmp_path])
 
 
 def test_the_table_marks_what_beats_its_strongest_control():

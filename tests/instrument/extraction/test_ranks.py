@@ -171,17 +171,9 @@ def test_the_starters_say_who_a_process_is():
 @pytest.mark.soak
 def test_torchrun_writes_the_same_store(model, tmp_path, monkeypatch):
     monkeypatch.undo()
-    options = [
-        "--ckpt",
-        "tpt-c-arithmetic",
-        "--data",
-        DATA["name"],
-        "--split",
-        "small-test",
-        "-n",
-        "300",
-    ]
-    command = ["-m", "tprprobe", "extract", *options, "--sites", "encoder.*.hidden", "--out"]
+    options = f"--ckpt tpt-c-arithmetic --data {DATA['name']} --split small-test -n 300"
+    sites = ["--sites", "encoder.*.hidden"]
+    command = ["-m", "tprprobe", "extract", *options.split(), *sites, "--out"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     subprocess.run([*torchrun, *command, str(tmp_path / "two")], check=True)
     subprocess.run([sys.executable, *command, str(tmp_path / "one")], check=True)

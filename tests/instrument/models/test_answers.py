@@ -1,7 +1,6 @@
 """Exact match by teacher forcing, its proof against greedy decoding, and its intervals."""
 
 import json
-import math
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.models.answers import (
     evaluate,
-    exact_match,
     exact_matches,
     save_evaluation,
     summarize,
@@ -105,17 +103,6 @@ def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch)
     pd.testing.assert_frame_equal(evaluate(model, data), table)
     assert table["question"].tolist() == [question.question for question in data]
     assert set(table["module"]) == {"arithmetic__add_or_sub", "arithmetic__mixed"}
-
-
-@pytest.mark.parametrize("right", [0, 1, 53, 99, 100])
-def test_intervals_are_wilsons(right):
-    rows = pd.DataFrame({"correct": [True] * right + [False] * (100 - right)})
-    z, n, p = 1.959963984540054, 100, right / 100
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    scores = exact_match(rows)
-    assert (scores["exact_match"], scores["n"]) == (p, 100)
-    assert scores["exact_match_interval"] == pytest.approx([middle - half, middle + half], abs=1e-9)
 
 
 def test_an_evaluation_is_saved_with_every_prediction(model, questions, tmp_path):

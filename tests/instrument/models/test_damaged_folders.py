@@ -230,29 +230,30 @@ def test_ties_that_the_weights_contradict_are_refused(tmp_path):
     assert load_model(f"hf:{model_folder}").head == "causal"
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_half_of_the_merges_is_refused(tmp_path, kind):
-    model_folder = save_foreign(kind, tmp_path / kind, "causal")
-    load_model(f"hf:{model_folder}")
-    tokens(
-        lambda c: c["model"].update(merges=c["model"]["merges"][: len(c["model"]["merges"]) // 2])
-    )(model_folder)
-    with pytest.raises(InputError, match=r"tokenizer.json: its \d+ merges do not make"):
-        load_model(f"hf:{model_folder}")
+def half_of_the_merges(content):
+    merges = content["model"]["merges"]
+    content["model"]["merges"] = merges[: len(merges) // 2]
 
 
-def test_merges_that_are_left_out_at_random_are_refused(tmp_path):
-    model_folder = save_foreign("gpt2", tmp_path / "gpt2", "causal")
-    tokens(lambda content: content["model"].update(dropout=0.1))(model_folder)
-    with pytest.raises(InputError, match=r"leaves out merges at random \(dropout 0.1\)"):
-        load_model(f"hf:{model_folder}")
+def frame_beyond(content):
+    content["post_processor"]["special_tokens"]["<s>"].update(ids=[10**6])
 
 
-def test_distances_that_fit_no_bucket_are_refused(tmp_path):
-    model_folder = save_foreign("t5", tmp_path / "t5")
-    setting(relative_attention_max_distance=8)(model_folder)
-    with pytest.raises(InputError, match="max_distance 8 for 32 buckets: it must be more than 16"):
-        load_model(f"hf:{model_folder}")
+OF_FAMILIES = [
+    ("gpt2", tokens(half_of_the_merges), r"tokenizer.json: its \d+ merges do not make"),
+    ("llama", tokens(half_of_the_merges), r"tokenizer.json: its \d+ merges do not make"),
+    ("gpt2", tokens(lambda c: c["model"].update(dropout=0.1)), r"leaves out merges at random \(dropout 0.1\)"),
+    ("t5", setting(relative_attention_max_distance=8), "max_distance 8 for 32 buckets: it must be more than 16"),
+    ("llama", tokens(frame_beyond), "framing symbol has the id 1000000"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "damage", "message"), OF_FAMILIES)
+def test_damage_of_a_family_is_one_line(tmp_path, family, damage, message):
+    folder = contradictions.make(family, tmp_path / family)
+    damage(folder)
+    with pytest.raises(InputError, match=message):
+        load_model(f"hf:{folder}")
 
 
 def test_a_token_that_the_embedding_lacks_is_refused_where_it_is_read(folder, make_data, tmp_path):
@@ -289,13 +290,6 @@ def test_what_is_left_over_or_new_is_noted(sound, folder, tmp_path, make_data, c
     store = tp.extract(model, make_data([("the dog", "")]), None, tmp_path / "store", control=False)
     assert store.manifest["model"]["unused weights"] == "more.weight"
     assert load_model(f"hf:{sound}").notes == {}
-
-
-def test_a_frame_beyond_the_embedding_is_refused(tmp_path):
-    model_folder = save_foreign("llama", tmp_path / "llama", "causal")
-    tokens(lambda c: c["post_processor"]["special_tokens"]["<s>"].update(ids=[10**6]))(model_folder)
-    with pytest.raises(InputError, match="framing symbol has the id 1000000"):
-        load_model(f"hf:{model_folder}")
 
 
 def test_a_tokenizer_that_knows_few_of_the_models_symbols_is_noted(folder):

@@ -17,7 +17,6 @@ from safetensors.torch import load_file, save_file
 
 import tprprobe as tp
 from tprpapers.mccoy import tpdn_files
-from tprprobe.cli import app
 from tprprobe.dashboard.scene import build_scene
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter
@@ -187,13 +186,6 @@ def test_one_vector_a_sample_is_read_by_all_that_reads_stores(tmp_path):
     scene = build_scene(store, "encoding", k=3, most=12)
     assert len(scene.rows) == len(scene.tokens) <= 12
     assert scene.note == f"{len(scene.rows)} of 20 tokens, whole samples drawn at random"
-
-
-def test_the_command_line_imports(tmp_path, capsys):
-    source = write_tpdn(tmp_path / "dev.txt")
-    app(["import", str(source), str(tmp_path / "store"), "--json"], standalone_mode=False)
-    report = json.loads(capsys.readouterr().out)
-    assert report == {"samples": 4, "sites": ["encoding"], "store": str(tmp_path / "store")}
 
 
 # ---------------------------------------------------------------- vLLM, SAELens, NeuroX
@@ -554,11 +546,3 @@ def test_an_export_that_cannot_be_is_refused(tmp_path):
     tp.export_store(store, tmp_path / "acts.npz", "encoding")
     with pytest.raises(InputError, match="exists already"):
         tp.export_store(store, tmp_path / "acts.npz", "encoding")
-
-
-def test_the_command_line_exports(tmp_path, capsys):
-    planted(tmp_path / "store")
-    words = ["export", str(tmp_path / "store"), "--site", "encoder.*.hidden"]
-    app([*words, str(tmp_path / "acts.npz"), "--json"], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["samples"] == 4
-    assert [*np.load(tmp_path / "acts.npz")] == ["encoder.0.hidden", "encoder.1.hidden"]

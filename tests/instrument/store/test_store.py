@@ -222,13 +222,6 @@ def test_xarray_reads_it_without_our_code(store):
     pd.testing.assert_frame_equal(pd.read_parquet(store.path / "tokens.parquet"), store.tokens)
 
 
-def test_no_samples_make_an_empty_store(tmp_path):
-    extract(tmp_path / "store", lengths=[])
-    store = open_store(tmp_path / "store")
-    assert store.samples == len(store.tokens) == len(store.read(ROLE)) == 0
-    assert store.arrays.sizes["source"] == 0
-
-
 def test_refuses_blocks_that_do_not_fit(tmp_path):
     writer = StoreWriter.create(tmp_path / "store", SITES, SETTINGS)
     arrays, table, maps = sample_of(0, (5, 2))
