@@ -50,7 +50,7 @@ KILLED = (
 def commands(questions, tmp_path_factory) -> dict[str, list[str]]:
     """The words of every command that is killed, which writes OUT."""
     folder = plant_places(tmp_path_factory.mktemp("places"))
-    recipe = arithmetic(questions).model_dump(exclude_none=True)
+    recipe = arithmetic(questions).model_dump(exclude_defaults=True)
     plan = {"name": "tiny", "seeds": [0, 1], "test": recipe["evaluate"], "recipe": dict(recipe)}
     plan |= {"variants": {"outer": {"binding": "outer"}, "plain": {}}}
     del plan["recipe"]["name"]

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from tprpapers import hubsets
 from tprprobe.data import load_data
 from tprprobe.data.documents import articlefiles
 from tprprobe.data.pairs import encode_mix, encode_pairs
@@ -209,20 +208,6 @@ def test_wikihow_is_divided(tmp_path, monkeypatch, capsys):
     splits = [pairs_of(load_data(f"wikihow:{path}", split=s)) for s in ("train", "dev", "test")]
     assert sorted(pair for split_pairs in splits for pair in split_pairs) == sorted(PAIRS)
     assert "1 example was left out" in capsys.readouterr().err
-
-
-def test_what_the_hub_does_not_give(tmp_path, monkeypatch):
-    datasets = pytest.importorskip("datasets")
-
-    def refuse(*_):
-        raise ConnectionError("no network\nmore")
-
-    monkeypatch.setattr(datasets, "load_dataset", refuse)
-    with pytest.raises(InputError, match=r"\(no network\); give a copy of its files as xsum:PATH"):
-        load_data("xsum")
-    with pytest.raises(InputError, match="no folder or CSV file"):
-        load_data(f"xsum:{tmp_path / 'nothing'}")
-    assert set(HUB) | {"wikihow"} == set(hubsets.HUB)
 
 
 def test_encoded_corpora_stay_on_the_disk(tmp_path):

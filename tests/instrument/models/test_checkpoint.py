@@ -18,7 +18,6 @@ from tprprobe.models.checkpoint import (
     checkpoint_files,
     default_data,
     save_pretrained,
-    untrained_twin,
 )
 
 SOURCE, TARGET = torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2, 9]])
@@ -214,19 +213,6 @@ def test_shipped_names_are_found_and_near_ones_suggested(checkpoint, tmp_path, m
     assert "unknown model or folder" in refusal(tmp_path / "no" / "such")
     (tmp_path / "models" / ".hidden").mkdir()
     assert ".hidden" not in assets.available("models")
-
-
-def test_untrained_twins_are_random_and_always_the_same(checkpoint):
-    trained, twin = load_model(checkpoint), load_model(f"untrained:{checkpoint}")
-    assert twin.name == "untrained:tiny"
-    assert twin.vocabulary == trained.vocabulary
-    assert twin.config == trained.config
-    assert twin(SOURCE, TARGET).equal(load_model(f"untrained:{checkpoint}")(SOURCE, TARGET))
-    second_draw = load_model(f"untrained:{checkpoint}", seed=1)
-    assert not twin(SOURCE, TARGET).equal(second_draw(SOURCE, TARGET))
-    baseline = untrained_twin(trained)
-    assert baseline.name == "untrained:tiny"
-    assert baseline(SOURCE, TARGET).equal(twin(SOURCE, TARGET))
 
 
 def test_an_untrained_twin_needs_no_weights_but_a_right_config(folder):

@@ -137,18 +137,6 @@ def test_reads_back_what_was_written(tmp_path_factory, lengths, per_block):
     )
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-@settings(max_examples=15, deadline=None)
-def test_keeps_every_character(tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("text") / "store"
-    writer = StoreWriter.create(path, SITES, SETTINGS)
-    writer.append(*sample_of(0, (len(text), 2), text))
-    writer.finish()
-    table = open_store(path).tokens
-    assert "".join(table.token[table.side == "source"]) == text
-    assert table.question[0] == f"{text}0"
-
-
 def test_tokens_go_by_sample_and_side_whatever_order_they_came_in(tmp_path):
     extract(tmp_path / "one")
     writer = StoreWriter.create(tmp_path / "two", SITES, SETTINGS)
@@ -178,13 +166,7 @@ def test_iterates_in_blocks(store):
 def test_negative_layers_and_globs(store):
     assert store.select("encoder.-1.self.*") == [LAST_ROLE]
     np.testing.assert_array_equal(store.read("encoder.-1.self.role"), store.read(LAST_ROLE))
-    assert [store.side(site) for site in SITES] == [
-        *["source"] * 3,
-        "target",
-        "source",
-        "target",
-        "target",
-    ]
+    assert [store.side(site) for site in (ROLE, HIDDEN)] == ["source", "target"]
 
 
 @pytest.mark.parametrize(
