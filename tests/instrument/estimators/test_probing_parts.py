@@ -294,6 +294,16 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
     assert {*load_probes([tmp_path / "same"])["model"]} == {"tiny"}
 
 
+def test_table_4_has_a_row_a_layer_and_says_once_what_is_constant():
+    table = table4(drawn_rows())
+    assert list(table.cells.columns) == ["task", "layer", "role", "tpr", "strongest control"]
+    for fact in ("Model: ", "Side: decoder cross.", "most frequent label 20.0"):
+        assert fact in table.caption
+    assert len(table.cells) == 4
+    assert set(table.cells["role"]) == {"50.0 [40.0, 60.0]"}
+    assert set(table.cells["strongest control"]) == {"20.0 majority"}
+
+
 def test_the_table_marks_what_beats_its_strongest_control():
     rows = drawn_rows().assign(best_control="majority", beyond=None)
     is_real = rows["control"] == "real"
