@@ -8,7 +8,7 @@ import pytest
 from planted.bindings import HIDDEN, STATE, both, draw_sequences, left, plant_bindings
 from planted.stores import number_tokens, write_store
 from scipy.linalg import cho_solve
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
@@ -156,15 +156,13 @@ def test_scopes_say_which_tokens_a_token_is_made_of():
 # closed forms
 
 
-def least_squares(x, e, penalties):
-    """V and b by the textbook: an intercept that is not penalized."""
-    xc, ec = x - x.mean(0), e - e.mean(0)
-    v = np.linalg.solve(xc.T @ xc + np.diag(penalties), xc.T @ ec)
-    return v, e.mean(0) - x.mean(0) @ v
-
-
-def regress(counts, e):
-    return Regression.of(counts, e)
+def textbook(counts, e, blocks, penalties):
+    """Coefficients of least squares whose intercept is not penalized; penalties are of blocks' variances."""
+    x = [dense(counts @ block.basis) for block in blocks]
+    lam = [p * len(e) * np.var(c, 0).mean() for p, c in zip(penalties, x, strict=True)]
+    lam = np.repeat(lam, [block.width for block in blocks])
+    xc, ec = np.hstack(x) - np.hstack(x).mean(0), e - e.mean(0)
+    return np.linalg.solve(xc.T @ xc + np.diag(lam), xc.T @ ec)
 
 
 @pytest.fixture
@@ -186,33 +184,10 @@ def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch
         monkeypatch.setattr(ridge, "MAX_DENSE", 10)
         monkeypatch.setattr(ridge, "TOLERANCE", 1e-9)
         monkeypatch.setattr(ridge, "MAX_STEPS", 2000)
-    regression = regress(counts, e)
+    regression = Regression.of(counts, e)
     coefficients = np.concatenate(regression.solve(blocks, penalties))
-    x = np.hstack(
-        [
-            np.asarray(
-                (counts @ block.basis).todense() if issparse(block.basis) else counts @ block.basis
-            )
-            for block in blocks
-        ]
-    )
-    scales = [
-        400
-        / 400
-        * np.mean(
-            np.var(
-                counts @ block.basis.toarray() if issparse(block.basis) else counts @ block.basis,
-                axis=0,
-            )
-        )
-        * n
-        for block in blocks
-    ]
-    lam = np.repeat(
-        [p * s for p, s in zip(penalties, scales, strict=True)], [b.width for b in blocks]
-    )
-    v, _ = least_squares(x, e, lam)
-    assert (x.shape[1] > n) == (way == "dual")
+    v = textbook(counts, e, blocks, penalties)
+    assert (len(v) > n) == (way == "dual")
     assert np.allclose(coefficients, v, atol=1e-5 * abs(v).max())
 
 
@@ -224,10 +199,8 @@ def test_single_tokens_are_solved_for_as_the_textbook_says(order, blocks):
     pairs = shape_of(blocks[0].basis)[0]
     counts = csr_array((np.ones(n), (np.arange(n), rng.integers(pairs, size=n))), (n, pairs))
     e = rng.normal(size=(n, 3)) + 5
-    x = [dense(counts @ block.basis) for block in blocks]
-    lam = [p * n * np.var(c, 0).mean() for p, c in zip(penalties, x, strict=True)]
-    v, _ = least_squares(np.hstack(x), e, np.repeat(lam, [b.width for b in blocks]))
-    coefficients = np.concatenate(regress(counts, e).solve(blocks, penalties))
+    v = textbook(counts, e, blocks, penalties)
+    coefficients = np.concatenate(Regression.of(counts, e).solve(blocks, penalties))
     assert np.allclose(coefficients, v, atol=1e-6 * abs(v).max())
 
 
@@ -236,7 +209,7 @@ def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):
     main, dense = blocks[0][:2], blocks[0][2]
     column_ids = np.array([0, 3])
     narrow = Block("binding", 0, dense.basis[:, column_ids])
-    regression = regress(counts, e)
+    regression = Regression.of(counts, e)
     by_columns = regression.solve([*main, dense], [0.01, 0.1, 0.2], column_ids)
     penalty = 0.2 * regression.grams.scale(dense) / regression.grams.scale(narrow)
     by_block = regression.solve([*main, narrow], [0.01, 0.1, penalty])

@@ -33,17 +33,7 @@ IS_BEING_WRITTEN = "is being written by another process"
 
 ENDINGS = {"report": ".html"}
 ANEW = {"cluster", "report"}  # what was killed is begun anew
-KILLED = (
-    "extract",
-    "name",
-    "probe",
-    "decompose",
-    "examine",
-    "roles",
-    "intervene",
-    "cluster",
-    "report",
-)
+KILLED = ("extract", "name", "probe", "decompose", "examine", "roles", "cluster", "report")
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,11 @@
 """Sweeps and swaps by a recipe: bad recipes, tables, going on after a cut, the command, the figures."""
 
 import json
-import sys
 
 import pandas as pd
 import pytest
+from planted.faults import run_main
 
-from tprprobe import cli
 from tprprobe import dashboard as views
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError
@@ -131,15 +130,9 @@ def test_the_command_writes_json_and_refuses_in_one_line(
         f"data = '{questions}'\nsplit = 'interpolate'\nn = 6\nreference = 4\n"
         "sites = ['decoder.*.role']\nedits = ['one']\nheads = 'all'\n"
     )
-    arguments = ["intervene", str(path), "--ckpt", str(checkpoint), "--out", str(tmp_path / "out")]
-    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments, "--json"])
-    with pytest.raises(SystemExit) as exit:
-        cli.main()
-    assert exit.value.code == 0
+    arguments = ["intervene", path, "--ckpt", checkpoint, "--out", tmp_path / "out"]
+    assert run_main(monkeypatch, *arguments, "--json") == 0
     assert [row["edit"] for row in json.loads(capsys.readouterr().out)] == ["none", "one", "one"]
     path.write_text("sites = 3")
-    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments])
-    with pytest.raises(SystemExit) as exit:
-        cli.main()
-    assert exit.value.code == 2
+    assert run_main(monkeypatch, *arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -8,6 +8,7 @@ import threading
 import pandas as pd
 import pytest
 import torch
+from planted.faults import call_main
 from planted.sentences import plant
 from typer.testing import CliRunner
 
@@ -15,7 +16,7 @@ from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing import run as run_module
-from tprprobe.cli import app, main
+from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.extraction import dask_parts, extract
 from tprprobe.extraction.blocks import plan
@@ -164,12 +165,7 @@ def test_a_store_is_sent_as_its_path(store):
 def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
     monkeypatch.setattr(dask_workers, "PATIENCE", "200ms")
     words = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", url]
-    monkeypatch.setattr("sys.argv", ["tprprobe", *words])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    (line,) = printed.err.splitlines()
+    code, (line,) = call_main(words, monkeypatch, capsys)
+    assert code == 2
     assert f"no Dask scheduler at {url!r}" in line
     assert dask.config.get("scheduler", None) is None  # what computes arrays is as before

@@ -17,8 +17,8 @@ import xarray as xr
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted.faults import run_main
 
-from tprprobe.cli import main
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, concatenate, layout, open_store, tokens
 from tprprobe.store import dtypes as numbers
@@ -479,10 +479,7 @@ def flip(file):
 
 def inspected(store, monkeypatch, *options):
     """The exit code of `tprprobe inspect STORE --verify`."""
-    monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", str(store), "--verify", *options])
-    with pytest.raises(SystemExit) as error:
-        main()
-    return error.value.code
+    return run_main(monkeypatch, "inspect", store, "--verify", *options)
 
 
 def test_a_flipped_byte_in_any_file_is_named(store):
