@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -132,27 +131,6 @@ def test_any_set_of_the_hub(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", refuse)
     with pytest.raises(InputError, match=r"could not be had \(asked for \('owner/set', 'config'\)"):
         load_data("datasets:owner/set,config")
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("own.tx", "no data 'own.tx': there is no such file here, but 'own.txt'; give a text"),
-        ("treebank.conllu", "there is no such file here; give a text"),
-        ("notes.doc", "the file is there, but its ending says no format"),
-        ("mathematic:all", "no such file here, but 'mathematics'; give"),
-        ("empty/x.conllu", "there is no such file here; give"),
-        ("none.txt", "no data 'none.txt': there is no such file here"),
-    ],
-)
-def test_what_is_said_of_wrong_names(tmp_path, monkeypatch, spec, message):
-    monkeypatch.chdir(tmp_path)
-    for name in ("own.txt", "notes.doc"):
-        Path(name).write_text("a\n")
-    with pytest.raises(InputError) as error:
-        load_data(spec)
-    assert message in str(error.value)
-    assert len(str(error.value)) < 300
 
 
 @pytest.mark.parametrize("kind", ["own.txt", "the list"])

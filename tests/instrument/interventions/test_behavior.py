@@ -225,10 +225,6 @@ def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):
         (["--data", "mathematics:arithmetic__mixed"], "give pairs:FRAME, of active"),
         (["--text", TEXT], "give two words and two answers"),
         (["--text", TEXT, "--exchange", "dog,fox"], "no word 'fox' in"),
-        (
-            ["--text", TEXT, "--exchange", "dog,cat", "--edit", "swap"],
-            "unknown edit of pairs 'swap'",
-        ),
         (["recipe.toml", "--edit", "exchange"], "--edit: of minimal pairs, not of a recipe"),
     ],
 )

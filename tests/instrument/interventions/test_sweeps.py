@@ -48,10 +48,7 @@ def folder(model, data, recipe, tmp_path_factory):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "sites = ['a']\nedits = ['zerro']",
-            r"r\.toml: unknown edit 'zerro'; did you mean 'zero'",
-        ),
+        ("sites = ['a']\nedits = ['zerro']", r"r\.toml: unknown edit 'zerro'"),
         ("sites = ['a']\nedits = ['snap']", "clusters"),
         ("sites = [", "not TOML"),
     ],

@@ -144,10 +144,7 @@ def refusal(folder: Path, **options) -> str:
         ({"architecture": "tp-transfomer"}, "did you mean 'tp-transformer'"),
         ({"n_heads": "2"}, "n_heads = '2': give a positive int"),
         ({"n_heads": 3}, "cannot be divided among 3 heads"),
-        (
-            {"d_ff": 25},
-            "feed_forward.expand.weight has shape (24, 16), config.json asks for (25, 16)",
-        ),
+        ({"d_ff": 25}, "expand.weight has shape (24, 16), config.json asks for (25, 16)"),
         ({"n_layers": [3, 1]}, "lacks the tensor 'encoder.2.norm1.weight'"),
         ({"n_layers": [1, 1]}, "unknown tensor in model.safetensors 'encoder.1."),
         ({"vocab_size": 80}, "(73, 16), config.json asks for (80, 16)"),

@@ -437,11 +437,7 @@ def test_attach_a_map_of_attention():
 @pytest.mark.parametrize(
     ("mapping", "heads", "message"),
     [
-        (
-            {"encoder.0.role": "encoder.layers.0.MHA.W_rr"},
-            None,
-            "did you mean 'encoder.layers.0.MHA.W_r'",
-        ),
+        ({"encoder.0.role": "encoder.layers.0.MHA.W_rr"}, None, "did you mean"),
         ({"encoder.0.role": "embedding:output"}, None, "its input 'path:input'"),
         ({"encoder..role": "embedding"}, None, "give a dotted name"),
         ({"encoder": "embedding", "encoder.role": "embedding"}, None, "already used"),
