@@ -45,14 +45,6 @@ def tokens(change):
     return change_json(TOKENIZER, change)
 
 
-def cut(name, share):
-    def write(folder):
-        content = (folder / name).read_bytes()
-        (folder / name).write_bytes(content[: int(share * len(content))])
-
-    return write
-
-
 def filled(name, content):
     return lambda folder: (folder / name).write_bytes(content)
 
@@ -144,7 +136,6 @@ def lines_of_words(folder):
 BAD_CHARACTERS = {"type": "Precompiled", "precompiled_charsmap": "////////AAAA" * 20}
 DAMAGE = {
     "no tokenizer": (lambda f: (f / TOKENIZER).unlink(), "backend tokenizer"),
-    "weights cut": (cut(WEIGHTS, 0.7), "is damaged or no safetensors file"),
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "no transformers model"),
     "pickles": (pickled, "is damaged or no bin file"),
     "pickles of whole numbers": (as_pickle(of_type(torch.int8)), r"has whole numbers \(INT8\) for weights"),
@@ -162,16 +153,11 @@ DAMAGE = {
     "hidden_size other": (setting(hidden_size=32), "asks for at least|has weights of other shapes"),
     "heads 0": (setting(num_attention_heads=0), "num_attention_heads 0, a whole number above 0"),
     "heads 3": (setting(num_attention_heads=3), "hidden size .* is not a multiple"),
-    "layers [6]": (setting(num_hidden_layers=[6]), "num_hidden_layers"),
     "layers 10^18": (setting(num_hidden_layers=10**18), "asks for at least .* weights, its files hold"),
     "vocab_size 10^12": (setting(vocab_size=10**12), "asks for at least .* weights, its files hold"),
     "layers 4 of 2": (setting(num_hidden_layers=4), "lacks encoder.layer.2.attention.* and 29 more"),
-    "hidden_act": (setting(hidden_act="nothing"), "nothing"),
     "model_type": (setting(model_type="nothing"), "no transformers model"),
-    "architectures a number": (setting(architectures=7), "no transformers model"),
-    "config cut": (cut(CONFIG, 0.5), "no transformers model"),
     "pad beyond": (setting(pad_token_id=10**6), "pad_token_id|padding|pad"),
-    "tokenizer cut": (cut(TOKENIZER, 0.5), "tokenizer.json is damaged"),
     "tokenizer without symbols": (tokens(without_symbols), "has no symbols"),
     "longest text 1.5": (setting("tokenizer_config.json", model_max_length=1.5), "not 1.5"),
     "longest text -1": (setting("tokenizer_config.json", model_max_length=-1), "not -1"),
