@@ -223,13 +223,6 @@ def test_targets_on_words_without_tokens_are_counted(tmp_path):
     assert len(examples) == len(all_examples) - 1 - examples.lost
 
 
-def test_dropout_is_a_function_of_seed_and_step():
-    assert torch.equal(draw_dropout(1, 7, 10, 32), draw_dropout(1, 7, 10, 32))
-    assert not torch.equal(draw_dropout(1, 7, 10, 32), draw_dropout(1, 8, 10, 32))
-    factors = draw_dropout(0, 0, 400, 256)
-    assert factors.mean().item() == pytest.approx(1, abs=0.01)
-
-
 def place(site, control="real"):
     names = ("task", "side", "site", "layer", "head", "seed", "control")
     return dict(zip(names, ("pos", "source", site, 0, None, 0, control), strict=True))

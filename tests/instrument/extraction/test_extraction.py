@@ -1,13 +1,12 @@
 """What extraction writes beside vectors: words of sub-words, labels, what the encoder is given."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from planted.foreign import save_foreign
 
@@ -169,22 +168,6 @@ def test_every_token_that_is_written_has_its_place_and_its_word(model, ids):
         assert (word >= 0) == bool(text[start:end].strip())
     covered = {offset for start, end in places for offset in range(start, end)}
     assert covered >= {offset for offset, character in enumerate(text) if not character.isspace()}
-
-
-BYTES_OF_A_CHARACTER = st.characters(codec="utf-8").map(lambda c: [3 + byte for byte in c.encode()])
-
-
-@given(
-    characters=st.lists(
-        st.integers(259, 399).map(lambda i: [i]) | BYTES_OF_A_CHARACTER, max_size=12
-    )
-)
-def test_words_that_are_written_in_bytes_are_spelt_by_them(model, characters):
-    ids = list(chain.from_iterable(characters))
-    text, _, numbers = written_words(model.vocabulary, ids)
-    assume(REPLACEMENT not in text)
-    spelt = words(model, pd.DataFrame({"id": ids, "word": numbers}))
-    assert "".join("".join(spelt).split()) == "".join(text.split())
 
 
 def test_the_encoder_reads_what_it_is_given(file):
