@@ -14,7 +14,6 @@ from tprprobe.interventions.batched_edits import (
 )
 from tprprobe.models import build
 from tprprobe.models.decoding.generation import generate
-from tprprobe.site.cached_prefix import hold
 from tprprobe.site.hooks import capture, find_sites, intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (2, 2), "d_ff": 24}
@@ -198,16 +197,6 @@ def test_nested_interventions_leave_the_model_as_it_was():
         assert "decode" in model.__dict__
     assert "decode" not in model.__dict__
     assert model(SOURCE, TARGET).equal(expected)
-
-
-def test_what_is_held_is_not_computed():
-    model = model_of("tp-transformer")
-    with capture(model, "encoder.*.hidden") as acts:
-        expected = model(SOURCE, TARGET)
-    with hold(model, {"encoder.0": acts["encoder.0.hidden"]}):
-        assert model(SOURCE.flip(0).flip(0), TARGET).equal(expected)
-        assert model(torch.full_like(SOURCE, 9), TARGET)[0].allclose(expected[0], atol=1e-6)
-    assert "forward" not in model.encoder[0].__dict__
 
 
 @pytest.mark.parametrize(  # one variant a pass, and all of a place

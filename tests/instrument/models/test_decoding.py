@@ -182,26 +182,6 @@ def test_rows_that_have_ended_are_dropped():
     assert rows[0] > rows[-1]
 
 
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_no_ngram_is_written_twice(beam, n):
-    model = model_of("t5", 0)
-    for row in as_rows(generate(model, batch(0), 7, beam, no_repeat=n), model):
-        grams = [tuple([0, *row][i : i + n]) for i in range(len(row) + 2 - n)]
-        assert len(set(grams)) == len(grams)
-    assert generate(model, batch(0), 7, beam, no_repeat=8).equal(generate(model, batch(0), 7, beam))
-
-
-@pytest.mark.parametrize("beam", [1, 2])
-def test_no_row_ends_before_the_least_length(beam):
-    models = [model_of("tp-transformer", seed) for seed in range(3)]
-    free = [len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam), m)]
-    restricted = [
-        len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam, min_length=3), m)
-    ]
-    assert min(free) < 4 <= min(restricted)
-
-
 @pytest.mark.parametrize("case", ["tp-transformer", "t5", "lstm"])
 def test_a_batch_of_many_lengths_writes_what_its_rows_write_alone(case):
     model = model_of(case, 2)
