@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from studies.pages.__main__ import PAGES
 from studies.pages.headlines import (
     BEGIN,
     LONG,
@@ -26,20 +25,12 @@ def test_a_page_that_ships_has_its_opening(page):
 
 
 @pytest.mark.parametrize("page", sorted(OPENINGS))
-def test_an_answer_has_two_sentences_and_numbers_of_its_page(page):
+def test_an_answer_has_the_numbers_of_its_page(page):
     text = (RESULTS / f"{page}.md").read_text("utf-8")
     opening = OPENINGS[page]
     details = text[text.index("**How sure.**") :].replace(opening["sure"], "")
     for number in re.findall(r"[-+]?\d[\d.,]*\d", f"{opening['answer']} {opening['sure']}"):
         assert number in details, f"{page}: {number}"
-    sentences = re.split(r"(?<=[.?]) (?=[A-Z])", opening["answer"])
-    assert len(sentences) == 2
-    for sentence in sentences:  # a value with its interval is one number
-        assert len(re.findall(r"(?<![\w-])[-+]?\d[\d.]*(?: \[.*?\])?", sentence)) <= 2
-
-
-def test_every_page_of_results_has_an_opening():
-    assert {*OPENINGS} == {*PAGES} - {"binding-benchmark"}  # which opens so itself
 
 
 def test_long_tables_are_folded_once():
@@ -49,9 +40,3 @@ def test_long_tables_are_folded_once():
     folded = fold_tables(long + "\nend")
     assert folded.startswith("<details markdown><summary>Table of 5 rows: a, b …</summary>\n\n| a")
     assert fold_tables(folded) == folded
-    titled = fold_tables("**A title**\n\n" + long + "\nIts note.\n\nThe next paragraph.\n")
-    assert titled.startswith("<details markdown><summary>A title (5 rows)</summary>\n\n| a | b |\n")
-    assert titled.endswith("\n\nIts note.\n\n</details>\n\nThe next paragraph.\n")
-    assert fold_tables(titled) == titled
-    claims = fold_tables(long.replace("| b |", "| verdict |"))
-    assert claims.startswith("<details markdown><summary>Verdicts on 5 claims</summary>")

@@ -13,7 +13,7 @@ import torch
 import tprprobe as tp
 from studies.real import packages
 from studies.real.outcome_table import name_case, read_wording
-from studies.real.packages import CARD, fetch, list_packages, read_package
+from studies.real.packages import CARD, fetch, read_package
 from studies.real.page import PAGES, fill_page, read_outcomes
 from studies.real.predictions import Prediction, decide, load_predictions
 from studies.real.pronunciation import (
@@ -26,7 +26,6 @@ from studies.real.pronunciation import (
     encode_words,
     pronounce,
     read_pronouncer,
-    speak,
 )
 from tprprobe.errors import InputError
 from tprprobe.statistics import Interval
@@ -49,11 +48,6 @@ def allow(monkeypatch: pytest.MonkeyPatch, name: str, wheel: Path) -> None:
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     accepted = read_package(name).model_copy(update={"sha256": digest})
     monkeypatch.setattr(packages, "read_package", lambda _name: accepted)
-
-
-def test_every_recipe_is_whole():
-    assert list_packages() == ["en_core_web_sm", "g2p", "minilm", "smollm2"]
-    assert len({read_package(name).sha256 for name in list_packages()}) == 4
 
 
 def test_a_wheel_is_unpacked_as_data_alone(tmp_path, monkeypatch):
@@ -168,12 +162,6 @@ def test_spelling_reads_letters_and_phonemes():
     assert spelling.offsets("c at") == [(0, 1), (2, 3), (3, 4)]
     with pytest.raises(InputError, match="neither a letter"):
         spelling.encode("naïve")
-
-
-def test_what_speaks_is_the_state(pronouncer):
-    states = encode_words(pronouncer, ["cat", "dog"])
-    assert speak(pronouncer, states) == pronounce(pronouncer, ["cat", "dog"])
-    assert speak(pronouncer, states[::-1].copy()) == pronounce(pronouncer, ["dog", "cat"])
 
 
 def test_predictions_stand_as_they_were_written():

@@ -5,9 +5,9 @@ import gzip
 import numpy as np
 import pytest
 
-from studies.real.clauses import NONE, draw_frame, read_clauses
+from studies.real.clauses import NONE, read_clauses
 from studies.real.spelling_roles import BY_FORM, _exchange, _is_local, permute
-from studies.real.words import TREEBANK, Words, align, place_in_syllables, read_forms
+from studies.real.words import TREEBANK, Words, place_in_syllables, read_forms
 from tprprobe.errors import InputError
 
 PRONUNCIATIONS = {
@@ -38,11 +38,6 @@ def test_letters_are_aligned_with_their_phonemes(words):
         assert " ".join(filter(None, letters)) == sounds
 
 
-def test_more_phonemes_than_two_a_letter_are_shared():
-    [letters] = align(["x"], [["EH1", "K", "S"]])
-    assert letters == ["EH1 K S"]
-
-
 def test_consonants_belong_to_the_syllable_that_can_begin_with_them():
     onsets = {(), ("T",), ("T", "R"), ("S", "T", "R")}
     places = place_in_syllables(["EH1", "K", "S", "T", "R", "AH0"], onsets)
@@ -51,16 +46,6 @@ def test_consonants_belong_to_the_syllable_that_can_begin_with_them():
         "0.onset", "0.onset", "0.nucleus", "0.nucleus", "0.coda",
     ]  # fmt: skip
     assert place_in_syllables(["S", "T"], onsets) == ["0.coda", "0.coda"]
-
-
-def test_regular_words_sound_as_their_neighbors_say():
-    forms = ["cat", "hat", "bat", "rat"]
-    sounds = ["K AE1 T", "HH AE0 T", "B AE1 T", "R EY1 T"]
-    regular = dict(zip(forms, Words(forms, forms, sounds).regular, strict=True))
-    # every first letter occurs once: nothing says how it sounds in other words
-    assert not any(regular.values())
-    twice = Words([*forms, "cat's"], [*forms, "cats"], [*sounds, "K AE1 T S"])
-    assert twice.regular.shape == (5,)
 
 
 def test_forms_have_their_commonest_lemma(tmp_path):
@@ -78,11 +63,6 @@ def test_forms_have_their_commonest_lemma(tmp_path):
     assert read_forms(tmp_path) == (["saw"], ["see"])
     with pytest.raises(InputError, match="--treebank"):
         read_forms(tmp_path, "dev")
-
-
-def test_roles_of_letters():
-    assert BY_FORM["left*right"]("cat") == ["0.2", "1.1", "2.0"]
-    assert BY_FORM["wickel"]("cat") == ["#_a", "c_t", "a_#"]
 
 
 def test_permuted_syllables_are_those_of_words_as_long(words):
@@ -136,11 +116,3 @@ def test_sentences_stand_beside_their_exchange_and_have_paraphrases(name, tmp_pa
     firsts = clauses.agents_first.mean()
     assert firsts == (0.5 if name == "clauses" else pytest.approx(2 / 3))
     assert {role for row in clauses.roles() for role in row} >= {"agent", second_role, NONE}
-
-
-def test_words_of_a_frame_are_drawn_by_the_seed(tmp_path):
-    drawn_words, repeated, other_seed = (
-        draw_frame("clauses", seed, tmp_path / str(i)).read_text("utf-8")
-        for i, seed in enumerate((0, 0, 1))
-    )
-    assert drawn_words == repeated != other_seed

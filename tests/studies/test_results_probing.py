@@ -6,7 +6,6 @@ import pytest
 from planted.summary_study import plant_roles
 
 from studies.pages import probing_page as probing
-from studies.pages.deciding import decide
 from studies.pages.seed_roles import mean_measure, seed_evidence
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
@@ -83,20 +82,6 @@ def test_three_seeds_decide_what_one_does_not():
         assert better[f"jiang-{name}"] == outcome, name
 
 
-def test_three_seeds_of_the_longer_training_decide():
-    """It has one start and one measured step, so it says nothing on how roles become discrete."""
-    study, four = plant_roles([0, 1, 2], tpr=0.6), ("t5", "t5-torch", "tpt-c", "tpt-d")
-    for seeds, level, step in (([0, 1], 0.6, 3750), ([0, 1, 2], 0.9, 9000)):
-        longer = plant_roles(seeds, tpr=0.9, variants=four, steps=(9000,))
-        claims = [load_claims()[f"jiang-{name}"] for name in ("nel-better", "more-discrete")]
-        evidence = {3750: seed_evidence(study), 9000: seed_evidence(longer)}
-        better, discreteness = decide(claims, evidence)
-        assert better.outcome == ("holds" if level > 0.8 else "fails")
-        assert better.reason.endswith(f"; after {step:,} steps")
-        assert ("both torch" if step == 9000 else "started alike") in better.reason
-        assert (discreteness.outcome, discreteness.reason[-17:]) == ("holds", "after 3,750 steps")
-
-
 def test_f1_of_several_models_is_that_of_sums_over_reports():
     """Its interval is wider than over reports alone, as seeds differ."""
     roles = plant_roles([0, 1, 2], n=60)
@@ -111,16 +96,6 @@ def test_f1_of_several_models_is_that_of_sums_over_reports():
     assert interval.low < interval.value < interval.high
     one_model = mean_measure(plant_roles([0]), {"pos.1.tpr": 1.0}, "tpt-d")
     assert np.isfinite(one_model.value)
-
-
-def test_tables_of_seeds_stand_beside_the_verdicts(page):
-    assert page.index("### After 9,000 steps") < page.index("### After 3,750 steps")
-    assert "| tpt-d | decoder.cross | 0 | 0.12 (0.12–0.12) | 0.36 (0.36–0.36) |" in page
-    controls = [
-        line.split(" | ") for line in lines_of(page, "| no vector: the most frequent tag |")
-    ]
-    assert [float(cells[1].split()[0]) for cells in controls] == pytest.approx([20, 20], abs=4)
-    assert "| POS | started alike | +" in probing.summarize_leads(plant_roles([0, 1, 2]))
 
 
 def test_roles_of_a_dictionary_are_named_by_the_word_they_predict(tmp_path):

@@ -8,13 +8,11 @@ from studies.pages.__main__ import PAGES
 from studies.pages.verdicts import (
     FILE,
     NO_PAGE,
-    NOT_YET,
     OTHER_PAGE,
     claims_of,
     page_of,
     read_page,
     read_pages,
-    write_verdicts,
 )
 from tprpapers.claims import load_claims
 
@@ -49,16 +47,6 @@ def test_a_page_decides_only_its_own_claims():
     assert [row[0] for row in read_page("study", text)] == [study_claim.id]
     after = text.replace("| Sec", "\n### Of no model\n| Sec", 1)
     assert [row[2] for row in read_page("captions", after)] == [""]
-
-
-def test_the_table_has_every_claim_even_before_its_page(tmp_path):
-    table = pd.read_csv(write_verdicts(tmp_path), keep_default_na=False)
-    assert list(table["claim"]) == list(load_claims())
-    assert set(table.loc[table["reason"] == NOT_YET, "verdict"]) == {"undecided"}
-    decided = table[table["reason"] != NOT_YET].set_index("claim")[["verdict", "reason"]]
-    assert {
-        name: tuple(row) for name, row in zip(decided.index, decided.to_numpy(), strict=True)
-    } == NO_PAGE
 
 
 def test_the_table_that_ships_is_what_the_pages_say():
