@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprpapers.schlag.binding_drawings import binding_accuracy, binding_table, demonstration_table
 from tprpapers.schlag.binding_problem import demonstrate, draw_network, measure_degrees
 from tprpapers.schlag.binding_problem.networks import (
     FIRST_BINDING,
@@ -79,11 +78,6 @@ def test_standard_attention_tells_by_the_difference_of_its_weights(seed):
         replace(standard, upper=(even,)).represent(FIRST_BINDING),
         replace(standard, upper=(even,)).represent(SECOND_BINDING),
     )
-
-
-def test_demonstration_depends_on_its_seed_alone():
-    pd.testing.assert_frame_equal(demonstrate(5, seed=3), demonstrate(5, seed=3))
-    assert not demonstrate(5, seed=3).equals(demonstrate(5, seed=4))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -156,19 +150,6 @@ def test_every_depth_bar_and_twin_has_its_interval(probed):
     before = probed[probed["depth"] == 0]
     assert (before["accuracy"] == 0.5).all()  # before any attention a bar knows no digit
     assert (before["paired_accuracy"] == 0).all()
-
-
-def test_figures_show_every_model_and_number(probed):
-    table = binding_table(probed)
-    assert table.cells["model"].tolist() == ["tp", "tp, untrained", "ones", "ones, untrained"]
-    assert {"depth 0", "depth 1", "depth 2"} <= {*table.cells.columns}
-    figure = binding_accuracy(probed)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "first bar", "middle bar", "last bar",
-    ]  # fmt: skip
-    text = demonstration_table(demonstrate(3), measure_degrees(2)).markdown()
-    assert "tp 1, 2, 4" in text
-    assert "standard 1, 1, 1" in text
 
 
 def test_bad_input_is_one_line(make_model):

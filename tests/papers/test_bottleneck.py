@@ -167,11 +167,6 @@ def test_what_a_model_cannot_hold_is_told(source, target, message):
         model_of("mlp", "transformer")(ids_of(*source), torch.zeros(1, target).long())
 
 
-def test_widths_that_cannot_be_halved_are_refused():
-    with pytest.raises(tp.InputError, match="even multiple of the 2 heads"):
-        model_of("bi", "uni", d_model=7)
-
-
 def test_the_recipe_trains_a_model_that_learns(tmp_path):
     settings = read_toml(Path(__file__).parents[2] / "studies" / "tpdn" / "recipe.toml")
     [stage], [watched] = settings["stages"], settings["evaluate"]
@@ -251,13 +246,3 @@ def test_a_filler_is_replaced_by_surgery(exact, left_fit):
     source = ids_of("3 1 4 1 5")
     with tp.intervene(model, {"encoding": surgery(left_fit, replace=("2", "4", "9"))}):
         assert DIGITS.decode(generate(model, source)[0].tolist()) == "3 1 9 1 5"
-
-
-def test_edits_of_positions_are_refused_where_there_are_none(exact):
-    model, *_ = exact
-    edit = tp.interventions.zero(positions=torch.ones(1, 5).bool())
-    with (
-        pytest.raises(tp.InputError, match="batch × d_model has no positions"),
-        tp.intervene(model, {"encoding": edit}),
-    ):
-        model.encode(ids_of("3 1 4 1 5"))

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 import torch
-from parity import literalschlag
 from parity.publishedfiles import (
     CONFIG,
     HEADS,
@@ -87,10 +86,7 @@ def test_wrong_shapes_are_named(tmp_path):
         ({"n_head": 2}, "did you mean 'n_heads'"),
         ({"n_heads": 3}, "3 heads"),
         ({"n_heads": "2"}, "n_heads = '2'"),
-        ({"n_heads": True}, "n_heads = True"),
         ({"n_heads": 2, "d_model": 16}, "d_model = 16, the file's shapes 8"),
-        ({"n_heads": 2, "roles": "none"}, "roles = none, the file's shapes continuous"),
-        ("[1]", "no JSON object"),
         ("{", "is not JSON"),
         ("nowhere.json", "nowhere.json"),
     ],
@@ -104,17 +100,10 @@ def test_configurations_of_schlag(tmp_path, config, says):
     [
         ({"num_head": 4}, "did you mean 'num_heads'"),
         ({"num_heads": 2}, "num_heads = 2, the file's shapes 4"),
-        ({"num_roles": 9}, "num_roles = 9, the file's shapes 3"),
-        ({"d_kv": 8}, "d_kv = 8"),
         ({"num_layers": 6}, "num_layers = (6, 6)"),
         ({"use_tp_dec": False}, "use_tp_enc, use_tp_dec = (True, False)"),
-        ({"use_tp_enc": False, "use_tp_dec": False}, "use_tp_enc, use_tp_dec = (False, False)"),
         ({"use_discrete_roles": False}, "use_discrete_roles = continuous"),
-        ({"roles_after_residual": False}, "roles_after_residual = False"),
-        ({"multi_head_rar": False}, "multi_head_rar = False"),
-        ({"use_tpr_gate": True}, "use_tpr_gate = True"),
         ({"tpr_output_type": "concat"}, "tpr_output_type = concat"),
-        ({"tpr_binding_type": "full_tensor_product"}, "tpr_binding_type = full_tensor_product"),
         ({"feed_forward_proj": "gated-gelu"}, "feed_forward_proj"),
         ({"relative_attention_max_distance": 64}, "relative_attention_max_distance"),
         ({"vocab_size": "many"}, "vocab_size = 'many'"),
@@ -169,11 +158,6 @@ def test_no_checkpoint_at_all(tmp_path):
         assert says in refusal(tmp_path, tmp_path / name), name
 
 
-def test_a_weight_with_and_without_prefix(tmp_path):
-    state = schlag_state() | {f"module.{QUERY}": torch.ones(8, 8)}
-    assert f"{QUERY!r} twice" in refusal(tmp_path, schlag_file(tmp_path / "c.pt", state))
-
-
 def test_an_existing_folder_is_left_alone(tmp_path):
     (tmp_path / "out").mkdir()
     assert "exists already" in refusal(tmp_path, schlag_file(tmp_path / "c.pt"))
@@ -226,35 +210,24 @@ def hostile(marker: Path) -> list[Any]:
 @pytest.mark.parametrize("number", range(10))
 @pytest.mark.parametrize("protocol", [0, 4])
 def test_hostile_pickles_run_nothing(tmp_path, number, protocol):
-    marker = tmp_path / "marker"
-    good = vocabulary_file(tmp_path / "good.pt", list(characters().symbols))
+    marker, options = tmp_path / "marker", {"pickle_protocol": protocol}
     exploit = hostile(marker)[number]
-    torch.save(
-        {"model": schlag_state(), "extra": exploit}, tmp_path / "zip.pt", pickle_protocol=protocol
-    )
-    schlag_file(
-        tmp_path / "legacy.pt",
-        schlag_state() | {"x": exploit},
-        pickle_protocol=protocol,
-        _use_new_zipfile_serialization=False,
-    )
+    torch.save({"model": schlag_state(), "extra": exploit}, tmp_path / "zip.pt", **options)
+    state = schlag_state() | {"x": exploit}
+    schlag_file(tmp_path / "old.pt", state, _use_new_zipfile_serialization=False, **options)
     (tmp_path / "bare.pt").write_bytes(pickle.dumps(exploit, protocol))
-    torch.save(exploit, tmp_path / "vocab.pt", pickle_protocol=protocol)
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    torch.save(
-        jiang_state() | {"x": exploit}, folder / "pytorch_model.bin", pickle_protocol=protocol
-    )
+    torch.save(exploit, tmp_path / "vocab.pt", **options)
+    (tmp_path / "hf").mkdir()
+    (tmp_path / "hf" / "config.json").write_text("{}")
+    torch.save(jiang_state() | {"x": exploit}, tmp_path / "hf" / "pytorch_model.bin", **options)
     archive(tmp_path / "a.tar.gz", tmp_path / "zip.pt")
-    for name in ("zip.pt", "legacy.pt", "bare.pt", "hf", "a.tar.gz"):
+    for name in ("zip.pt", "old.pt", "bare.pt", "hf", "a.tar.gz"):
         refusal(tmp_path, tmp_path / name)
     file = schlag_file(tmp_path / "c.pt")
     for name in ("vocab.pt", "bare.pt"):
         assert "no vocabulary" in refusal(tmp_path, file, vocab=tmp_path / name)
     assert "antigravity" not in sys.modules
     assert not marker.exists()
-    assert len(read_vocabulary(good.read_bytes(), "good.pt")) == 73
 
 
 def test_a_pickle_cannot_change_what_later_files_say():
@@ -291,16 +264,6 @@ def test_an_archive_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
     (tmp_path / "bomb.pt").write_bytes(bytes(4 * 2**20))
     packed = archive(tmp_path / "a.tar.gz", tmp_path / "bomb.pt")
     assert "unpacks to more than 100 times" in refusal(tmp_path, packed)
-
-
-def test_a_zip_that_is_no_checkpoint(tmp_path):
-    with zipfile.ZipFile(tmp_path / "z.pt", "w") as archive:
-        archive.writestr("readme", "nothing")
-    refusal(tmp_path, tmp_path / "z.pt")
-    file = schlag_file(
-        tmp_path / "c.pt", literalschlag.random_state(literalschlag.Sizes(vocab=73), 1)
-    )
-    refusal(tmp_path, file, vocab=tmp_path / "z.pt")
 
 
 def test_a_zip_that_unpacks_to_far_more_is_refused(tmp_path):

@@ -223,19 +223,6 @@ def test_learned_vectors_are_those_of_least_squares_over_many_sums(kind, seed, n
     assert errors[1] == pytest.approx(errors[0], rel=0.02, abs=1e-9)
 
 
-@given(st.integers(0, 2**20), st.integers(2, 12))
-@settings(max_examples=15, deadline=None)
-def test_accuracy_falls_with_crosstalk_and_never_leaves_the_unit_interval(seed, n):
-    rng = np.random.default_rng(seed)
-    fillers = torch.from_numpy(rng.normal(size=(40, 6)))
-    errors = unbind_sums(fillers, signs(rng, 40, 6), counts=(1, n), draws=5, seed=seed)
-    assert errors["accuracy"].between(0, 1).all()
-    table = errors.set_index(["binding", "unbinding", "n"])["accuracy"]
-    assert (table.loc[:, :, 1] == 1).all()
-    assert table["hadamard", "learned", n] <= 1
-    assert set(errors["size"]) == {6, 36}
-
-
 def test_unbinding_of_a_store(tmp_path):
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(300, 2, 4)) for _ in range(2)]

@@ -1,11 +1,9 @@
 """Numerators and denominators, decoded from clusters on questions whose truth is known."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from planted.questions import plant_roles
 
-import tprprobe as tp
 from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming.fields import describe
@@ -52,17 +50,6 @@ def test_accuracies_are_of_held_out_digits(gold):
     )
     answered = digits["discordant"].astype(bool) & digits["correct"]
     assert accuracies.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
-
-
-def test_without_discordant_digits_there_is_no_number():
-    tokens = pd.concat(
-        [tp.gold.arithmetic("Calculate 1/2.").assign(sample=i, correct=True) for i in range(4)]
-    )
-    labels = np.zeros((1, len(tokens)), int)
-    accuracies = decode_polarity(labels, tokens, tokens["sample"].to_numpy())
-    accuracies = accuracies.set_index(["subset", "predictor"])
-    assert accuracies.loc[("discordant", "clusters"), "n"] == 0
-    assert np.isnan(accuracies.loc[("discordant", "clusters"), "accuracy"])
 
 
 def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):

@@ -33,8 +33,6 @@ def small(seed: int = 0, **options: Any) -> Any:
     ("options", "count"),
     [
         ({"preset": "tpt-d"}, 64_258_080),
-        ({"preset": "tpt-d", "n_roles": 20}, 62_007_360),
-        ({"preset": "tpt-d", "after_residual": False}, 64_258_080),
         ({"preset": "tpt-d", "after_residual": False, "shared_roles": False}, 64_661_280),
         ({"preset": "tpt-d", "multi_head": False}, 61_429_380),
         ({"preset": "tpt-c-t5"}, 65_234_688),
@@ -45,29 +43,18 @@ def test_parameter_counts_of_the_published_code(options, count):
     assert count_parameters(options) == count
 
 
-def test_default_roles_are_jiangs():
-    config = build({"preset": "tpt-d"} | {k: SMALL[k] for k in ("vocab_size", "d_ff")}).config
-    assert (config.n_roles, config.d_head, config.n_heads, config.d_model) == (50, 64, 8, 512)
-
-
 def test_sites_after_the_residual():
     table = sites(small()).set_index("site")
     assert len(table) == 2 * 11 + 2 * 21
     expected = {
-        "encoder.1.self.input": ("batch × seq × d_model", 16),
         "encoder.1.self.query": ("batch × seq × head × d_head", 4),
-        "encoder.1.self.attention": ("batch × head × query × key", None),
         "decoder.0.cross.filler": ("batch × seq × d_model", 16),
         "decoder.0.cross.role_weights": ("batch × seq × head × n_roles", 5),
         "decoder.0.cross.role": ("batch × seq × head × d_head", 4),
-        "decoder.0.cross.binding": ("batch × seq × d_model", 16),
         "decoder.0.cross.tpr": ("batch × seq × d_model", 16),
-        "decoder.1.hidden": ("batch × seq × d_model", 16),
     }
     for site, (axes, width) in expected.items():
-        assert table.loc[site, "axes"] == axes
-        assert table.loc[site, "width"] is not None
-        assert width is None or table.loc[site, "width"] == width
+        assert table.loc[site, ["axes", "width"]].tolist() == [axes, width]
 
 
 def test_roles_in_one_stack_only():
@@ -162,10 +149,6 @@ def test_initialization_is_the_authors(options, query, key, table):
         ({"binding": "full_tensor_product"}, "after the residual"),
         ({"d_head": 3}, "4 heads of 3"),
         ({"d_model": 12, "d_head": 3, "output": "concat"}, "8 divides"),
-        (
-            {"roles": "continuous", "after_residual": False, "binding": "full_tensor_product"},
-            "continuous",
-        ),
         ({"after_residual": False, "role_input": "v_bar", "d_head": 3}, "v_bar"),
         ({"n_buckets": 2}, "n_buckets"),
         ({"role_input": "q"}, "query"),
