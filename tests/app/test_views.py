@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planted import sentences
 from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
@@ -45,12 +44,6 @@ def test_an_area_marks_the_points_inside_it(scene):
         is_marked = tp.dashboard.marks.read_mark(text).find(scene)
         assert inside.any()
         assert (is_marked == inside).mean() > 0.99  # the border is rounded
-
-
-def test_a_scene_is_the_same_each_time(store, scene):
-    repeated = tp.dashboard.build_scene(store, LAST, 0, k=6)
-    assert np.array_equal(repeated.roles.labels, scene.roles.labels)
-    assert np.array_equal(repeated.points, scene.points)
 
 
 def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, scene):
@@ -93,32 +86,12 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
     assert ["→" in picture or "✗" in picture for picture in pictures] == [True, False]
 
 
-def test_a_cluster_without_a_name_has_no_precision(tmp_path):
-    words = sentences.plant(tmp_path / "store", 120)
-    scene = tp.dashboard.build_scene(words, sentences.ENCODER, k=4)
-    names = tp.dashboard.maps.pack_names(scene)
-    assert any(cluster["name"] for cluster in names)
-    for cluster in names:
-        assert (
-            (cluster["name"] is None)
-            == (cluster["precision"] is None)
-            == (cluster["recall"] is None)
-        )
-
-
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
     samples = sampling.take(store, np.array([2, 5]))
     tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()
     assert np.array_equal(samples.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
     assert np.array_equal(samples.read(LAST, np.array([1, 0]), 1), samples.read(LAST)[[1, 0], 1])
     assert len(samples.tokens_of(LAST)) == tokens.sum()
-
-
-def test_marks_in_a_map_are_drawn_and_every_value_is_written(scene):
-    view = tp.dashboard.show_map(scene, "cluster", scene.roles.labels == 2)
-    assert len(view.data) == len(scene.rows)
-    texts = {artist.get_text() for artist in view.draw().axes[0].texts}
-    assert texts == {str(label) for label in range(6)}  # not by color alone
 
 
 def test_a_notebook_shows_views_without_a_network(store, scene):
@@ -159,23 +132,10 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
 
 
 def test_shares_after_an_exchange_add_up_to_one():
-    shares = {"counterfactual": 0.25, "other": 0.25, "original": 0.5}
-    bounds = {"counterfactual_low": 0.2, "counterfactual_high": 0.3}
-    place = {
-        "kind": "polarity",
-        "subset": "answered",
-        "model": "m",
-        "layer": -1,
-        "head": -1,
-        "n": 9,
-    }
-    rows = pd.DataFrame(
-        [place | shares | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
-    )
-    view = tp.dashboard.interventions.show_interventions(rows, "polarity")
-    assert np.sum([bar.x for bar in view.chart().data], axis=0).tolist() == [1.0, 1.0]
-    assert list(view.chart().data[0].y) == [
-        "no exchange",
-        "roles, all layers",
-    ]  # one model is not told
-    assert view.export("svg").startswith(b"<?xml")
+    row = {"kind": "polarity", "subset": "answered", "model": "m", "layer": -1, "head": -1, "n": 9}
+    row |= {"counterfactual": 0.25, "other": 0.25, "original": 0.5, "at": "pair"}
+    row |= {"counterfactual_low": 0.2, "counterfactual_high": 0.3}
+    rows = pd.DataFrame([row | {"vectors": vectors} for vectors in ("none", "role")])
+    chart = tp.dashboard.interventions.show_interventions(rows, "polarity").chart()
+    assert np.sum([bar.x for bar in chart.data], axis=0).tolist() == [1.0, 1.0]
+    assert list(chart.data[0].y) == ["no exchange", "roles, all layers"]  # one model is not told
