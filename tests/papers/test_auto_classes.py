@@ -70,12 +70,6 @@ def test_what_they_generate_is_what_ours_writes(pair, root, options):
     check_generation(pair, questions(pair[0], root, 6), options)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("options", OPTIONS)
-def test_what_they_generate_for_200_inputs_is_what_ours_writes(pair, root, options):
-    check_generation(pair, questions(pair[0], root, 200), options)
-
-
 def test_logits_loss_and_states_are_the_models(pair, root):
     model, wrapped = pair
     inputs = batch(questions(model, root, 3), model.folder)

@@ -70,14 +70,10 @@ def test_standard_attention_tells_by_the_difference_of_its_weights(seed):
     standard = replace(network, roles=ones, upper=(head,))
     moved = network.output @ network.value @ (network.cells["b"] - network.cells["d"])
     expected = (UNEQUAL[0] - UNEQUAL[1]) * head.output @ head.value @ moved
-    assert np.array_equal(
-        standard.represent(FIRST_BINDING) - standard.represent(SECOND_BINDING), expected
-    )
-    even = UpperHead(head.value, head.output, (0.5, 0.5))
-    assert np.array_equal(
-        replace(standard, upper=(even,)).represent(FIRST_BINDING),
-        replace(standard, upper=(even,)).represent(SECOND_BINDING),
-    )
+    first, second = (standard.represent(pairs) for pairs in (FIRST_BINDING, SECOND_BINDING))
+    assert np.array_equal(first - second, expected)
+    even = replace(standard, upper=(UpperHead(head.value, head.output, (0.5, 0.5)),))
+    assert np.array_equal(even.represent(FIRST_BINDING), even.represent(SECOND_BINDING))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -92,16 +88,13 @@ def test_roles_double_the_degree_and_frozen_attention_leaves_it(seed):
 
 def test_pairs_hold_the_same_symbols_and_every_divisor_as_often():
     table = ask_pairs(1512)
-    assert len(table) == 3024
-    assert table["question"].nunique() == 3024
+    assert len(table) == table["question"].nunique() == 3024
     assert table["divisor"].value_counts().nunique() == 1
     for _, pair in table.groupby("pair"):
         row_of_pair, partner = pair.to_dict("records")
         assert sorted(row_of_pair["question"]) == sorted(partner["question"])
-        assert (row_of_pair["divisor"], row_of_pair["other"]) == (
-            partner["other"],
-            partner["divisor"],
-        )
+        divisors = [row_of_pair["divisor"], row_of_pair["other"]]
+        assert divisors == [partner["other"], partner["divisor"]]
         assert row_of_pair["group"] == partner["group"]
     for row in table.sample(100, random_state=0).to_dict("records"):
         a, b, c, d = (int(symbol) for symbol in row["question"] if symbol.isdigit())

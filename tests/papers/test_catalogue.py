@@ -79,19 +79,10 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
     assert catalogue.find_inputs(tmp_path) == {}
 
 
-ELSEWHERE = {
-    "behaviors",
-    "probes",
-    "study",
-    "sweeps",
-    "swaps",
-    "substitutions",
-    "unbindings",
-    "decompositions",
-    "operations",
-    "patchings",
-    "roles",
-}  # figures of these are drawn in their tests
+ELSEWHERE = {  # figures of these are drawn in their tests
+    *("behaviors", "probes", "study", "sweeps", "swaps", "substitutions", "unbindings"),
+    *("decompositions", "operations", "patchings", "roles"),
+}
 
 
 @pytest.mark.parametrize(
@@ -101,28 +92,6 @@ def test_every_figure_is_drawn_from_what_it_is_made_of(run, name):
     figure = catalogue.draw(name, **find_sources(run, name))
     assert isinstance(figure, Figure)
     assert figure.axes
-
-
-JUDGING_THEMSELVES = {
-    "huang-table2",
-    "huang-table3",
-    "huang-regions",
-    "huang-subjects",
-}  # judge what they show
-NO_CLAIM = {"huang-stability", "huang-states", "huang-substitution"}
-OF_RUNS = {"huang-swap"}  # judges what it shows; drawn in the tests of these runs
-
-
-def test_every_figure_of_a_paper_has_its_verdicts(run):
-    papers = ("schlag-", "jiang-", "huang-")
-    names = {entry.name for entry in catalogue.list_figures() if entry.name.startswith(papers)}
-    assert names - JUDGING_THEMSELVES - NO_CLAIM - OF_RUNS <= CLAIMS.keys()
-    assert not CLAIMS.keys() & (JUDGING_THEMSELVES | NO_CLAIM | OF_RUNS)
-    for name in JUDGING_THEMSELVES:
-        store = run.parent / "captioned" / "store"
-        assert re.search(
-            r"^huang-[a-z-]+: (holds|fails|undecided)", _caption_of(name, store), re.M
-        ), name
 
 
 DECIDED = {  # figures whose own numbers decide claims
@@ -137,9 +106,7 @@ def test_claims_are_judged_on_what_is_shown(run, name):
     drawing = add_verdicts(catalogue.make(name, **find_sources(run, name)), CLAIMS.get(name, ()))
     assert {verdict.claim.id for verdict in verdicts_of(drawing)} == DECIDED[name]
     below = drawing.caption if isinstance(drawing, Table) else drawing.texts[-1].get_text()
-    judgements = below.partition(HERE)[2].partition(HEAD)[
-        0
-    ]  # not what the results pages say of others
+    judgements = below.partition(HERE)[2].partition(HEAD)[0]  # not those of the results pages
     for verdict in verdicts_of(drawing):
         assert f"{verdict.claim.id}: {verdict.outcome}." in judgements
         assert below.count(f"{verdict.claim.id}:") == 1
@@ -156,12 +123,6 @@ def test_a_figure_of_a_run_says_nothing_of_claims(run, tmp_path, monkeypatch, na
         store = find_sources(run, name)["store"]
         path = catalogue.write_figure(name, store, (), options, tmp_path / f"figure.{kind}")
         assert not CLAIMED.search(path.read_text("utf-8")), kind
-
-
-def _caption_of(name, store):
-    table = add_verdicts(catalogue.make(name, store=store), ())
-    assert isinstance(table, Table)
-    return table.caption
 
 
 def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, monkeypatch):
@@ -249,11 +210,8 @@ def cells(table, column, value):
 def test_scores_of_captions_stand_above_the_printed_ones(run):
     table = catalogue.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
     measured = cells(table, "captions of", "scenes, test, 40")
-    assert (measured["BLEU-1"], measured["METEOR"], measured["CIDEr-D"]) == (
-        "0.500 [0.400, 0.600]",
-        "0.500",
-        "–",
-    )
+    scores = [measured[name] for name in ("BLEU-1", "METEOR", "CIDEr-D")]
+    assert scores == ["0.500 [0.400, 0.600]", "0.500", "–"]
     printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
     assert [row["CIDEr-D"] for row in printed] == ["0.909"]
     assert "huang-table1: " not in table.caption  # nothing here decides
@@ -277,18 +235,12 @@ def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     store = run.parent / "captioned" / "store"
     table = catalogue.make("huang-table2", store=store)
     assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
-    assert cells(table, "category", "all")["share (recomputed)"] == "0.9608"
     assert "huang-nominal-verbal: " in add_verdicts(table, ()).caption
     interpretation = catalogue.make("huang-table3", store=store)
-    assert (
-        interpretation.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
-    )
     assert (interpretation.cells["from"] == "printed").sum() == 10
     assert "huang-first-position: " in add_verdicts(interpretation, ()).caption
-    four_clusters = catalogue.make("huang-table3", store=store, k=4)
-    assert (
-        "huang-" not in add_verdicts(four_clusters, ()).caption
-    )  # the claims are about ten clusters
+    four_clusters = add_verdicts(catalogue.make("huang-table3", store=store, k=4), ())
+    assert "huang-" not in four_clusters.caption  # the claims are about ten clusters
 
 
 def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
@@ -316,12 +268,11 @@ from tprprobe.figures import catalogue
 for entry in catalogue.list_figures():
     if entry.inputs == ["store"]:
         entry.make  # which imports what makes it
-store, captions, out = sys.argv[1:]
+store, out = sys.argv[1:]
 for command in (
     ["inspect", store],
     ["cluster", store, "--site", "encoder.-1.self.role", "--head", "0", "--k", "3"],
     ["figure", "schlag-fig2", "--store", store, "--k", "3", "--out", f"{out}/two.png"],
-    ["figure", "huang-table2", "--store", captions, "--out", f"{out}/table.md"],
 ):
     app(command, standalone_mode=False)
     assert "torch" not in sys.modules, command
@@ -329,5 +280,4 @@ for command in (
 
 
 def test_a_store_is_inspected_clustered_and_drawn_without_torch(run, tmp_path):
-    stores = [run / "store", run.parent / "captioned" / "store"]
-    subprocess.run([sys.executable, "-c", SCRIPT, *stores, tmp_path], check=True)
+    subprocess.run([sys.executable, "-c", SCRIPT, run / "store", tmp_path], check=True)

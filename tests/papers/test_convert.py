@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from tprprobe.cli import app
-from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS, characters
+from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.models import load_model
@@ -55,14 +55,6 @@ def test_containers_and_prefixes_of_schlag(tmp_path, plain, prefix, legacy):
     options = {"_use_new_zipfile_serialization": not legacy}
     file = schlag_file(tmp_path / "c.pt", schlag_state(prefix), **options)
     assert logits(convert(file, tmp_path / "out", config=HEADS)).equal(logits(plain))
-
-
-def test_archive_with_one_checkpoint(tmp_path, plain):
-    vocabulary = vocabulary_file(tmp_path / "vocab.pt", list(characters().symbols))
-    tar = archive(tmp_path / "a.tar.gz", schlag_file(tmp_path / "c.pt"), vocabulary)
-    folder = convert(tar, tmp_path / "out", config=HEADS, vocab=f"{tar}:pretrained/vocab.pt")
-    assert logits(folder).equal(logits(plain))
-    assert load_model(folder).vocabulary.symbols == characters().symbols
 
 
 def test_archive_with_two_checkpoints_asks_which(tmp_path, plain):

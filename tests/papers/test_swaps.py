@@ -134,14 +134,8 @@ def test_planted_roles_are_swapped_exactly(pairs):
     model, swaps = PlantedRoles(), find_swaps([f"{a}/{b}" for a, b in pairs], CHANGING)
     if swaps.empty:
         return
-    exchanges = [
-        Exchange("role"),
-        Exchange("filler"),
-        Exchange("binding"),
-        Exchange("role", 0, 0),
-        Exchange("role", 0, 1),
-    ]
-    table = measure_swaps(model, swaps, exchanges)
+    places = [("role",), ("filler",), ("binding",), ("role", 0, 0), ("role", 0, 1)]
+    table = measure_swaps(model, swaps, [Exchange(*place) for place in places])
     assert find_answered(table.assign(model="planted")).all()
     for (vectors, head), rows in table.groupby(["vectors", "head"]):
         moves = vectors in ("role", "filler", "question") and head != 1
