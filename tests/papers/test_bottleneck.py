@@ -19,7 +19,6 @@ from tprprobe.files.settings import parse, read_toml
 from tprprobe.interventions.surgeries import surgery
 from tprprobe.models import build
 from tprprobe.models.answers import exact_matches
-from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.decoding.generation import generate
 from tprprobe.training.logs import read_log
 from tprprobe.training.loop import train
@@ -136,16 +135,6 @@ def test_weights_of_the_authors_write_every_published_sequence(shared):
         assert np.abs(model.encode(source).vector.numpy() - vectors).max() < 1e-5
     sequences = [DIGITS.decode(ids) for ids in generate(model, source).tolist()]
     assert sequences == [line[0] for line in lines]
-
-
-def test_a_checkpoint_is_read_back(tmp_path):
-    model = model_of("tree", "bi")
-    loaded: Any = tp.load_model(save_pretrained(model, tmp_path / "model"))
-    assert loaded.vocabulary == DIGITS
-    source = ids_of(*SEQUENCES)
-    assert torch.equal(loaded.encode(source).vector, model.encode(source).vector)
-    twin: Any = tp.load_model(f"untrained:{tmp_path / 'model'}")
-    assert not torch.allclose(twin.encode(source).vector, model.encode(source).vector)
 
 
 @pytest.mark.parametrize(

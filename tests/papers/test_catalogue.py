@@ -41,7 +41,7 @@ def run(tmp_path_factory):
     write_evaluation(run / "eval", split="extrapolate")
     write_log(run / "training")
     write_binding(run / "binding")
-    plant_values(run.parent / "values")
+    plant_values(run.parent / "values", questions=110)
     plant_labelled(run.parent / "labelled", 40)
     plant_relations(run.parent / "related")
     write_summaries(run.parent / "scored")

@@ -21,16 +21,9 @@ widths = st.floats(0, 2).map(lambda x: round(x, 3))
 
 
 def claim(**changes: object) -> Claim:
-    fields = {
-        "id": "schlag-test",
-        "paper": "schlag2020-final",
-        "where": "Sec. 5",
-        "quotation": "words",
-        "statistic": "a number",
-        "direction": "greater",
-        "unit": "question",
-        "written": "2026-01-01",
-    }
+    fields = {"id": "schlag-test", "paper": "schlag2020-final", "where": "Sec. 5"}
+    fields |= {"quotation": "words", "statistic": "a number", "direction": "greater"}
+    fields |= {"unit": "question", "written": "2026-01-01"}
     return Claim.model_validate(fields | changes)
 
 

@@ -230,18 +230,17 @@ def summarizer(file: Path) -> Path:
 def test_a_converted_summarizer_reads_text(tmp_path, tokenizers, name):
     for side in ("source", "target"):
         (tmp_path / f"test.{side}").write_text("\n".join(TEXTS) + "\n")
-    file, folder = summarizer(tmp_path / "c.ckpt"), str(tmp_path / "model")
-    words = ["convert", str(file), folder, "--vocab", str(tokenizers / name)]
-    for command in (
-        words,
-        ["eval", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--max-length", "5"],
-        ["extract", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--sites",
-         "encoder.0.self.role", "--no-control", "--out", str(tmp_path / "store")],
-    ):  # fmt: skip
-        result = CliRunner().invoke(app, command)
+    file, model, store = (tmp_path / each for each in ("c.ckpt", "model", "store"))
+    data = f"--ckpt {model} --data {tmp_path} --split test"
+    for line in (
+        f"convert {summarizer(file)} {model} --vocab {tokenizers / name}",
+        f"eval {data} --max-length 5",
+        f"extract {data} --sites encoder.0.self.role --no-control --out {store}",
+    ):
+        result = CliRunner().invoke(app, line.split())
         assert result.exit_code == 0, result.output
         assert "unknown" not in result.output
-    tokens = open_store(tmp_path / "store").tokens
+    tokens = open_store(store).tokens
     text = "".join(tokens.loc[(tokens["side"] == "source") & (tokens["sample"] == 1), "token"])
     assert "coin" in text.replace("▁", " ")
 

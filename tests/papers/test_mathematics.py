@@ -122,15 +122,6 @@ def test_slices_and_indices_are_of_the_same_questions():
         data[40]
 
 
-def test_seed_and_split_change_the_questions():
-    texts = {
-        tuple(q.question for q in load_data(f"mathematics:{MIXED}", split, n=5, seed=seed))
-        for split in ("train-easy", "interpolate")
-        for seed in (0, 1)
-    }
-    assert len(texts) == 4
-
-
 def test_workers_make_the_same_questions_and_stop_early():
     n = 4 * CHUNK + 5
     without_workers = list(load_data(f"mathematics:{MIXED}+numbers__gcd", n=n))

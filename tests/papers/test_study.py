@@ -36,7 +36,6 @@ from tprpapers.study.plans import read_plan
 from tprpapers.study.records import FILES, Study, load_study
 from tprpapers.study.runner import run_study
 from tprpapers.study.shared_data import pools
-from tprpapers.study.study_figure import matched_study
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
@@ -404,29 +403,11 @@ def test_earlier_seeds_join_on_the_questions_that_both_answered():
     assert joined.examples["outer-3"].tolist() == every.tolist()
 
 
-def test_curves_are_told_as_differences_of_runs_of_one_seed():
-    study = _planted({"transformer": 0.5, "b": 0.7}, np.random.default_rng(0))
-    upper = matched_study(study.curves, study.runs, compare_variants(study)).axes[:2]
-    steps, cost = ({line.get_label(): line for line in axes.get_lines()} for axes in upper)
-    assert np.allclose(steps["b"].get_ydata(), 0)  # the same curve at equal steps
-    # b costs twice as much a step: at its step 5 the reference stands at step 10, then has ended
-    np.testing.assert_allclose(cost["b"].get_ydata(), [-0.5])
-
-
 def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
     path = catalogue.write_figure("matched-study", sources=[finished], out=tmp_path / "m.pdf")
     assert path.stat().st_size > 10_000
     with pytest.raises(InputError, match=r"has no runs\.csv"):
         catalogue.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
-
-
-def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
-    page = write_page(load_study(finished), read_plan(plan_file))
-    lines = [line for line in page.splitlines() if "“" in line]
-    assert len(lines) == len(COMPARED) + 1  # and the claim on attention, by the models' heads
-    assert all(line.endswith("| undecided |") for line in lines)  # two seeds, variants missing
-    assert "| transformer | " in page
-    assert "| outer | " in page
 
 
 def _verdicts(rights, plan):

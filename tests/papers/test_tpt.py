@@ -9,18 +9,10 @@ import torch
 from tprpapers.architectures.tpt import buckets
 from tprprobe.errors import InputError
 from tprprobe.models import build, count_parameters
-from tprprobe.site.hooks import capture, intervene, sites
+from tprprobe.site.hooks import sites
 
-SMALL = {
-    "architecture": "tpt",
-    "vocab_size": 23,
-    "d_model": 16,
-    "n_heads": 4,
-    "d_head": 4,
-    "n_layers": (2, 2),
-    "d_ff": 20,
-    "n_roles": 5,
-}
+SMALL = {"architecture": "tpt", "vocab_size": 23, "d_model": 16, "n_heads": 4, "d_head": 4}
+SMALL |= {"n_layers": (2, 2), "d_ff": 20, "n_roles": 5}
 SOURCE = torch.tensor([[5, 6, 7, 8, 9], [4, 3, 0, 0, 0]])
 TARGET = torch.tensor([[0, 5, 6, 7], [0, 7, 0, 8]])
 
@@ -57,13 +49,6 @@ def test_sites_after_the_residual():
         assert table.loc[site, ["axes", "width"]].tolist() == [axes, width]
 
 
-def test_roles_in_one_stack_only():
-    model = small(role_stacks=(False, True))
-    names = set(sites(model)["site"])
-    assert "encoder.0.self.role" not in names
-    assert {"decoder.0.self.role", "decoder.1.cross.role"} <= names
-
-
 def test_roles_read_at_heads_look_ahead_as_published():
     """The published view of [head, seq] as [seq, head]: a later symbol changes an earlier row."""
     changed = TARGET.clone()
@@ -86,21 +71,6 @@ def test_pads_are_masked_in_the_source_and_read_in_the_target():
         nothing = model(torch.zeros(1, 4, dtype=torch.long), TARGET[:1])
     assert not later[0].allclose(later[1], atol=1e-4)  # the start symbol is the pad id
     assert nothing.isfinite().all()
-
-
-def test_one_hot_roles_take_an_entry_of_the_dictionary():
-    model = small()
-    attention = model.encoder[1].self
-    with torch.no_grad(), capture(model, "encoder.1.self.role") as acts:
-
-        def snap(weights):
-            return torch.nn.functional.one_hot(weights.argmax(-1), 5).to(weights.dtype)
-
-        with intervene(model, {"encoder.1.self.role_weights": snap}):
-            model(SOURCE, TARGET)
-    entries = torch.nn.functional.normalize(attention.roles.role_embedding, dim=1)
-    distances = (acts["encoder.1.self.role"][..., None, :] - entries).abs().amax(-1)
-    assert distances.amin(-1).max() < 1e-6
 
 
 def test_dropout_is_active_in_training_only():

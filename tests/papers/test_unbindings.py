@@ -64,15 +64,9 @@ def test_words_change_places_where_both_are_exchanged():
 
 def test_a_trace_of_a_plan_is_no_plan():
     """Words to come are retrieved now and then, words before never; own words stay: no plan."""
-    rows = pd.DataFrame(
-        {
-            "caption": range(400),
-            "exchanged": "unbinding",
-            "steps": [1, -1] * 200,
-            "own": [row % 20 != 0 for row in range(400)],
-            "other": [row % 20 == 0 for row in range(400)],
-        }
-    )
+    rows = pd.DataFrame({"caption": range(400), "exchanged": "unbinding", "steps": [1, -1] * 200})
+    is_other = rows["caption"] % 20 == 0
+    rows = rows.assign(own=~is_other, other=is_other)
     claim = find_claim("huang-plan")
     differences = compare_steps(rows)
     assert differences["minus words before"].low > 0
