@@ -23,11 +23,11 @@ from tprprobe.errors import InputError
 
 @pytest.fixture(scope="module")
 def named_run(tmp_path_factory):
-    """A run with named clusters of 120 planted questions."""
+    """A run with named clusters of 80 planted questions."""
     from planted.questions import LAST, plant
 
     root = tmp_path_factory.mktemp("named") / "runs"
-    store = plant(root / "store", 120)
+    store = plant(root / "store", 80)
     name_all(store, LAST, k=6, out=root / "names", projections=1)
     return tp.dashboard.folders.find_runs(root)
 
@@ -61,7 +61,7 @@ def test_a_run_tells_its_strongest_roles(named_run):
     store = named_run.open("runs/store")
     summary = run_summary.summarize(named_run, store)
     lead = contents.summarize_store(store).text
-    assert "120 samples" in lead
+    assert "80 samples" in lead
     assert "75.0 %" in lead
     assert "were answered right" in lead
     assert summary.roles

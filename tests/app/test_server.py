@@ -30,9 +30,9 @@ WAIT = 120  # seconds, at most, for an answer
 
 
 @pytest.fixture(scope="module")
-def port(server, runs) -> int:
+def port(server, served) -> int:
     """The port of a dashboard, beside whose folder a secret lies."""
-    (runs.parent / "secret.txt").write_text(SECRET)
+    (served.parent / "secret.txt").write_text(SECRET)
     return int(server.rpartition(":")[2])
 
 
@@ -100,9 +100,9 @@ ENDPOINTS = [
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
-def test_no_request_of_another_origin_presses_a_button(port, runs, method):
+def test_no_request_of_another_origin_presses_a_button(port, served, method):
     """Nothing is answered but a page that an address opens, and nothing is made in the folder."""
-    before = sorted(runs.rglob("*"))
+    before = sorted(served.rglob("*"))
     protocol = {"Sec-WebSocket-Protocol": "streamlit, token, session"}
     for number, path in enumerate(ENDPOINTS):
         headers = HANDSHAKE | protocol if number % 2 else {"Sec-Fetch-Site": "cross-site"}
@@ -110,14 +110,20 @@ def test_no_request_of_another_origin_presses_a_button(port, runs, method):
         asked = _ask(port, f"{path}?{urlencode(BUTTONS)}", method, **headers)
         assert asked[0] in (0, 400, 403, 404, 405), (path, headers)
         assert SECRET.encode() not in asked[1]
-    assert sorted(runs.rglob("*")) == before
+    assert sorted(served.rglob("*")) == before
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_an_address_presses_no_button(port, runs, page):
-    before = sorted(runs.rglob("*"))
+def test_an_address_presses_no_button(port, served, page):
+    before = sorted(served.rglob("*"))
     _visit(port, page, urlencode(BUTTONS))
-    assert sorted(runs.rglob("*")) == before
+    assert sorted(served.rglob("*")) == before
+
+
+def test_an_upload_without_the_token_is_refused(port):
+    for method in ("PUT", "POST", "DELETE"):
+        status, _ = _ask(port, "/_stcore/upload_file/a/b", method, Origin="http://evil.example")
+        assert status in (400, 403, 404, 405)
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,11 @@ class Page:
     [
         ("laboratory/arithmetic.md", "[a](study.md#x)", "[a](study.md#x)"),
         ("laboratory/arithmetic.md", "[b](../../docs/probing.md)", "[b](../probing.md)"),
-        ("laboratory/what-we-found.md", "[c](../real/results/agreement.csv)", "[c](real/agreement.csv)"),
+        (
+            "laboratory/what-we-found.md",
+            "[c](../real/results/agreement.csv)",
+            "[c](real/agreement.csv)",
+        ),
         ("ideas.md", "[d](../studies/results/study.md)", "[d](laboratory/study.md)"),
         ("stores.md", "[e](../benchmarks/README.md#x)", "[e](measurements.md#x)"),
         ("stores.md", "[f](../studies) [g](https://e.f)", "f [g](https://e.f)"),

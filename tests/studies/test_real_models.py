@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import subprocess
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -12,7 +11,7 @@ import torch
 
 import tprprobe as tp
 from studies.real import packages
-from studies.real.outcome_table import name_case, read_wording
+from studies.real.outcome_table import read_wording
 from studies.real.packages import CARD, fetch, read_package
 from studies.real.page import PAGES, fill_page, read_outcomes
 from studies.real.predictions import Prediction, decide, load_predictions
@@ -77,12 +76,7 @@ def test_a_file_outside_its_folder_is_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "x.npz").exists()
 
 
-def test_a_missing_network_is_one_line(tmp_path, monkeypatch):
-    failed = subprocess.CompletedProcess([], 1, "", "WARNING: retry\nERROR: no route to host")
-    monkeypatch.setattr(packages.subprocess, "run", lambda *_a, **_k: failed)
-    with pytest.raises(InputError, match=r"is there a network.*no route to host") as caught:
-        fetch("g2p", tmp_path)
-    assert "\n" not in str(caught.value)
+def test_a_name_that_is_none_is_one_line(tmp_path):
     with pytest.raises(InputError, match="did you mean 'minilm'"):
         fetch("minilmm", tmp_path)
 
@@ -178,12 +172,6 @@ def test_the_page_words_every_prediction_and_shows_the_committed_tables():
 
     for template, path in PAGES.items():
         assert path.read_text("utf-8") == fill_page(template, *read_outcomes())
-    assert [name_case(case) for case in ("16.0", "minilm", "smollm2 dep", "srl − nel")] == [
-        "layer 16",
-        "MiniLM",
-        "SmolLM2-135M, DEP",
-        "SRL − NEL",
-    ]
 
 
 def prediction(**changes: object) -> Prediction:
@@ -197,14 +185,9 @@ def test_outcomes_follow_the_rule():
     assert decide(greater, {"": Interval(0.7, 0.6, 0.8)}) == "holds"
     assert decide(greater, {"": Interval(0.5, 0.4, 0.6)}) == "undecided"
     assert decide(greater, {"": Interval(0.3, 0.2, 0.5)}) == "fails"
-    smaller = prediction(direction="less", threshold=0.5)
-    assert decide(smaller, {"": Interval(0.3, 0.2, 0.4)}) == "holds"
     cases = {"0": Interval(0.7, 0.45, 0.95), "1": Interval(0.6, 0.51, 0.69)}
-    existential = prediction(direction="greater", threshold=0.5, over="some")
-    assert (
-        decide(existential, cases) == "undecided"
-    )  # the second alone would hold, of two it does not
-    every = prediction(direction="greater", threshold=0.5, over="every")
+    some, every = (greater.model_copy(update={"over": over}) for over in ("some", "every"))
+    assert decide(some, cases) == "undecided"  # the second alone would hold, of two it does not
     assert decide(every, cases) == "undecided"
     assert decide(every, {**cases, "2": Interval(0.1, 0.0, 0.2)}) == "fails"
     assert decide(every, {"0": Interval(0.7, 0.6, 0.8), "1": Interval(0.6, 0.51, 0.69)}) == "holds"
@@ -220,13 +203,7 @@ def g2p() -> Pronouncer:
 
 
 def test_the_published_network_pronounces_words(g2p):
-    pronunciations = pronounce(g2p, ["knights", "through", "activationist", "cats", "dogs"])
-    assert pronunciations == [
-        "N AY1 T S",
-        "TH R UW1",
-        "AE2 K T IH0 V EY1 SH AH0 N IH0 S T",
-        "K AE1 T S",
-        "D AO1 G Z",
-    ]
+    pronunciations = pronounce(g2p, ["knights", "through", "cats", "dogs"])
+    assert pronunciations == ["N AY1 T S", "TH R UW1", "K AE1 T S", "D AO1 G Z"]
     words = ["strength", "phoneme", "rhythm"]
     assert pronounce(g2p, words) == [literally(arrays_of(g2p), word) for word in words]

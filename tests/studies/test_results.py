@@ -41,8 +41,8 @@ def evidence_run(tmp_path_factory, make_model):
             return model
 
         patch.setattr(analyses, "load_model", load)
-        patch.setattr(analyses, "MAPS", 24)
-        patch.setattr(analyses, "PAIRS", 30)
+        patch.setattr(analyses, "MAPS", 12)
+        patch.setattr(analyses, "PAIRS", 15)
         patch.setattr(analyses, "K", 5)
         patch.setattr(analyses, "PROJECTIONS", 3)
         mixes = [mix.model_copy(update={"n": 20}) for mix in analyses.read_training()]
