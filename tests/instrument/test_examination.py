@@ -5,13 +5,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from test_behavior import folder, frame, model  # noqa: F401 (fixtures)
+from planted.word_models import FRAME, save_words
 
 from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.examination import examine
 from tprprobe.figures.model_page import QUESTIONS
+from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import choose_outputs
 
@@ -19,7 +20,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 
 @pytest.fixture(scope="module")
-def examined(model, frame, tmp_path_factory):  # noqa: F811
+def model(tmp_path_factory):
+    return load_model(f"hf:{save_words(tmp_path_factory.mktemp('words') / 'llama')}")
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory):
+    path = tmp_path_factory.mktemp("frames") / "seeing.toml"
+    path.write_text(FRAME)
+    return f"pairs:{path}"
+
+
+@pytest.fixture(scope="module")
+def examined(model, frame, tmp_path_factory):
     return examine(
         model, data=load_data(frame), out=tmp_path_factory.mktemp("runs") / "run", layers=1
     )
@@ -52,7 +65,7 @@ def test_states_stand_beside_those_of_the_baseline_model(examined):
     assert {"", "permuted", "shuffled roles"} <= {*table["control"]}
 
 
-def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):  # noqa: F811
+def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
     texts = [f"the cat saw the {name} ." for name in ("dog", "man", "cat", "king") * 3]
     examined = examine(model, data=texts, out=tmp_path / "run", layers=1)
     lines = dict(zip(QUESTIONS, examined.lines, strict=True))
@@ -73,7 +86,7 @@ def test_heads_look_at_targets_more_often_than_chance():
     np.testing.assert_allclose(tally.chance, 1 / np.arange(1, n))
 
 
-def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F811
+def test_it_goes_on_and_refuses_another_run(examined, model, frame):
     resumed = examine(model, data=load_data(frame), out=examined.folder, layers=1, resume=True)
     assert resumed.lines == examined.lines
     with pytest.raises(InputError, match="--resume"):
@@ -82,7 +95,7 @@ def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F8
         examine(model, data=load_data(frame), out=examined.folder, layers=2, resume=True)
 
 
-def test_layers_are_evenly_spaced_and_the_last_is_there(model):  # noqa: F811
+def test_layers_are_evenly_spaced_and_the_last_is_there(model):
     names = [*find_sites(model)]
     assert choose_outputs(names, 2) == ["layers.embedding", "layers.0.hidden", "layers.1.hidden"]
     assert choose_outputs(names, 1) == ["layers.embedding", "layers.1.hidden"]

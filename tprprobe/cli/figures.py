@@ -57,6 +57,9 @@ def figure(
     title: Annotated[str | None, typer.Option(help="Another title; '' for none.")] = None,
     label: Annotated[list[str] | None, typer.Option(help="Other words for some: OLD=NEW.")] = None,
     colors: Annotated[str | None, typer.Option(help="Colors, divided by commas.")] = None,
+    ylim: Annotated[
+        str | None, typer.Option(help="Ends of the y axis in its numbers: .6,1 from 60 to 100 %.")
+    ] = None,
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
     style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,
     out: Annotated[
@@ -83,11 +86,18 @@ def figure(
         raise InputError(f"--label {wrong[0]}: give OLD=NEW")
     labels = dict(text.split("=", 1) for text in label) if label else None
     options |= {"title": title, "dpi": dpi, "style": style, "labels": labels}
-    options |= {"colors": colors and colors.split(",")}
+    options |= {"colors": colors and colors.split(","), "ylim": ylim and _read_ends(ylim)}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}
     options |= vars(FurtherOptions(name, further).parse_args(context.args))
     common.say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
+
+
+def _read_ends(text: str) -> list[float]:
+    try:
+        return [float(end) for end in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--ylim {text}: give two numbers, such as .6,1") from error
 
 
 def report(

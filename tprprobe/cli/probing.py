@@ -112,7 +112,7 @@ def _probe(
     import pandas as pd
 
     from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.rows import NOTE, TIED, TIES, screen, worth_refining
+    from tprprobe.analyses.probing.rows import NOTE, OVERLAPPING, OVERLAPS, screen, worth_refining
 
     steps = {name: settings.pop(name) for name in OF_STEPS if refine and name in settings}
     if refine:
@@ -123,7 +123,7 @@ def _probe(
         settings |= {"sites": sites, "out": folder, "estimator": SPAN_CONV, **steps}
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
     table = screen(rows)
-    return rows, f"{NOTE}{TIES if TIED in table else ''}\n{table.to_string(index=False)}"
+    return rows, f"{NOTE}{OVERLAPPING if OVERLAPS in table else ''}\n{table.to_string(index=False)}"
 
 
 @common.of_model

@@ -5,6 +5,7 @@ relation that is tested.
 """
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int
@@ -50,11 +51,28 @@ def embed_words(words: Int[np.ndarray, " row"], width: int) -> Float64[np.ndarra
 def predict_without_vectors(
     labels: Marks, words: Int[np.ndarray, "target span"], tested: Int[np.ndarray, "_tested span"]
 ) -> Iterator[tuple[str, Int[np.ndarray, " _tested"]]]:
-    """What BASELINES predict: the most frequent label, and that of the spans' last words, where these were seen."""
-    most_frequent = int(labels.sum(0).argmax())
+    """What BASELINES predict: the most frequent label, and that of the spans' last words.
+
+    A pair of words that was never seen has the label of one of them, and unseen words the most frequent label.
+    """
+    most_frequent = np.full(len(tested), labels.sum(0).argmax(), int)
+    yield MAJORITY, most_frequent
+    spans = list(range(words.shape[1]))
+    lookups = [_look_up(labels, words[:, [i]], tested[:, [i]]) for i in spans if len(spans) > 1]
+    lookups.append(_look_up(labels, words, tested))
+    predictions = most_frequent
+    for _, codes in sorted(lookups, key=itemgetter(0)):  # pairs are right at least as often
+        predictions = np.where(codes >= 0, codes, predictions)
+    yield IDENTITY, predictions
+
+
+def _look_up(
+    labels: Marks, words: Int[np.ndarray, "target span"], tested: Int[np.ndarray, "_tested span"]
+) -> tuple[int, Int[np.ndarray, " _tested"]]:
+    """How many labels are the most frequent one of their words, and that of the tested words; −1 is unseen."""
     types, index = np.unique(words, axis=0, return_inverse=True)
     counts = np.zeros((len(types), labels.shape[1]), int)
     np.add.at(counts, index.reshape(-1), labels)
     label_of = {tuple(key): label for key, label in zip(types, counts.argmax(1), strict=True)}
-    yield MAJORITY, np.full(len(tested), most_frequent)
-    yield IDENTITY, np.array([label_of.get(tuple(key), most_frequent) for key in tested], int)
+    codes = np.array([label_of.get(tuple(key), -1) for key in tested], int)
+    return int(counts.max(1).sum()), codes

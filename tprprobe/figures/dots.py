@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.colors import line_colors, palette, text_color
@@ -143,13 +144,15 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
         if len(panels) > 1:
             tidy(panel, name, grid="y", size=PANEL_TITLE)
         else:
-            tidy(panel, lines.title or name, grid="y")
+            title = "" if current_look().title == "" else lines.title or name
+            tidy(panel, title, grid="y")
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
         panel.set_ylabel(lines.label)
     if len(panels) > 1 and lines.title and ax is None:
         headline(figure, lines.title)
-    _explain(figure, axes, ax is not None)
+    is_explained = lines.hollow and not lines.rows["sure"].astype(bool).all()
+    _explain(figure, axes, ax is not None, lines.hollow if is_explained else "")
     return figure
 
 
@@ -206,7 +209,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter("{x:g}")
     if lines.percent:
-        panel.yaxis.set_major_formatter(PercentFormatter(1))
+        panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
     if lines.limits:
         panel.set_ylim(*lines.limits)
 
@@ -219,11 +222,11 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
     look = {**style, "markersize": 4}
     look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
-    face = color if sure.all() else "white"
+    face = color if sure.any() else "white"
     panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
     if sure.any() and not sure.all():
-        filled = {"marker": style["marker"], "linestyle": ""}
-        panel.plot(x[sure], points["value"][sure], **(look | filled))
+        hollow: Options = {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
+        panel.plot(x[~sure], points["value"][~sure], **(look | hollow))
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
@@ -261,10 +264,13 @@ def _measure(pictures: Sequence[Squares] | Sequence[Lines]) -> tuple[float, floa
     return (3.3, 0.24 * down + 0.7) if squares[0].rows else (1.5, 1.6)
 
 
-def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:
-    """One legend of all panels, each line once; in the first panel of axes that are given."""
+def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool, hollow: str = "") -> None:
+    """One legend of all panels, each line once, and what a ``hollow`` mark means; in the first panel of axes that are given."""
     legends = (panel.get_legend_handles_labels() for panel in axes.flat)
     handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
+    if hollow:
+        mark: Options = {"marker": "o", "markersize": 4, "markerfacecolor": "white"}
+        handles[hollow] = Line2D([], [], color=MUTED, linestyle="", **mark)
     if len(handles) > 1:
         columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
         below: Options = {"loc": "outside lower center", "ncols": columns}

@@ -33,6 +33,7 @@ class Look:
     colors: Sequence[str] = ()
     dpi: float | None = None
     style: str | os.PathLike[str] | None = None
+    ylim: Sequence[float] | None = None
 
     @property
     def inches(self) -> float | None:
@@ -64,6 +65,8 @@ class Look:
         if bad := [color for color in self.colors if not is_color_like(color)]:
             raise InputError(f"no color {bad[0]}: give names or #RRGGBB")
         _ = self.inches
+        if self.ylim is not None and (len(self.ylim) != 2 or self.ylim[0] == self.ylim[1]):
+            raise InputError(f"ylim {self.ylim}: give the lower and the upper end, such as .6,1")
         with matplotlib.rc_context():
             try:
                 matplotlib.style.use([] if self.style is None else str(self.style))
@@ -99,6 +102,9 @@ class Look:
         axes = [axis for panel in panels for axis in (panel.xaxis, panel.yaxis)]
         named = {axis: axis.get_major_formatter() for axis in axes}
         named = {axis: row.seq for axis, row in named.items() if isinstance(row, FixedFormatter)}
+        for panel in panels:
+            if self.ylim and panel.axison and panel.get_label() != "<colorbar>":
+                panel.set_ylim(*self.ylim)
         self._check_labels([*(text.get_text() for text in texts), *chain(*named.values())])
         for axis, ticks in named.items() if self.labels else ():
             axis.set_ticklabels([self.rename(text) for text in ticks])

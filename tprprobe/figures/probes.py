@@ -30,6 +30,7 @@ CAPTION = (
     "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
 )
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
+EMBEDDED, HOLLOW = "input embedding", "hollow: not beyond every control"
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
@@ -69,21 +70,38 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
         cell[STRONGEST] = _control_cell(point.iloc[strongest])
-        n_train = int(point["n_train"].max())
-        cell["learned from"] = f"{n_train:,}" if n_train else "–"
-        baselines = _baselines(rows.attrs["baselines"], str(task), str(place))
-        cell |= {NAMES[row["control"]]: f"{100 * row['f1']:.1f}" for row in baselines}
         cells.append(cell)
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     warning = _warn_of_fewer_targets(_fill_columns(probes))
     marked = MARKED if rows["beyond"].notna().any() else ""
     table = pd.DataFrame(cells).fillna("–")
+    same = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
     score = rows.attrs["label"]
     caption = CAPTION.format(score[0].upper() + score[1:])
-    return ProbeTable(
-        table, TITLE.format(score), f"{caption}{note}{marked}{warning}", ruled, rows=rows
-    )
+    caption += "".join(f"\n{name.capitalize()}: {table[name][0]}." for name in same)
+    caption += f"{note}{marked}{_describe_targets(rows)}{warning}"
+    table = table.drop(columns=same)
+    return ProbeTable(table, TITLE.format(score), caption, ruled, rows=rows)
+
+
+def _describe_targets(rows: pd.DataFrame) -> str:
+    """From how many targets of every task and side probes learned, and what rules without vectors score."""
+    lines = []
+    for (task, side), points in rows.groupby(["task", rows["place"].map(_side)], sort=False):
+        n_train = int(points["n_train"].max())
+        facts = [f"learned from {n_train:,} targets"] if n_train else []
+        facts += [
+            f"{NAMES[row['control']]} {100 * row['f1']:.1f}"
+            for row in rows.attrs["baselines"]
+            if (row["task"], row["side"]) == (task, side)
+        ]
+        lines.append(f"\n{_title(str(task))} ({side}): {', '.join(facts)}." if facts else "")
+    return "".join(lines)
+
+
+def _side(place: str) -> str:
+    return "target" if place.startswith("decoder") else "source"
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
@@ -122,6 +140,10 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     label = "F1" if metric == "f1" else metric
     means.attrs["label"] = name_score(real) if label == "F1" and "accuracy" in real else label
     means.attrs["baselines"] = by_side.mean().to_dict("records")
+    static: Any = probes[probes["control"] == "static"].assign(row=lambda rows: rows.index)
+    by_model = static.groupby(["task", "side", "model"], sort=False, as_index=False)
+    points = by_model[["site", "row", "n_train", *(f"f1{end}" for end in ENDS)]].first()
+    means.attrs["embeddings"] = points.to_dict("records")
     return means
 
 
@@ -197,7 +219,8 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
     is_sure = means["beyond"].eq(True) if means["beyond"].notna().any() else True
-    means = means.assign(told=[_describe(row) for _, row in means.iterrows()], sure=is_sure)
+    means = _add_embeddings(means.assign(sure=is_sure), attributes["embeddings"], is_one)
+    means = means.assign(told=[_describe(row) for _, row in means.iterrows()])
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
     rows = measured(means, "f1").iloc[np.lexsort((kinds, tasks, places))].set_index("row")
@@ -211,13 +234,28 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     levels = [
         (panel, NAMES[row["control"]], row["f1"])
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
-        for row in _baselines(attributes["baselines"], str(task), str(place))
+        for row in _of_place(attributes["baselines"], str(task), str(place))
     ]
     lower_limit = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
     return Lines(
         rows, bands, attributes["label"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
-        levels=pd.DataFrame(levels, columns=LEVEL),
+        levels=pd.DataFrame(levels, columns=LEVEL), hollow=HOLLOW,
     )  # fmt: skip
+
+
+def _add_embeddings(means: pd.DataFrame, embeddings: Sequence[dict], is_one: bool) -> pd.DataFrame:
+    """The points, and those of the control ``static`` as the layer of embeddings, where no probe of these is among them."""
+    place = {"x": EMBEDDING, "layer": EMBEDDING, "kind": EMBEDDED, "group": EMBEDDED, "sure": True}
+    place |= {"control_f1": np.nan, "control_name": "none"}
+    added = []
+    for (_, model), points in means.groupby(["panel", "model"], sort=False):
+        point = points.iloc[0]
+        for row in _of_place(embeddings, point["task"], point["place"]):
+            is_drawn = EMBEDDING in {*points["x"]} or row["site"] in {*points["site"]}
+            if row["model"] == model and not is_drawn:
+                name = EMBEDDED if is_one else f"{model}: {EMBEDDED}"
+                added.append({**point, **row, **place, "line": name})
+    return pd.concat([means, pd.DataFrame(added)], ignore_index=True) if added else means
 
 
 def _describe(row: Row) -> str:
@@ -229,7 +267,6 @@ def _describe(row: Row) -> str:
     return f"{text} · best control: {row['control_name']} {100 * row['control_f1']:.1f} %"
 
 
-def _baselines(rows: Sequence[dict], task: str, place: str) -> list[dict]:
-    """The baselines of a task's labels on the side of a place."""
-    side = "target" if place.startswith("decoder") else "source"
-    return [row for row in rows if row["task"] == task and row["side"] == side]
+def _of_place(rows: Sequence[dict], task: str, place: str) -> list[dict]:
+    """The rows of controls of a task on the side of a place."""
+    return [row for row in rows if (row["task"], row["side"]) == (task, _side(place))]

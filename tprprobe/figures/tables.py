@@ -62,11 +62,12 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
     def latex(self) -> str:
-        """The table in LaTeX, with the rules of the booktabs package."""
+        """The table in LaTeX, with the rules of the booktabs package; its caption in comments behind it."""
         style = self.cells.style.hide(axis="index")
         style.format(escape="latex").format_index(escape="latex", axis=1)
         columns = "".join("r" if is_number else "l" for is_number in self.numeric)
-        return style.to_latex(hrules=True, column_format=columns)
+        notes = "".join(f"% {line}\n" for line in self.caption.splitlines())
+        return style.to_latex(hrules=True, column_format=columns) + notes
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""

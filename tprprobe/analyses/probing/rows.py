@@ -21,9 +21,9 @@ ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beyond")
 INTEGERS = ("n_train", "labels", "lost", "n_test")
-BEYOND, TIED = "*", "tied with"
+BEYOND, OVERLAPS = "*", "overlaps"
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
-TIES = f"; {TIED}: the layers whose intervals overlap"
+OVERLAPPING = f"; {OVERLAPS}: the layers whose intervals overlap, which is no test"
 
 
 def list_rows(results: Results) -> pd.DataFrame:
@@ -63,10 +63,10 @@ def name_score(rows: pd.DataFrame) -> str:
 
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels: the score with its interval, its name (accuracy or
-    micro-F1), a mark, the layers that it is tied with, the best control.
+    micro-F1), a mark, the layers with overlapping intervals, the best control.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
-    for column in ("head", "probe", TIED):
+    for column in ("head", "probe", OVERLAPS):
         if lines[column].nunique() < 2:
             lines = lines.drop(columns=column)
     return lines
@@ -92,7 +92,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "of": names[row["task"]],
             **_macro(row),
             "": BEYOND if row["beyond"] is True else "",
-            TIED: _tied(ordered, row, metric),
+            OVERLAPS: _overlapping(ordered, row, metric),
             "best control": strongest,
             "learned from": f"{row['n_train']:,}",
         }
@@ -105,7 +105,7 @@ def _macro(row: pd.Series) -> dict[str, str]:
     return {"macro F1": interval_text(read_interval(row, "macro_f1"), ".1f", 100)}
 
 
-def _tied(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
+def _overlapping(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
     """The other layers of a row's vector whose intervals overlap with its own."""
     low, high = f"{metric}_low", f"{metric}_high"
     alike = rows[(rows[low] <= row[high]) & (rows[high] >= row[low])]

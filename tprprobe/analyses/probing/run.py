@@ -145,7 +145,7 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
             saved = replace(part, make=make)
             saved.finish()
             results += _read_round(saved.read(COUNTS), stacks)
-            note = f"vector {i + 1} of {len(run.rounds)}"
+            note = f"probes, {i + 1} of {len(run.rounds)} vectors (sites and controls)"
             bars.update(bar, completed=len(results), note=note)
     limit = getattr(run.settings.estimator, "limit", None)
     if limit and (n_cut := sum(len(result.curve) >= limit for result in results)):

@@ -11,7 +11,7 @@ from tprprobe.files.settings import parse
 from tprprobe.models.listing import list_presets
 from tprprobe.training.recipes import Mix, Recipe, read_recipe
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "models").glob("*/recipe.toml"))
 RECIPE = """
 name = "tiny"

@@ -172,6 +172,14 @@ def test_rules_without_vectors_are_the_most_frequent_labels():
     assert rules["identity"].tolist() == [0, 1, 2, 0]
 
 
+def test_an_unseen_pair_of_words_has_the_label_of_the_word_that_tells_more():
+    labels = np.eye(3, dtype=bool)[[0, 1, 2, 1, 0]]
+    pairs = np.array([[1, 5], [2, 5], [3, 5], [2, 6], [1, 6]])  # the first word tells all labels
+    tested = np.array([[1, 7], [2, 9], [9, 9], [3, 5]])
+    rules = dict(predict_without_vectors(labels, pairs, tested))
+    assert rules["identity"].tolist() == [0, 1, 0, 2]
+
+
 # ---------------------------------------------------------------- metrics
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from planted.faults import run_main
-from planted.foreign import SPECIAL
+from planted.word_models import FRAME, save_words
 
 import tprprobe as tp
 from tprprobe.data import load_data
@@ -25,73 +25,12 @@ from tprprobe.models.answers import next_words
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
-FRAME = """
-says = "seeing"
-slots = { a = "beast", b = "beast", v = "verb" }
-[labels.role]
-a = "seer"
-b = "seen"
-[words.beast]
-forms = "word"
-words = "dog, cat, cow, hen, fox"
-[words.verb]
-forms = "word"
-words = "sees, hears"
-[[patterns]]
-text = "the {a} {v} the {b} . who ? the"
-answer = "{a}"
-other = "{b}"
-"""
-WORDS = [
-    "the",
-    "dog",
-    "cat",
-    "cow",
-    "hen",
-    "fox",
-    "sees",
-    "hears",
-    ".",
-    "who",
-    "?",
-    "long",
-    "word",
-    "here",
-]
 TEXT, EXCHANGED = "the dog sees the cat . who ? the", ["dog", "cat"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return save_words(tmp_path_factory.mktemp("words") / "llama")
-
-
-def save_words(path):
-    """The folder of a tiny random model of whole words, saved with its head."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    tokenizer = Tokenizer(
-        models.WordLevel({w: i for i, w in enumerate([*SPECIAL, *WORDS])}, "<unk>")
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPECIAL, strict=True))
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(path)
-    sizes = {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-    }
-    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "vocab_size": 4 + len(WORDS)}
-    config = transformers.AutoConfig.for_model("llama", max_position_embeddings=64, **sizes, **ids)
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        module = transformers.AutoModelForCausalLM.from_config(config).eval()
-    for weights in module.parameters():
-        if weights.ndim > 1:
-            weights.data.mul_(8)
-    module.save_pretrained(path)
-    return path
 
 
 @pytest.fixture(scope="module")

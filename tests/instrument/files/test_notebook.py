@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_store import LENGTHS, ROLE, extract
+from planted.questions import ROLE, plant
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.role_findings import RoleSearch
@@ -37,8 +37,7 @@ def test_long_tables_are_cut_and_say_so():
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    extract(tmp_path_factory.mktemp("shown") / "store", LENGTHS)
-    return tp.open_store(next(tmp_path_factory.getbasetemp().glob("shown*/store")))
+    return plant(tmp_path_factory.mktemp("shown") / "store", samples=8)
 
 
 def test_stores_clusters_and_runs_are_shown(store):

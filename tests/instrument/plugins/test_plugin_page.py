@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from planted.installed import run_commands
 
-PAGE = Path(__file__).parents[2] / "docs/plugins.md"
+PAGE = Path(__file__).parents[3] / "docs/plugins.md"
 FILE = re.compile(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from planted.columns import find_unexplained, find_unexplained_in
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def declared(root: Path) -> set[str]:

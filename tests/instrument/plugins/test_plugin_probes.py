@@ -16,7 +16,7 @@ from tprprobe.evaluation.results import load_results
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import probe_table
 
-PAGE = (Path(__file__).parents[2] / "docs/plugins.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/plugins.md").read_text("utf-8")
 PERCEPTRON = '''
 import numpy as np
 import torch

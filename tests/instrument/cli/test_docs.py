@@ -9,7 +9,7 @@ import tprprobe as tp
 from tprprobe import plugins
 from tprprobe.cli.commands import COMMANDS, RENAMED
 
-PAGES = Path(__file__).parents[2] / "docs"
+PAGES = Path(__file__).parents[3] / "docs"
 SHELL = re.compile(r"^ *```sh\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 CALL = re.compile(r"`tprprobe (?:--offline )?(\w+)|^ *tprprobe (\w+)", re.MULTILINE)
 

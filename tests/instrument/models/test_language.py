@@ -316,7 +316,7 @@ def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path
     assert not torch.allclose(edited, model.predict(source))
 
 
-REAL = Path(os.environ.get("TPRPROBE_REAL") or Path(__file__).parents[2] / "models" / "real")
+REAL = Path(os.environ.get("TPRPROBE_REAL") or Path(__file__).parents[3] / "models" / "real")
 
 
 def real(name):

@@ -10,7 +10,7 @@ from planted.foreign import save_foreign
 
 import tprprobe as tp
 
-PAGE = Path(__file__).parents[2] / "docs" / "other-libraries.md"
+PAGE = Path(__file__).parents[3] / "docs" / "other-libraries.md"
 SECTION = re.compile(r"^## (\S+) [\d.]+\n[^#]*?```py\n(.*?)```", re.DOTALL | re.MULTILINE)
 MODULES = {
     "TransformerLens": "transformer_lens",
@@ -23,7 +23,7 @@ MODULES = {
 BLOCKS = dict(SECTION.findall(PAGE.read_text("utf-8")))
 
 
-MINILM = Path(__file__).parents[2] / "models/real/minilm"
+MINILM = Path(__file__).parents[3] / "models/real/minilm"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tprprobe.estimators.bindings.operations import Additive
 from tprprobe.estimators.bindings.operations_base import as_operation
 from tprprobe.estimators.bindings.operations_completion import complete
 
-PAGE = (Path(__file__).parents[2] / "docs/plugins.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/plugins.md").read_text("utf-8")
 
 
 def write_module(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:

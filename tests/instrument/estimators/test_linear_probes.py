@@ -245,8 +245,8 @@ def test_layers_whose_intervals_overlap_are_said_to_be_tied():
                          "f1_low": low, "f1_high": high, "best_control": None, "best_control_f1": None,
                          "beyond": None, "n_train": 8191})  # fmt: skip
     filler_rows = rows[3:].assign(site="encoder.self.filler")
-    assert [*screen(pd.concat([rows, filler_rows]))["tied with"]] == ["3", "2", "1", "0", ""]
-    assert "tied with" not in screen(rows[:1])
+    assert [*screen(pd.concat([rows, filler_rows]))["overlaps"]] == ["3", "2", "1", "0", ""]
+    assert "overlaps" not in screen(rows[:1])
 
 
 def test_a_column_of_labels_is_a_task(separable):
@@ -306,7 +306,7 @@ def test_input_embeddings_are_a_control(tmp_path):
     assert hidden["best_control"] in ("static", "identity")
     table = probe_table(rows.assign(model="planted"))
     assert [*table.cells["side"]] == ["layers", "layers self"]
-    assert {*table.cells["learned from"]} == {f"{hidden['n_train']:,}"}
+    assert f"learned from {hidden['n_train']:,} targets" in table.caption
     assert table.cells["strongest control"].str.contains("static|identity").all()
     assert [axes.get_title(loc="left") for axes in table.draw().axes] == [
         f"POS, {place}\nlearned from {hidden['n_train']:,} targets"
