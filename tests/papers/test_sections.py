@@ -8,8 +8,6 @@ from planted.values import LAYERS, plant_values
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprpapers.schlag.hadamard.variance import capture_variance
-from tprpapers.schlag.hadamard_drawings import capture_table
 from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
 from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.cli import app
@@ -92,12 +90,3 @@ def test_binding_command(tmp_path, checkpoint):
     assert len(figure.axes) == 3
     with pytest.raises(InputError, match=r"holds no probe\.csv"):
         catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "exact"])
-
-
-def test_capture_table_has_every_basis(stores):
-    cells = capture_table(capture_variance(stores[0])).cells
-    assert set(cells["vectors"]) == {"encoder, trained", "encoder, untrained"}
-    assert len(cells) == 2 * 5
-    assert (
-        cells.loc[cells["directions"].str.contains("PCA"), "of the best"].str[:5] == "1.000"
-    ).all()

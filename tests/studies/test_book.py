@@ -1,14 +1,12 @@
 """The book: what its pages print is what their code prints, and every command on a page exists."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from studies.book.commands_page import read_commands, write_commands
+from studies.book.commands_page import read_commands
 from studies.book.executed_pages import (
-    BLOCK,
     DOCS,
     TUTORIALS,
     Block,
@@ -17,12 +15,9 @@ from studies.book.executed_pages import (
     place_models,
     run_page,
 )
-from studies.book.gallery_page import write_gallery
 from studies.book.generated_pages import RESULTS, on_page_markdown
-from studies.book.interface_page import write_interface
-from studies.book.notebooks import NOTEBOOKS, SHELL, write_notebook
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.entries import FIGURES, find_figure, list_figures
+from tprprobe.figures.catalogue.entries import find_figure, list_figures
 
 ROOT = DOCS.parent
 PLUGGED = "norms"  # the command of the plug-in that its page installs
@@ -52,15 +47,6 @@ def check_page(name, folder):
 @pytest.mark.parametrize("name", ["index", *(name for name in TUTORIALS if name not in IN_SOAK)])
 def test_code_of_the_book_prints_what_stands_there(name, tmp_path):
     check_page(name, tmp_path)
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_has_the_cells_that_the_test_of_its_page_runs(name):
-    text = (DOCS / f"{name}.md").read_text("utf-8")
-    notebook = json.loads(write_notebook(text))
-    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    run = [(language, block) for language, block, _ in BLOCK.findall(text)]
-    assert code == [(SHELL if lang == "sh" else "") + block.rstrip("\n") for lang, block in run]
 
 
 @pytest.mark.soak
@@ -108,24 +94,6 @@ def test_printed_numbers_may_differ_a_little_and_words_not_at_all():
     assert Block("python", "", "n  0.50 named 3", "n 0.51   named 3").is_as_told()
     assert not Block("python", "", "n 0.50 named 3", "n 0.90 named 3").is_as_told()
     assert not Block("python", "", "n 0.50 named 3", "n 0.50 known 3").is_as_told()
-
-
-def test_generated_pages_have_every_command_option_figure_and_public_name():
-    page = write_commands()
-    for name, command in read_commands().items():
-        assert f"\n## {name}\n" in page
-        assert all(
-            f"`{option}`" in page
-            for parameter in command.params
-            for option in parameter.opts
-            if option[0] == "-"
-        )
-    gallery = write_gallery()
-    assert all(f"tprprobe figure {name} " in gallery for name in FIGURES)
-    assert "tprprobe figure schlag-fig2 --store STORE --out schlag-fig2.pdf" in gallery
-    interface = write_interface()
-    assert "::: tprprobe.analyses.clustering.cluster\n" in interface
-    assert "::: tprprobe.interventions.edits.zero\n" in interface
 
 
 def test_the_laboratorys_book_is_the_second_half_of_the_site():
