@@ -11,7 +11,7 @@ from planted.recipes import CAPTIONERS, figures, killed_at, same, state, weights
 from planted.recipes import captioning as recipe
 
 from tprpapers.captions.images import Captioned
-from tprpapers.captions.words import count_words, tokenize
+from tprpapers.captions.words import count_words
 from tprpapers.scoring.captions.toolkit import score_captions, score_rows
 from tprpapers.scoring.captions.writing import matches
 from tprprobe.data import load_data
@@ -58,11 +58,8 @@ def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_pat
     resumed_state, uninterrupted_state = state(resumed), state(uninterrupted)
     assert resumed_state.pop("seconds") > 0 < uninterrupted_state.pop("seconds")
     assert same(resumed_state, uninterrupted_state)
-    assert {row["metric"] for row in figures(uninterrupted)} == {
-        "loss",
-        "learning_rate",
-        "held_out_loss",
-    }
+    metrics = {row["metric"] for row in figures(uninterrupted)}
+    assert metrics == {"loss", "learning_rate", "held_out_loss"}
 
 
 def test_every_caption_is_a_pair_beside_its_images_features():
@@ -71,17 +68,12 @@ def test_every_caption_is_a_pair_beside_its_images_features():
     pairs = encode_mix([scenes, more_scenes], words)
     assert pairs.parts == (25, 18)
     assert len(pairs.source.values) == 8
-    examples = [
-        (e.features, c) for dataset in (scenes, more_scenes) for e in dataset for c in e.captions
-    ]
+    examples = [(e.features, c) for e in [*scenes, *more_scenes] for c in e.captions]
     features, target = pairs.batch(torch.arange(43), words.pad)
     for row, (vector, caption) in enumerate(examples):
         assert features[row].tolist() == vector.tolist()
-        assert target[row].tolist()[: len(tokenize(caption)) + 2] == [
-            words.sos,
-            *words.encode(caption),
-            words.eos,
-        ]
+        ids = [words.sos, *words.encode(caption), words.eos]
+        assert target[row].tolist()[: len(ids)] == ids
 
 
 def test_words_and_the_mean_are_those_of_the_first_stage(model):
@@ -95,13 +87,9 @@ def test_word_vectors_are_read(tmp_path):
     words = make_codec(recipe())
     some_words = words.symbols[4:7]
     path = tmp_path / "glove.txt"
-    path.write_text(
-        "".join(f"{word} {' '.join([str(i)] * 6)}\n" for i, word in enumerate(some_words))
-    )
-    settings = recipe(
-        words={"threshold": 2, "glove": str(path)},
-        model=CAPTIONERS["tpgn"] | {"embedding": "fixed"},
-    )
+    path.write_text("".join(f"{word}{f' {i}' * 6}\n" for i, word in enumerate(some_words)))
+    model = CAPTIONERS["tpgn"] | {"embedding": "fixed"}
+    settings = recipe(words={"threshold": 2, "glove": str(path)}, model=model)
     weight = load_model(train(settings, tmp_path / "run")).state_dict()["embedding.weight"]
     assert weight[4:7].tolist() == [[-1.0] * 6, [0.0] * 6, [1.0] * 6]
 
@@ -133,9 +121,8 @@ def test_an_evaluation_has_the_toolkits_scores_of_what_a_beam_writes(model, tmp_
 def test_examples_of_one_image_are_one_image_of_the_intervals(tmp_path, model):
     path = tmp_path / "c.jsonl"
     texts = [["a dog", "a cat", "two dogs"], ["a red bus", "one bus", "a bus"]]
-    path.write_text(
-        "".join(json.dumps({"image_id": i, "captions": t}) + "\n" for i, t in enumerate(texts))
-    )
+    rows = [json.dumps({"image_id": i, "captions": t}) for i, t in enumerate(texts)]
+    path.write_text("\n".join(rows))
     data = load_data(f"captions:{path}", split="train", seed=1)
     rows = evaluate(model, data).assign(prediction="a dog")
     assert len(rows) == 6 or len(rows) == 3  # the images of the split
@@ -176,13 +163,10 @@ def test_what_a_model_writes_is_read(model, tmp_path):
     data = load_data("scenes", n=5)
     store = extract(model, data, "word.*", tmp_path / "store", target="generated", control=False)
     texts = store.tokens.groupby("sample")["token"].agg(lambda tokens: " ".join(tokens[1:]))
-    assert [text.removesuffix(" <eos>") for text in texts] == evaluate(model, data, beam=1)[
-        "prediction"
-    ].tolist()
-    lexicon = data[0].lexicon
-    assert store.tokens["pos"].tolist() == [
-        lexicon.get(str(token), "") for token in store.tokens["token"]
-    ]
+    predictions = evaluate(model, data, beam=1)["prediction"].tolist()
+    assert [text.removesuffix(" <eos>") for text in texts] == predictions
+    tags = [data[0].lexicon.get(str(token), "") for token in store.tokens["token"]]
+    assert store.tokens["pos"].tolist() == tags
 
 
 def test_the_untrained_twin_has_the_mean_of_the_images(model, trained, tmp_path):
@@ -241,15 +225,12 @@ def test_what_costs_nothing_is_a_training_caption():
     captioned = list(load_data("scenes", split="train", n=20))
     images = list(load_data("scenes", n=5))
     texts = [caption for image in captioned for caption in image.captions]
-    common, any_, nearest = (
-        baseline_captions(name, captioned, images) for name in CAPTION_BASELINES
-    )
+    common, any_, nearest = (baseline_captions(n, captioned, images) for n in CAPTION_BASELINES)
     assert len(set(common)) == 1
     assert texts.count(common[0]) == max(map(texts.count, texts))
     assert set(any_) <= set(texts)
-    assert baseline_captions(CAPTION_BASELINES[2], captioned, captioned) == [
-        image.target for image in captioned
-    ]
+    found_again = baseline_captions(CAPTION_BASELINES[2], captioned, captioned)
+    assert found_again == [image.target for image in captioned]
     assert nearest != common
     with pytest.raises(InputError, match="unknown baseline"):
         baseline_captions("none", captioned, images)

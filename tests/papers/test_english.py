@@ -300,10 +300,7 @@ def test_reports_depend_on_nothing_but_their_arguments(reports: Reports):
     run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     expected = [reports["dev"][i] for i in (7, 2, 5)]
     assert run.stdout.splitlines() == [f"{report.source} {report.target}" for report in expected]
-    assert (
-        len({report.source for split_reports in reports.values() for report in split_reports})
-        == 360
-    )
+    assert len({report.source for drawn in reports.values() for report in drawn}) == 360
     assert sample(7, 4, "dev") != expected[0]
 
 
@@ -339,20 +336,16 @@ def test_held_out_pairs_are_in_compositional_summaries_and_nowhere_else(
     reports: Reports, pool: ProcessPoolExecutor
 ):
     pairs_by_split = pool.submit(pairs_of, reports).result()
+    together = {
+        split: [in_document + in_summary for in_document, in_summary in counts]
+        for split, counts in pairs_by_split.items()
+    }
     for split in SPLITS[:3]:
-        assert all(
-            HELD_OUT.isdisjoint({*in_document, *in_summary})
-            for in_document, in_summary in pairs_by_split[split]
-        )
-    assert not any(
-        HELD_OUT.isdisjoint(in_summary) for _, in_summary in pairs_by_split["compositional"]
-    )
-    assert (
-        set().union(*(in_summary for _, in_summary in pairs_by_split["compositional"])) >= HELD_OUT
-    )
-    trained = sum(
-        (in_document + in_summary for in_document, in_summary in pairs_by_split["train"]), Counter()
-    )
+        assert all(HELD_OUT.isdisjoint(counts) for counts in together[split])
+    summaries = [in_summary for _, in_summary in pairs_by_split["compositional"]]
+    assert not any(HELD_OUT.isdisjoint(in_summary) for in_summary in summaries)
+    assert set().union(*summaries) >= HELD_OUT
+    trained = sum(together["train"], Counter())
     for structure, construction in HELD_OUT:  # each of them is well known in other pairs
         assert sum(n for (s, _), n in trained.items() if s == structure) > 10
         assert sum(n for (_, c), n in trained.items() if c == construction) > 10
@@ -384,11 +377,7 @@ def test_knobs_do_what_they_say(pool: ProcessPoolExecutor):
 
 # Versions
 
-FAULTY = {
-    "fronted perfect": 5,
-    "to itself": 344,
-    "noun twice": 423,
-}  # numbers of reports of version 1
+FAULTY = {"fronted perfect": 5, "to itself": 344, "noun twice": 423}  # reports of version 1
 SHIPPED = {"version": 1, "depth": 1, "sentences": (4, 6)}  # what the shipped models read
 DIGEST = "8724c152d64c7fb3317c445b13b0d26b9938dbf9409a4d015514fca0de76a8b7"  # before versions
 
@@ -563,10 +552,10 @@ def test_truth(document: Report, text: str, truth: bool):
 
 def test_the_summary_of_a_document_that_was_written_by_hand(document: Report):
     summary = analyze(summarize(document.facts)).sentence()
-    assert (
-        summary.text
-        == "A hotel that Ford opened in May was sold to Princeton by Lincoln in Jordan on Tuesday."
+    expected = (
+        "A hotel that Ford opened in May was sold to Princeton by Lincoln in Jordan on Tuesday."
     )
+    assert summary.text == expected
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,8 @@ def test_what_does_not_apply_is_missing():
     elsewhere = structure[structure["kind"] != "digit"]
     for column in ("place", "polarity", "polarity_global", "flips", "number", "term", "msd"):
         assert elsewhere[column].isna().all()
-    assert (
-        structure.loc[structure["kind"] == "template", "slot":"parent_position"]
-        .isna()
-        .all(axis=None)
-    )
+    template = structure.loc[structure["kind"] == "template", "slot":"parent_position"]
+    assert template.isna().all(axis=None)
 
 
 @pytest.mark.parametrize(

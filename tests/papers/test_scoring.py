@@ -69,12 +69,10 @@ def test_meteor_by_hand():
     assert stemmed_meteor(words("a b c d"), words("a b c d")) == pytest.approx(1 - 0.5 / 64)
     precision, recall = 3 / 3, 3 / 4
     f = precision * recall / (0.9 * precision + 0.1 * recall)
-    assert stemmed_meteor(words("a b c d"), words("a b d")) == pytest.approx(
-        f * (1 - 0.5 * (2 / 3) ** 3)
-    )
-    assert stemmed_meteor(words("They jumped"), words("they jump")) == pytest.approx(
-        1 - 0.5 / 8
-    )  # by its stem
+    score = stemmed_meteor(words("a b c d"), words("a b d"))
+    assert score == pytest.approx(f * (1 - 0.5 * (2 / 3) ** 3))
+    by_stem = stemmed_meteor(words("They jumped"), words("they jump"))
+    assert by_stem == pytest.approx(1 - 0.5 / 8)
     assert stemmed_meteor(words("the film"), words("a movie")) == 0  # synonyms are not known
 
 

@@ -141,18 +141,15 @@ def test_without_a_limit_the_shared_pool_is_the_recipe_s(tmp_path):
 
 def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp_path):
     interrupted = tmp_path / "cut"
-    shutil.copytree(
-        finished, interrupted, ignore=shutil.ignore_patterns("*s.csv")
-    )  # not collected yet
+    not_collected = shutil.ignore_patterns("*s.csv")
+    shutil.copytree(finished, interrupted, ignore=not_collected)
     for name in ("outer-0", "transformer-1"):
         shutil.rmtree(interrupted / "runs" / name)
     run_study(read_plan(plan_file), interrupted, resume=True)
     expected, resumed = load_study(finished), load_study(interrupted)
     pd.testing.assert_frame_equal(expected.examples, resumed.examples)
-    drop = ["seconds"]
-    pd.testing.assert_frame_equal(
-        expected.curves.drop(columns=drop), resumed.curves.drop(columns=drop)
-    )
+    curves = [study.curves.drop(columns="seconds") for study in (expected, resumed)]
+    pd.testing.assert_frame_equal(*curves)
 
 
 def test_a_run_that_another_process_holds_is_passed_over(finished, plan_file, tmp_path):
@@ -252,10 +249,8 @@ def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
     model = load_model(tmp_path / "out" / "runs" / "tpt-d-0" / "model")
     rows = evaluate(model, load_data("english:depth=1,sentences=4-6", split="test", n=6))
     for measure in ("exact_match", "rougeL", "novel2"):
-        scores = study.scores(measure)["tpt-d-0"][:6]
-        assert scores.to_numpy() == pytest.approx(
-            rows[measure].to_numpy(float), abs=1e-4, nan_ok=True
-        )
+        scores = study.scores(measure)["tpt-d-0"][:6].to_numpy()
+        assert scores == pytest.approx(rows[measure].to_numpy(float), abs=1e-4, nan_ok=True)
     table = compare_variants(study, "t5").set_index(["measure", "variant", "set"])
     gain = study.scores("rougeL")[["tpt-d-0", "t5-0"]][6:].mean()
     difference = table.loc[("rougeL", "tpt-d", "compositional"), "difference"]

@@ -85,9 +85,8 @@ def test_elsewhere_is_within_the_expression_and_other_symbols():
     swaps = find_swaps(QUESTIONS)
     assert (swaps["elsewhere"] != 0).any()
     for row in swaps[swaps["elsewhere"] != 0].to_dict("records"):
-        moved = [
-            [position + row["elsewhere"] for position in row[side]] for side in ("first", "second")
-        ]
+        sides = row["first"], row["second"]
+        moved = [[position + row["elsewhere"] for position in side] for side in sides]
         assert exchange_symbols(row["text"], *moved) != row["text"]
         kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
         assert "template" not in set(kinds)

@@ -137,9 +137,8 @@ def test_kinds_dominate_planted_clusters_beyond_the_word_before(words, labels):
     shares = dominant_kind(words, labels)
     assert shares["clusters"].value > shares["previous"].value
     assert shares["difference"].low > 0
-    assert shares["difference"].value == pytest.approx(
-        shares["clusters"].value - shares["previous"].value
-    )
+    gain = shares["clusters"].value - shares["previous"].value
+    assert shares["difference"].value == pytest.approx(gain)
     shuffled = dominant_kind(words, np.random.default_rng(0).permutation(labels))
     assert shuffled["difference"].high < 0
 
@@ -229,9 +228,8 @@ def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
         (verdict,) = judge_cases({"huang-initial-word": EVEN}, "document", 100, void)
         assert (verdict.outcome == "not decidable here") != decided
         assert ("100.0% of captions lie in one cluster" in verdict.reason) != decided
-    all_spatial = (
-        words.table["spatial"].where(words.table["spatial"] == "", "spatial").to_numpy().copy()
-    )
+    column = words.table["spatial"]
+    all_spatial = column.where(column == "", "spatial").to_numpy().copy()
     for n_other, decided in ((0, False), (len(all_spatial), True)):
         rows = np.flatnonzero(all_spatial == "spatial")[:n_other:2]
         spatial = all_spatial.copy()
