@@ -145,17 +145,15 @@ def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     change = changes.exchange_tokens(prompt, f"states at {site}", 1, 8)  # 12 and 45
     output = asking.read_output(prompt, changes.list_inputs(prompt, change))
     assert {*output.table} == {"next word", *changes.MEANINGS}
-    plain, back, edited = (
-        output.table[way] for way in (prompts.UNEDITED, changes.BACK, prompts.EDITED)
-    )
+    ways = (prompts.UNEDITED, changes.BACK, prompts.EDITED)
+    plain, back, edited = (output.table[way] for way in ways)
     assert plain.tolist() == pytest.approx(back.tolist())  # the states put back change nothing
     assert (plain - edited).abs().max() > 10 * (plain - back).abs().max()
     swapped_words = asking.read_output(
         swapped_prompt, changes.list_inputs(swapped_prompt)
     ).table.set_index("next word")
     exchanged = output.table.set_index("next word")[prompts.WORDS_EXCHANGED]
-    assert exchanged[swapped_words.index].tolist() == pytest.approx(
-        swapped_words[prompts.UNEDITED].tolist()
-    )
+    expected = swapped_words[prompts.UNEDITED].tolist()
+    assert exchanged[swapped_words.index].tolist() == pytest.approx(expected)
     summary = changes.summarize_change(prompt_edits.compare_to_expected(output, change.description))
     assert f"States at {site} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in summary

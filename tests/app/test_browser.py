@@ -139,9 +139,7 @@ def test_tokens_do_nothing_in_the_browser(page, server):
     page.wait_for_selector("h1")
     settle(page)
     assert not fired
-    assert page.get_by_text(
-        "colored by cluster"
-    ).count()  # the first store is shown, and that is told
+    assert page.get_by_text("colored by cluster").count()  # of the first store, which is told
     assert page.get_by_text("No store has the name in the address").count()
     assert page.get_by_text("../../etc", exact=True).count()
 
@@ -191,7 +189,5 @@ def test_nothing_that_a_report_holds_is_run_or_fetched(browser, tmp_path):
     file.write_text(file.read_text("utf-8").replace("<main>", f"<main>{slipped}"), "utf-8")
     page.goto(file.as_uri())
     assert page.title() == "Title"
-    assert sum("Content Security Policy" in message_text for message_text in messages) == 2, (
-        messages
-    )
+    assert sum("Content Security Policy" in text for text in messages) == 2, messages
     page.close()

@@ -70,10 +70,8 @@ def test_a_run_tells_its_strongest_roles(named_run):
     assert len(summary.names) >= len(summary.roles)
     (folder,) = named_run.beside(store, "names").values()
     view = names.show_names(names.read_names(folder))
-    assert (
-        "holds on held-out samples: 6 of 12 of the trained model"
-        in names.summarize_names(view.data).text
-    )
+    text = names.summarize_names(view.data).text
+    assert "holds on held-out samples: 6 of 12 of the trained model" in text
     assert view.export("csv")
 
 

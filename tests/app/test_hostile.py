@@ -115,9 +115,7 @@ def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
     assert scene.left_out == 1
     assert "1 samples" in scene.note
     assert 1 not in set(scene.tokens["sample"])
-    view = tp.dashboard.show_strips(
-        scene, [1]
-    )  # the sample itself is still shown, without clusters
+    view = tp.dashboard.show_strips(scene, [1])  # is still shown, without clusters
     assert set(view.data["cluster"]) == {-1}
     assert len(scene.plane.points) == 24
 
@@ -164,9 +162,8 @@ def test_lines_of_special_tokens_wait_for_the_pointer(tmp_path):
 
 
 def test_heads_without_a_score_are_squares_without_a_number():
-    scores = pd.DataFrame(
-        {"source": "head", "site": MAPS, "head": [0, 1], "value": [0.404, np.nan]}
-    )
+    columns = {"source": "head", "site": MAPS, "head": [0, 1], "value": [0.404, np.nan]}
+    scores = pd.DataFrame(columns)
     top, row = tp.dashboard.attention.pack_scores(scores, dark=False)
     assert [square["text"] for square in (*top["items"], *row["items"])] == ["0", "1", "40", ""]
     assert [square["name"] for square in row["items"]] == [f"{MAPS}:0", f"{MAPS}:1"]
@@ -177,10 +174,8 @@ def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
     assert run_folders.run_of("runs/demo/store") == runs / "demo"
     store = run_folders.open("runs/demo/store")
     assert list(run_folders.beside(store, "clusters")) == ["runs/demo/clusters"]
-    assert list(run_folders.beside(store, "interventions")) == [
-        "runs/demo/heads",
-        "runs/demo/layers",
-    ]
+    sweeps = list(run_folders.beside(store, "interventions"))
+    assert sweeps == ["runs/demo/heads", "runs/demo/layers"]
     plant(tmp_path / "a", 4)
     plant(tmp_path / "b", 4)
     assert tp.dashboard.folders.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"

@@ -17,15 +17,12 @@ PAGES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "overvi
 
 
 def charts(app):
-    return [element for element in app.main if element.type == "plotly_chart"] or app.get(
-        "plotly_chart"
-    )
+    return app.get("plotly_chart")
 
 
 def linked(app):
-    return [
-        p for e in app.get("bidi_component") if (p := e.proto).component_name.endswith("canvas")
-    ]
+    parts = [element.proto for element in app.get("bidi_component")]
+    return [part for part in parts if part.component_name.endswith("canvas")]
 
 
 def components_by_kind(app):

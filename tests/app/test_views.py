@@ -77,9 +77,8 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
     twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
     trained = plant(tmp_path / "store", 4, model={"name": "planted"})
     scenes = [tp.dashboard.build_scene(store, LAST, 0, k=3) for store in (trained, twin)]
-    headings = [
-        tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]["heading"] for scene in scenes
-    ]
+    packed = [tp.dashboard.strips.pack_strips(scene, [0]) for scene in scenes]
+    headings = [sent["strips"][0]["heading"] for sent in packed]
     assert "→" in headings[0] or "✗" in headings[0]
     assert headings[1] == "sample 0"
     pictures = [tp.dashboard.show_strips(scene, [0]).export("svg").decode() for scene in scenes]

@@ -18,11 +18,8 @@ from tprprobe.figures.catalogue.entries import FIGURES
 ROOT = Path(__file__).parents[2]
 WORDS = tomllib.loads((ROOT / "tests/words.toml").read_text("utf-8"))
 HOUSES = ("tprprobe", "tprpapers", "studies", "app")
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    ROOT / "studies/results/what-we-found.md",
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES += [ROOT / "studies/results/what-we-found.md"]
 MOST_PAGES = 20  # of the user's guide
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`|“[^”]*”|<!--.*?-->", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
