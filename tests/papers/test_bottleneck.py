@@ -149,6 +149,11 @@ def test_what_a_model_cannot_hold_is_told(source, target, message):
         model_of("mlp", "transformer")(ids_of(*source), torch.zeros(1, target).long())
 
 
+def test_widths_that_cannot_be_halved_are_refused():
+    with pytest.raises(tp.InputError, match="even multiple of the 2 heads"):
+        model_of("bi", "uni", d_model=7)
+
+
 def test_the_recipe_trains_a_model_that_learns(tmp_path):
     settings = read_toml(Path(__file__).parents[2] / "studies" / "tpdn" / "recipe.toml")
     [stage], [watched] = settings["stages"], settings["evaluate"]

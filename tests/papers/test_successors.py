@@ -359,6 +359,19 @@ def test_programs_are_translated_and_the_test_has_products_that_training_lacks()
         tp.load_data("programs:4")
 
 
+@pytest.mark.parametrize(
+    ("model", "length", "message"),
+    [
+        ("tree-machine", 9, "reads a function and 7 nodes"),
+        ("tpr-rnn", 3, "a source of 3 symbols: this model reads sentences of 2"),
+    ],
+)
+def test_a_source_of_another_length_is_told(model, length, message):
+    module = tree_machine() if model == "tree-machine" else model_of(model)
+    with pytest.raises(InputError, match=message):
+        module.encode(torch.full((1, length), 4))
+
+
 @pytest.mark.parametrize("world", ["recall:pairs=3,size=6", "stories", "trees", "programs"])
 def test_splits_share_no_source(world):
     splits = [

@@ -53,7 +53,7 @@ def test_recipes_that_ship_can_be_read(root):
 
 def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     options = {"whole": True, "donors": True, "shifts": [2.0], "erasures": True}
-    recipe = SwapRecipe(n=4, reference=4, swaps=["polarity", "argument"], **options)
+    recipe = SwapRecipe(n=8, reference=6, swaps=["polarity", "argument"], **options)
     out = tmp_path / "swaps"
     table = run_swaps(model, data, recipe, out)
     assert set(table["model"]) == {"tiny", "untrained:tiny"}

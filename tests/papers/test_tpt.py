@@ -13,6 +13,7 @@ from tprprobe.site.hooks import sites
 
 SMALL = {"architecture": "tpt", "vocab_size": 23, "d_model": 16, "n_heads": 4, "d_head": 4}
 SMALL |= {"n_layers": (2, 2), "d_ff": 20, "n_roles": 5}
+INSIDE = {"after_residual": False}
 SOURCE = torch.tensor([[5, 6, 7, 8, 9], [4, 3, 0, 0, 0]])
 TARGET = torch.tensor([[0, 5, 6, 7], [0, 7, 0, 8]])
 
@@ -119,7 +120,8 @@ def test_initialization_is_the_authors(options, query, key, table):
         ({"binding": "full_tensor_product"}, "after the residual"),
         ({"d_head": 3}, "4 heads of 3"),
         ({"d_model": 12, "d_head": 3, "output": "concat"}, "8 divides"),
-        ({"after_residual": False, "role_input": "v_bar", "d_head": 3}, "v_bar"),
+        (INSIDE | {"roles": "continuous", "binding": "full_tensor_product"}, "continuous"),
+        (INSIDE | {"role_input": "v_bar", "d_head": 3}, "v_bar"),
         ({"n_buckets": 2}, "n_buckets"),
         ({"role_input": "q"}, "query"),
         ({"n_layers": (1, 0)}, "n_layers"),
