@@ -24,7 +24,7 @@ def roles() -> None:
     if not sites:
         st.info("This store holds no vectors.")
         return
-    lead = st.container()
+    lead = st.empty()
     with widgets.controls():
         site = widgets.choose_site("Site", sites, "site", contents.first_role(sites))
         heads = contents.count_heads(store, site)
@@ -35,6 +35,8 @@ def roles() -> None:
         alike, layer = contents.like(sites, site), views.maps.LAYER
         fields = scene.list_fields() + [layer] * (len(alike) > 1)
         field = widgets.choose("Color", fields, "color")
+    with lead.container():  # the baseline model is clustered after the page stands there
+        widgets.lead(views.scene.summarize_roles(scene, compare=scene.is_compared))
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     where = state.where(store.side(site))
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
@@ -50,8 +52,6 @@ def roles() -> None:
     place.feed_points()
     canvas.feed_mark(mark)
     place.feed_names()
-    with lead:
-        widgets.lead(views.scene.summarize_roles(scene))
     complete = place.scene(complete=True) if field == views.maps.CLUSTER else cloud
     if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
         place.feed_points(complete=True)
@@ -63,3 +63,6 @@ def roles() -> None:
         below.markdown(f"**Marked tokens** ({int(flags.sum()):,}): choose a row to see its sample")
         look = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
         below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **look)
+    if not scene.is_compared:
+        with lead.container():
+            widgets.lead(views.scene.summarize_roles(scene))

@@ -70,8 +70,8 @@ def test_a_run_tells_its_strongest_roles(named_run):
     assert len(summary.names) >= len(summary.roles)
     (folder,) = named_run.beside(store, "names").values()
     view = names.show_names(names.read_names(folder))
-    text = names.summarize_names(view.data).text
-    assert "holds on held-out samples: 6 of 12 of the trained model" in text
+    expected = "6 of 12 clusters of the trained model have a name that holds on held-out texts"
+    assert expected in names.summarize_names(view.data).text
     assert view.export("csv")
 
 
@@ -128,7 +128,7 @@ def test_what_a_first_line_names_is_a_link_away(named_run):
     scene = tp.dashboard.build_scene(named_run.open("runs/store"), "encoder.1.self.role", 0, k=6)
     roles = summarize_roles(scene)
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
-    assert "no baseline model to compare with" in roles.text
+    assert "there is no baseline model" in roles.text
     best = scene.names.loc[scene.names["f05"].idxmax()]
     assert f"on {best['size']} tokens of {best['documents']} samples" in roles.text
 

@@ -107,6 +107,11 @@ class Cloud:
         except InputError:  # vectors that are not finite, or too few that differ
             return None
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether the baseline model's clusters are known, or there is none."""
+        return "baseline" in vars(self) or not self.store.twins
+
     def _name_by_columns(self) -> pd.DataFrame:
         """Names that are a value of a column, such as ``pos NN``."""
         fields = [field for field in list_fields(self.tokens, self.gold) if field not in PLACES]

@@ -220,7 +220,8 @@ def name(
         else:
             names = name_all(opened, **options)
             content = names.as_dict()
-            texts = [table.markdown() for table in find_structure().tables(names)]
+            texts = [f"{names.comparison}\n"]
+            texts += [table.markdown() for table in find_structure().tables(names)]
     common.show(as_json, content, lambda: "\n".join(texts))
 
 

@@ -140,8 +140,9 @@ def _names(_: Runs, store: Store) -> Plan:
     contents = list_contents(store)
     why = "names need questions of arithmetic, or words with exact labels"
     _require(contents.arithmetic or contents.exact, why)
-    has_roles = any(site.endswith(".role") for site in list_vectors(store))
-    _require(has_roles, "this store has no roles to name: extract *.role")
+    endings = (".role", ".hidden") if contents.exact else (".role",)
+    has_vectors = any(site.endswith(endings) for site in list_vectors(store))
+    _require(has_vectors, f"this store has no *{' or *'.join(endings)} to name: extract them")
     return ("name", STORE), ""
 
 

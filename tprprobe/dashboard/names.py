@@ -7,7 +7,8 @@ import pandas as pd
 
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming import load_names, load_word_names
-from tprprobe.analyses.naming.names import UNNAMED, count_names
+from tprprobe.analyses.naming.name_counts import compare_names, count_names
+from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Statement, link_vectors, percent
@@ -42,13 +43,9 @@ def show_names(clusters: pd.DataFrame) -> View:
 
 def summarize_names(rows: pd.DataFrame) -> Statement:
     """How many clusters have a name, model by model, from the data of :func:`show_names`."""
-    counts = [
-        f"{of_model['named'].sum()} of {of_model['clusters'].sum()} of the {model} model"
-        + f" (they cover up to {of_model['value'].max():.0%} of a head’s tokens)"
-        * bool(of_model["named"].sum())
-        for model, of_model in rows.groupby("group", sort=False)
-    ]
-    return Statement(f"Clusters with a name that holds on held-out samples: {'; '.join(counts)}.")
+    sums = rows.groupby("group", sort=False)[["named", "clusters"]].sum().astype(int)
+    counts = {str(model): (named, n) for model, named, n in sums.itertuples()}
+    return Statement(compare_names(counts))
 
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.colors import line_colors, palette, text_color
@@ -20,6 +19,7 @@ from tprprobe.figures.style import (
     FAINT,
     MUTED,
     PANEL_TITLE,
+    TITLE,
     AnyFigure,
     Drawing,
     GivenAxes,
@@ -34,7 +34,7 @@ from tprprobe.figures.style import (
 )
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
-CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
+EMBEDDING = -1  # the layer that stands for the embedding
 NARROW = 4  # inches, in which titles have two lines
 LEGEND_ROW = 0.16  # inches
 LEGIBLE = 0.05  # the smallest share that a number is written on
@@ -144,15 +144,14 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
         if len(panels) > 1:
             tidy(panel, name, grid="y", size=PANEL_TITLE)
         else:
-            title = "" if current_look().title == "" else lines.title or name
-            tidy(panel, title, grid="y")
+            heading = "" if current_look().title == "" else lines.title or name
+            tidy(panel, heading, grid="y", size=PANEL_TITLE if width < NARROW else TITLE)
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
         panel.set_ylabel(lines.label)
     if len(panels) > 1 and lines.title and ax is None:
         headline(figure, lines.title)
-    is_explained = lines.hollow and not lines.rows["sure"].astype(bool).all()
-    _explain(figure, axes, ax is not None, lines.hollow if is_explained else "")
+    _explain(figure, axes, ax is not None)
     return figure
 
 
@@ -180,9 +179,12 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     if len(band):
         x = band["x"].astype(float)
         panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
-        panel.plot(x, band["value"], ".-", color=MUTED, linewidth=0.9, label=CONTROL)
+        panel.plot(x, band["value"], ".-", color=MUTED, linewidth=0.9, label=lines.band)
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
+    if lines.hollow and not lines.rows["sure"].all():
+        empty: Options = {"color": MUTED, "marker": "o", "linestyle": "", "markersize": 4}
+        panel.plot([], [], label=lines.hollow, markerfacecolor="white", **empty)
     levels = lines.levels[lines.levels["panel"] == name]
     for i, level in enumerate(levels.to_dict("records")):
         dash = (0, (1 + 5 * i, 2))
@@ -222,11 +224,10 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
     look = {**style, "markersize": 4}
     look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
-    face = color if sure.any() else "white"
-    panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
-    if sure.any() and not sure.all():
-        hollow: Options = {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
-        panel.plot(x[~sure], points["value"][~sure], **(look | hollow))
+    panel.plot(x, points["value"], linewidth=1.3, label=name, **look)
+    hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
+    if not sure.all():
+        panel.plot(x[~sure], points["value"][~sure], **hollow)
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
@@ -264,13 +265,10 @@ def _measure(pictures: Sequence[Squares] | Sequence[Lines]) -> tuple[float, floa
     return (3.3, 0.24 * down + 0.7) if squares[0].rows else (1.5, 1.6)
 
 
-def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool, hollow: str = "") -> None:
-    """One legend of all panels, each line once, and what a ``hollow`` mark means; in the first panel of axes that are given."""
+def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:
+    """One legend of all panels, each line once; in the first panel of axes that are given."""
     legends = (panel.get_legend_handles_labels() for panel in axes.flat)
     handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
-    if hollow:
-        mark: Options = {"marker": "o", "markersize": 4, "markerfacecolor": "white"}
-        handles[hollow] = Line2D([], [], color=MUTED, linestyle="", **mark)
     if len(handles) > 1:
         columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
         below: Options = {"loc": "outside lower center", "ncols": columns}

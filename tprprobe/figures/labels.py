@@ -9,5 +9,5 @@ CONTROLS = {  # of probes
     "static": "input embeddings",
     "majority": "most frequent label",
     "identity": "most frequent label of the word",
-    "control": "random labels of word types",
+    "control": "control task (random labels)",
 }

@@ -2,7 +2,9 @@
 
 import pandas as pd
 
-from tprprobe.analyses.naming.names import count_names, explain_unnamed
+from tprprobe.analyses.clustering.clusters import list_tokens
+from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
+from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
@@ -12,64 +14,39 @@ WORD_KEYS = ["site", "head", "model"]
 
 
 def summarize_words(cluster_names: pd.DataFrame) -> str:
-    """How many clusters of words have a name, model by model and, of several sites or heads, at each of them; and whether
-    the names can be due to training.
-    """
-    by_model = count_names(cluster_names, ["model"])
-    lines = [
-        f"Clusters of words whose name holds on documents on which it was not chosen: {_write_counts(by_model)}."
-    ]
-    groups = list(cluster_names.groupby(["site", "head"], sort=False, dropna=False))
-    if len(groups) > 1:
-        places = [
-            f"{site_label(site, head)}: {_write_counts(count_names(rows, ['model']))}"
-            for (site, head), rows in groups
-        ]
-        lines += ["\n".join(["", *places, ""])]
-    named = by_model.set_index("model")["named"]
-    rivals = named.drop(TRAINED, errors="ignore")
-    if TRAINED in named and rivals.empty:
-        lines += [
-            "The store has no baseline model, so nothing tells what training adds to these names."
-        ]
-    elif TRAINED in named and rivals.max() >= named[TRAINED]:
-        lines += [
-            "The baseline model has at least as many names: these names are no evidence of what training adds."
-        ]
-    elif TRAINED in named:
-        lines += [
-            f"The trained model has {named[TRAINED] - rivals.max()} more names. Clusters depend on each other, so no test compares these counts."
-        ]
-    return "\n".join(lines)
+    """How many clusters of words have a name beside the baseline model, in all and, of several sites or heads, at each of them."""
+    lines = [compare_names(count_by_model(cluster_names))]
+    places = list(cluster_names.groupby(["site", "head"], sort=False, dropna=False))
+    if len(places) > 1:
+        lines += ["", *(f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places)]
+    return "\n".join([*lines, ""])
 
 
-def _write_counts(counts: pd.DataFrame) -> str:
-    rows = counts[["model", "named", "clusters"]].itertuples(index=False)
-    return "; ".join(f"{model} {named} of {clusters}" for model, named, clusters in rows)
+def _write_counts(cluster_names: pd.DataFrame) -> str:
+    counts = count_by_model(cluster_names).items()
+    return "; ".join(f"{model} {named} of {n_clusters}" for model, (named, n_clusters) in counts)
 
 
 def words_table(cluster_names: pd.DataFrame) -> Table:
-    """Clusters of the trained model for which a name was proposed: cluster, name, the tokens and documents that it was measured on,
-    precision, recall, and why it has none.
+    """Clusters of the trained model: most frequent tokens, name, precision, recall, the documents that these were measured on,
+    or why a cluster has no name.
     """
-    rows = cluster_names[(cluster_names["model"] == TRAINED) & (cluster_names["candidate"] != "")]
+    rows = cluster_names[cluster_names["model"] == TRAINED]
     rows = rows.sort_values(["layer", "head", "cluster"], kind="stable")
     places = zip(rows["site"], rows["head"], rows["cluster"], strict=True)
+    names, is_named = rows["name"], rows["name"] != UNNAMED
     cells = {
         "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],
-        "name": rows["candidate"],
-        "tokens": rows["size"].astype(str),
+        "most frequent tokens": rows["commonest"].map(list_tokens),
+        "name": names,
+        "precision": _intervals(rows, "precision").where(is_named, "–"),
+        "recall": _intervals(rows, "recall").where(is_named, "–"),
         "documents": rows["documents"].astype(str) if "documents" in rows else "–",
-        "precision": _intervals(rows, "precision"),
-        "recall": _intervals(rows, "recall"),
-        "unnamed because": [explain_unnamed(row) for _, row in rows.iterrows()],
+        "unnamed because": rows.get("unnamed_because", "–"),
     }
-    n_other = int(((cluster_names["model"] == TRAINED) & (cluster_names["candidate"] == "")).sum())
-    caption = "Measured on the other half of the documents; clusters in fewer than ten of them have no intervals."
-    if n_other:
-        caption += f" {n_other} clusters of the trained model: no label fits on the first half of the documents."
+    caption = "Measured on the half of the documents on which names were not chosen; clusters in fewer than ten of them have no intervals."
     return Table(pd.DataFrame(cells), "Names of clusters of words", caption)
 
 
-def _intervals(rows: pd.DataFrame, name: str) -> list[str]:
-    return [write_interval(row, name, ".2f") for _, row in rows.iterrows()]
+def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
+    return pd.Series([write_interval(row, name, ".2f") for _, row in rows.iterrows()], rows.index)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.probing.rows import BEYOND, find_metric, name_score
+from tprprobe.analyses.probing.rows import BEYOND, find_metric, name_control, name_score
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
+from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
@@ -30,7 +31,8 @@ CAPTION = (
     "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
 )
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
-EMBEDDED, HOLLOW = "input embedding", "hollow: not beyond every control"
+EMBEDDED, HOLLOW = "input embedding", "hollow: not shown to beat every control"
+LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
@@ -183,7 +185,7 @@ def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interv
 def _control_cell(row: Row) -> str:
     if row["control_name"] == "none":
         return "–"
-    return f"{100 * row['control_f1']:.1f} {row['control_name']}"
+    return f"{100 * row['control_f1']:.1f} {name_control(row['control_name'])}"
 
 
 def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
@@ -212,7 +214,8 @@ def _score_cell(point: pd.DataFrame) -> str:
 def probe_lines(means: pd.DataFrame) -> Lines:
     """The scene of the table: a panel per place and task, over the band of the strongest control."""
     attributes = means.attrs
-    titles = (means["task"].map(_title) + ", " + means["place"]).str.removesuffix(", ")
+    several_places = ", " + means["place"] if means["place"].nunique() > 1 else ""
+    titles = (means["task"].map(_title) + several_places).str.removesuffix(", ")
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
     panels = titles + counts.map(lambda n: f"\nlearned from {n:,} targets" if n else "")
     is_one = means["model"].nunique() == 1
@@ -236,10 +239,16 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
         for row in _of_place(attributes["baselines"], str(task), str(place))
     ]
-    lower_limit = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
+    lowest = min(
+        np.nanmin(table[["value", "low"]].to_numpy(float)) for table in (rows, bands) if len(table)
+    )
+    lower_limit = max(LOWEST, np.floor(10 * lowest) / 10)
+    in_sight = [level for level in levels if level[-1] >= lower_limit]
+    controls = means.loc[means["control_name"] != "none", "control_name"].unique().tolist()
+    band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     return Lines(
         rows, bands, attributes["label"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
-        levels=pd.DataFrame(levels, columns=LEVEL), hollow=HOLLOW,
+        levels=pd.DataFrame(in_sight, columns=LEVEL), band=f"{STRONGEST}{band}", hollow=HOLLOW,
     )  # fmt: skip
 
 
@@ -264,7 +273,7 @@ def _describe(row: Row) -> str:
     text += f" · learned from {row['n_train']:.0f} targets" if row["n_train"] else ""
     if row["control_name"] == "none":
         return text
-    return f"{text} · best control: {row['control_name']} {100 * row['control_f1']:.1f} %"
+    return f"{text} · best control: {name_control(row['control_name'])} {100 * row['control_f1']:.1f} %"
 
 
 def _of_place(rows: Sequence[dict], task: str, place: str) -> list[dict]:

@@ -50,8 +50,8 @@ class Lines(Scene):
     """Lines in panels: ``rows`` have panel, line, x, value, low, high, sure (filled marks), told (for the pointer).
 
     ``bands`` have panel, x, value, low, high: the strongest control. ``levels`` (panel, line, value) are the same at every
-    x; lines of one ``group`` have one color. ``hollow`` says what marks that are not sure mean. ``across`` is the number of panels in a row; ``log`` and
-    ``log_value`` say that x and values have a logarithmic scale.
+    x; lines of one ``group`` have one color. ``across`` is the number of panels in a row; ``log`` and
+    ``log_value`` say that x and values have a logarithmic scale. The legend says what the ``band`` is, and what ``hollow`` marks are.
     """
 
     rows: pd.DataFrame
@@ -64,6 +64,7 @@ class Lines(Scene):
     log: bool = False
     log_value: bool = False
     limits: tuple[float | None, float | None] | None = None
+    band: str = "strongest control"
     hollow: str = ""
 
     @property

@@ -15,7 +15,6 @@ from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.names import (
     decide,
-    explain_unnamed,
     name_clusters,
     p_values,
     read_gold,
@@ -139,15 +138,21 @@ def test_names_are_corrected_for_the_clusters_that_have_a_candidate():
             "p_value": [0.004, 0.5, 1.0],
             "precision": [0.9, 0.9, np.nan],
             "lift": [3.0, 3.0, np.nan],
+            "documents": [12, 1, 12],
+            "unnamed_because": ["", "", "VB: precision 0.61 where it was chosen, 0.7 needed"],
         }
     )
     decided = decide(scored)
     assert decided["q_value"].tolist() == [0.008, 0.5, 1.0]
     assert decided["name"].tolist() == ["NN", "unnamed", "unnamed"]
-    assert "too few documents (q = 0.500," in explain_unnamed(decided.iloc[1])
-    assert "(q = 0.0101, at most 0.01 is" in explain_unnamed(
-        {**decided.iloc[1], "q_value": 0.010004}
+    expected = ["", "DT: in one document, not certain (q 0.500, 0.01 needed)"]
+    assert decided["unnamed_because"].tolist() == [*expected, scored["unnamed_because"][2]]
+    of_limit = decide(scored.assign(p_value=[0.005002, 0.5, 1.0]))  # q is 0.010004
+    assert (
+        of_limit["unnamed_because"][0] == "NN: in 12 documents, not certain (q 0.0101, 0.01 needed)"
     )
+    imprecise = decide(scored.assign(precision=[0.699, 0.9, np.nan]))
+    assert imprecise["unnamed_because"][0] == "NN: precision 0.69, 0.7 needed"
 
 
 def test_seven_documents_suffice_for_a_name_that_holds_in_all():

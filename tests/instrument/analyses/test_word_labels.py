@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.naming import load_word_names
 from tprprobe.analyses.naming.fields import list_exact, read_labels
-from tprprobe.analyses.naming.names import count_names, name_clusters
+from tprprobe.analyses.naming.name_counts import count_names
+from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.cli import app
 from tprprobe.dashboard.folders import find_runs
 from tprprobe.dashboard.names import read_names, show_names
@@ -77,14 +78,16 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     counts = count_names(word_table, WORD_KEYS).set_index("model")
     assert counts.loc["trained", "named"] == len(of_trained)
     assert counts.loc["trained", "coverage"] == pytest.approx(of_trained["coverage"].sum())
-    assert f"trained {len(of_trained)} of 16" in result.output
-    assert ("no evidence of what training adds" in result.output) != ("more names" in result.output)
+    assert f"{len(of_trained)} of 16 clusters of the trained model" in result.output
+    assert ("no evidence of what training adds" in result.output) != (
+        "training adds" in result.output.replace("what training adds", "")
+    )
     repeated = CliRunner().invoke(app, arguments)
     assert repeated.exit_code != 0
     assert "--resume" in str(repeated.exception or repeated.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
     scene = tp.dashboard.build_scene(trained, ENCODER, k=16)
-    assert f"baseline model, {counts.loc['untrained', 'named']} of 16" in str(
+    assert f"{counts.loc['untrained', 'named']} of 16 of its baseline model" in str(
         summarize_roles(scene)
     )
     clusters = tp.cluster(trained, ENCODER, k=16)
@@ -103,9 +106,9 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     expected = held[["cluster", "candidate", "size"]]
     assert sizes.to_numpy().tolist() == expected.to_numpy().tolist()
     cells = words_table(word_table).cells
-    assert (cells["unnamed because"] == "").sum() == len(of_trained)
-    proposed = word_table[(word_table["model"] == "trained") & (word_table["candidate"] != "")]
-    assert len(cells) == len(proposed)
+    assert ((cells["unnamed because"] == "") == (cells["name"] != "unnamed")).all()
+    assert (cells["name"] != "unnamed").sum() == len(of_trained)
+    assert len(cells) == (word_table["model"] == "trained").sum()
     assert cells["documents"].astype(int).between(0, 150).all()
     numbers = [int(cell.rpartition(": ")[2]) for cell in cells["cluster"]]
     assert numbers == sorted(numbers)
@@ -120,7 +123,7 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     assert "no evidence of what training adds" in summarize_words(named)
     better = named.assign(name=["DT", "unnamed"])
     assert "no evidence" not in summarize_words(better)
-    assert "1 more names" in summarize_words(better)
+    assert "training adds 1 " in summarize_words(better)
     by_layer = pd.concat([named, named.assign(site="encoder.1.hidden", layer=1)])
     assert "layer 1: trained 1 of 1; permuted 1 of 1" in summarize_words(by_layer)
     assert "no baseline model" in summarize_words(named.iloc[:1])

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
-from tprprobe.analyses.naming.names import REPLICATES, count_names
+from tprprobe.analyses.naming.name_counts import count_names
+from tprprobe.analyses.naming.names import REPLICATES
 from tprprobe.estimators.clusters.names import AND
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.structure import POLARITIES

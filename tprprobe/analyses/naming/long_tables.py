@@ -10,7 +10,12 @@ from tprprobe.evaluation.results import Results, join_tables, melt
 
 PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
 KEYS = (*PLACE, "cluster", "name", "candidate", "commonest", "field", "measure", "null", "subset")
-KEYS = (*KEYS, "predictor", "polarity")  # columns that name a row; all others are numbers
+KEYS = (
+    *KEYS,
+    "predictor",
+    "polarity",
+    "unnamed_because",
+)  # columns that name a row; all others are numbers
 INTEGERS = ("k", "cluster", "size", "documents", "predicates", "clusters", "named")
 
 

@@ -9,10 +9,8 @@ predicates that were not chosen need no correction, since the questions of the t
 Source: schlag §5.1 names clusters by eye.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,6 +40,7 @@ REPLICATES = 1000
 MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
+NOTHING_TO_NAME_BY = "neither exact labels of words (of a treebank, or extract --labels TASK=FILE; a tagger's are not exact) nor questions of arithmetic"
 
 Labels = Int[np.ndarray, " token"]
 Questions = Shaped[np.ndarray, " token"]
@@ -69,7 +68,10 @@ def score_candidates(
     tested = ~splits.halve_documents(questions, seed)
     chosen_on = ~tested if sequences is None else splits.leave_out(~tested, tested, sequences)
     n_clusters = int(labels.max()) + 1
-    predicate_ids = choose_names(lattice, lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
+    strongest, precision = choose_names(
+        lattice, lattice.kinds[chosen_on], labels[chosen_on], n_clusters
+    )
+    predicate_ids = np.where(precision >= PRECISION, strongest, -1)
     holds = lattice.members[predicate_ids].toarray().astype(bool)[:, lattice.kinds[tested]]
     question = np.unique(questions[tested], return_inverse=True)[1]
     sums = count_by_group(holds, labels[tested], question)
@@ -86,43 +88,55 @@ def score_candidates(
         is_end = name.endswith(("_low", "_high"))
         columns[name] = np.where(is_end & (n_documents < MIN_DOCUMENTS), np.nan, values)
     columns |= {"p_value": p_values(sums, ~lacks, seed), "predicates": len(lattice.names)}
+    columns["unnamed_because"] = [
+        _explain_no_candidate(str(name), share) if lack else ""
+        for name, share, lack in zip(names[strongest], precision, lacks, strict=True)
+    ]
     return pd.DataFrame(columns)
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
-    """The candidates with names and q-values, corrected for the number of clusters that have a candidate."""
+    """The candidates with names and q-values, corrected for the number of clusters that have a candidate, and why others have none."""
     is_tested = scored["candidate"] != ""
     q = np.ones(len(scored))
     q[is_tested] = adjust(scored.loc[is_tested, "p_value"].to_numpy())
     holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
     table = scored.assign(q_value=q)
     table.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
-    return table
+    return table.assign(unnamed_because=[_explain_unnamed(row) for row in table.to_dict("records")])
 
 
-def explain_unnamed(row: Row) -> str:
-    """Why a proposed name does not hold; empty where it does."""
+def _explain_unnamed(row: Row) -> str:
+    """A cluster's strongest candidate, and what it lacks; empty if the cluster has a name."""
     if row["name"] != UNNAMED:
         return ""
+    candidate, n_documents = row["candidate"], row["documents"]
+    if not candidate:
+        return row["unnamed_because"]
     if pd.isna(row["precision"]):
-        return "it has no words in the other half of the documents"
+        return f"{candidate}: no tokens in the held-out documents"
     if row["precision"] < PRECISION:
-        return f"precision below {PRECISION:g}"
+        return f"{candidate}: precision {_round_down(row['precision'])}, {PRECISION:g} needed"
     if row["lift"] <= 1:
-        return "as frequent in other clusters"
+        return f"{candidate}: as frequent in other clusters"
     q = max(
         row["q_value"], 1.01 * RATE
     )  # rounded up where three digits would write the limit itself
-    return f"it holds in too few documents (q = {q:#.3g}, at most {RATE:g} is needed)"
+    documents = "one document" if n_documents == 1 else f"{n_documents} documents"
+    return f"{candidate}: in {documents}, not certain (q {q:#.3g}, {RATE:g} needed)"
 
 
-def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
-    """One row per clustering, which ``keys`` tell apart: clusters, those with a name, the share of tokens in these, stability."""
-    has_name = names["name"] != UNNAMED
-    counts = {"clusters": 1, "named": has_name.astype(int), **further}
-    counts["coverage"] = names["coverage"].where(has_name, 0.0)
-    groups: Any = names.assign(**counts).groupby(keys, sort=False, dropna=False)
-    return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
+def _explain_no_candidate(strongest: str, precision: float) -> str:
+    if not strongest:
+        return "no label is more frequent in it than elsewhere"
+    return (
+        f"{strongest}: precision {_round_down(precision)} where it was chosen, {PRECISION:g} needed"
+    )
+
+
+def _round_down(share: float) -> str:
+    """Two digits, never those of a limit that the share stays below."""
+    return f"{np.floor(100 * share) / 100:.2f}"
 
 
 def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " cluster"]]:
@@ -180,7 +194,10 @@ class Gold:
 def read_gold(store: Store) -> Gold:
     """The gold structure of the source tokens of a store of arithmetic questions."""
     tokens = store.tokens
-    joined = join(tokens.loc[tokens["side"] == "source"].reset_index(drop=True))
+    try:
+        joined = join(tokens.loc[tokens["side"] == "source"].reset_index(drop=True))
+    except InputError as error:
+        raise InputError(f"{store.path} has {NOTHING_TO_NAME_BY} ({error})") from error
     described = find_structure().describe(joined)
     return Gold(joined, described, build_lattice(described))
 

@@ -20,6 +20,7 @@ from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming import vector_sets
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
+from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.errors import InputError
@@ -79,14 +80,20 @@ class Naming:
         """The rows of ``names`` of the same."""
         return self._asked(self.names)
 
+    @property
+    def comparison(self) -> str:
+        """How many of ``clusters`` have a name, how many in the baseline models, and what that means, in one sentence."""
+        is_asked = self.names["vectors"] == self.summary["vectors"].iloc[0]
+        return compare_names(count_by_model(self.names[is_asked]))
+
     def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
         kind = self.summary["vectors"].iloc[0]
         return table.loc[(table["vectors"] == kind) & (table["model"] == vector_sets.TRAINED)]
 
     def _repr_html_(self) -> str:
         columns = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
-        note = "Controls stand in .summary, the names in .clusters."
-        return as_html("Names of role clusters, by head", self.heads[columns], note)
+        note = "Controls are in .summary, the names in .clusters."
+        return as_html(self.comparison, self.heads[columns], note)
 
     def as_dict(self) -> dict[str, object]:
         """Facts, summary and names in JSON types; what is missing is None.
@@ -131,6 +138,7 @@ def name_all(
     stores = {vector_sets.TRAINED: store, **store.twins} | (
         {vector_sets.BASELINE: baseline} if baseline else {}
     )
+    golds = {model: read_gold(model_store) for model, model_store in stores.items()}
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
     settings = {"format": FORMAT, "sites": store.select(patterns), "k": ks, "raw": raw}
     settings |= {"seed": seed, "projections": projections, "tprprobe": version("tprprobe")}
@@ -139,7 +147,6 @@ def name_all(
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             targets = vector_sets.find_targets(store, patterns, baseline, seed, projections)
-            golds = {model: read_gold(model_store) for model, model_store in stores.items()}
             plan = NamingPlan(targets, ks, settings["sites"], golds, raw, seed, run)
             for job in progress(plan.parts()):
                 job.finish()

@@ -61,6 +61,11 @@ def name_score(rows: pd.DataFrame) -> str:
     return "accuracy" if np.allclose(scored["f1"], scored["accuracy"]) else "micro-F1"
 
 
+def name_control(control: object) -> str:
+    """A control as people call it in a table."""
+    return "control task" if control == "control" else str(control)
+
+
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels: the score with its interval, its name (accuracy or
     micro-F1), a mark, the layers with overlapping intervals, the best control.
@@ -81,7 +86,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
     names = {task: name_score(rows) for task, rows in real.groupby("task")}
     for _, row in ordered.iterrows():
         best = row["best_control"]
-        strongest = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f} {best}"
+        best_f1 = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f}"
         yield {
             "task": str(row["task"]),
             "probe": str(row["probe"]),
@@ -93,7 +98,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             **_macro(row),
             "": BEYOND if row["beyond"] is True else "",
             OVERLAPS: _overlapping(ordered, row, metric),
-            "best control": strongest,
+            "best control": best_f1 and f"{best_f1} {name_control(best)}",
             "learned from": f"{row['n_train']:,}",
         }
 

@@ -110,9 +110,9 @@ def _head(codes: Int[np.ndarray, " kind"], heads: list[str], first_field: int) -
 
 def choose_names(
     lattice: Lattice, kinds: Tokens, labels: Tokens, n_clusters: int
-) -> Int[np.ndarray, " cluster"]:
-    """The predicate that names every cluster, chosen on tokens of these kinds: the first whose F0.5 ties with the best one's
-    of enough precision; −1 for none.
+) -> tuple[Int[np.ndarray, " cluster"], Float[np.ndarray, " cluster"]]:
+    """The strongest predicate of every cluster on tokens of these kinds, and its precision there: the first whose F0.5 ties with
+    the best one's of enough precision, or, if none has that, of all that are more frequent in the cluster; −1 for none.
     """
     n_kinds = int(lattice.kinds.max()) + 1
     cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
@@ -121,9 +121,13 @@ def choose_names(
     clustered = counts.sum(0, dtype=float, keepdims=True)
     described = joint.sum(1, keepdims=True)
     measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
-    f05 = np.where(measures["precision"] >= PRECISION, measures["f05"], -1.0)
+    is_eligible = measures["precision"] >= PRECISION
+    is_eligible |= ~is_eligible.any(0) & (measures["lift"] > 1)
+    f05 = np.where(is_eligible, measures["f05"], -1.0)
     best = f05.max(0, initial=-1.0)
-    return np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
+    predicate_ids = np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
+    precision = np.vstack([measures["precision"], np.zeros(n_clusters)])
+    return predicate_ids, precision[predicate_ids, np.arange(n_clusters)]
 
 
 def count_by_group(

@@ -1,0 +1,46 @@
+"""How many clusters have a name, in the trained model and in its baseline model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.vector_sets import TRAINED
+
+NO_EVIDENCE = ", so names are no evidence of what training adds"
+NO_BASELINE = "there is no baseline model that would tell what training adds"
+
+
+def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
+    """One row per clustering, which ``keys`` tell apart: clusters, those with a name, the share of tokens in these, stability."""
+    has_name = names["name"] != UNNAMED
+    counts = {"clusters": 1, "named": has_name.astype(int), **further}
+    counts["coverage"] = names["coverage"].where(has_name, 0.0)
+    groups: Any = names.assign(**counts).groupby(keys, sort=False, dropna=False)
+    return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
+
+
+def count_by_model(names: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """The named clusters and all clusters of every model."""
+    counts = count_names(names, ["model"])[["model", "named", "clusters"]]
+    return {model: (named, n) for model, named, n in counts.itertuples(index=False)}
+
+
+def state_names(counts: Mapping[str, tuple[int, int]], place: str = "the trained model") -> str:
+    """How many clusters have a name, without the baseline model."""
+    named, n_clusters = counts[TRAINED]
+    return f"{named} of {n_clusters} clusters of {place} {'has' if named == 1 else 'have'} a name that holds on held-out texts"
+
+
+def compare_names(counts: Mapping[str, tuple[int, int]], place: str = "the trained model") -> str:
+    """How many clusters have a name, how many of the baseline model, and what that means, in one sentence."""
+    baselines = {model: count for model, count in counts.items() if model != TRAINED}
+    if not baselines:
+        return f"{state_names(counts, place)}; {NO_BASELINE}."
+    of_baselines = " and ".join(
+        f"{named} of {n} of its baseline model ({model})" for model, (named, n) in baselines.items()
+    )
+    surplus = counts[TRAINED][0] - max(named for named, _ in baselines.values())
+    meaning = f": training adds {surplus} (no test compares the counts, since clusters depend on each other)"
+    return f"{state_names(counts, place)}, {of_baselines}{meaning if surplus > 0 else NO_EVIDENCE}."
