@@ -309,7 +309,8 @@ def test_table_4_is_drawn_and_written(tmp_path):
     assert "POS role 56.0" in table4(drawn_rows().assign(model="tpt-d-english (same)")).caption
     for name in ("t.md", "t.tex", "t.csv", "t.pdf"):
         assert table.save(tmp_path / name).stat().st_size > 100
-    assert [axes.get_title(loc="left") for axes in table.draw().axes] == ["POS", "NEL"]
+    titles = [axes.get_title(loc="left") for axes in table.draw().axes]
+    assert titles == ["POS, decoder cross", "NEL, decoder cross"]
     with pytest.raises(InputError, match="nothing to draw"):
         table4(drawn_rows().assign(control="shuffled"))
     with pytest.raises(InputError, match=r"holds no rows\.parquet"):
