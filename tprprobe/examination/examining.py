@@ -73,7 +73,7 @@ def examine(
         out: The folder of report.html, its figures, the tables as CSV and the store.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
         n: How many texts are read, evenly spaced in larger data.
-        labels: What labels words for probes, ``spacy:PIPELINE``; default: the data, else an installed pipeline of spaCy.
+        labels: What labels words for probes, ``spacy:PIPELINE`` or ``pos,nel=spacy:PIPELINE``; default: the data, else an installed pipeline of spaCy.
         resume: Resume an interrupted run.
         seed: Seed of random choices.
 
@@ -90,10 +90,11 @@ def examine(
     if not isinstance(model, Language | Attached):
         model = load_model(model, tokenizer)
     data = choose_data(model, n, seed) if data is None else as_data(data)
-    data = data[:: max(1, len(data) // n)][:n]  # of many documents, where a corpus is in order
+    data = data.spaced(n)
     subject = Subject(
         model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed
     )
+    _ = subject.labellers  # refused before anything is written
     with alone(subject.folder):
         return _examine(subject, resume)
 
