@@ -84,8 +84,10 @@ def test_the_baseline_models_places_stand_beside():
 class CrossMaps(Store):
     """A store of words and their reversals, whose head 0 reads from the right, and whose head 1 reads anything."""
 
+    specs = {CROSS: None}  # noqa: RUF012
+
     def __init__(self, tokens: pd.DataFrame):
-        self.__dict__ |= {"tokens": tokens, "specs": {CROSS: None}}
+        self.__dict__["tokens"] = tokens
 
     def count_maps(self, site: str) -> int:
         return len(WORDS)
