@@ -11,7 +11,6 @@ from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.examination import examine
-from tprprobe.examination.measures import list_places
 from tprprobe.figures.model_page import QUESTIONS
 from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites
@@ -102,10 +101,3 @@ def test_layers_are_evenly_spaced_and_the_last_is_there(model):
     assert choose_outputs(names, 1) == ["layers.embedding", "layers.1.hidden"]
     with pytest.raises(InputError, match="one or more"):
         choose_outputs(names, 0)
-
-
-def test_tokens_without_labels_are_named_by_place():
-    tokens = pd.DataFrame({"sample": [0, 0, 0, 1, 1], "position": [0, 1, 2, 0, 1]})
-    places = list_places(tokens)
-    assert places["from start"].tolist() == [f"position {n}" for n in (0, 1, 2, 0, 1)]
-    assert places["from end"].tolist() == [f"position −{n}" for n in (3, 2, 1, 2, 1)]
