@@ -479,7 +479,7 @@ class Map2D {
     const told = JSON.stringify([this.data.scene, points?.size, names, clusters]);
     if (told === this.told) return;
     this.told = told;
-    const heads = ["cluster", ...(names ? ["name"] : []), unit, ...(names ? ["precision", "recall"] : []), `commonest ${unit}`];
+    const heads = ["cluster", unit, ...(names ? ["name", "precision", "recall"] : []), `commonest ${unit}`];
     this.head.replaceChildren(...heads.map((each) => make("th", { scope: "col", textContent: each })));
     this.body.replaceChildren(...clusters.map((each, i) => {
       const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });
@@ -487,9 +487,11 @@ class Map2D {
       const cell = (text, title = text, kind = "") => make("td", { textContent: text, title, className: kind });
       const count = points ? Math.round(points.sizes[each.cluster] / points.layers) : each.tokens;
       const cells = [make("td", {}, number)];
-      if (names) cells.push(cell(names[i].name ?? "–", names[i].name ?? `no name holds on held-out samples`, "name"));
       cells.push(cell(count.toLocaleString("en"), `${count} ${unit}`, "number"));
-      if (names) for (const measure of ["precision", "recall"]) cells.push(share(names[i][measure], cell));
+      if (names?.[i].name) {
+        cells.push(cell(names[i].name, names[i].name, "name"));
+        for (const measure of ["precision", "recall"]) cells.push(share(names[i][measure], cell));
+      } else if (names) cells.push(make("td", { textContent: names[i].lacks, title: names[i].lacks, className: "lacks", colSpan: 3 }));
       cells.push(cell(each.top, each.top, "top"));
       const row = make("tr", { onclick: () => toggleCluster(each.cluster) }, ...cells);
       row.dataset.cluster = each.cluster;

@@ -166,8 +166,7 @@ class Place:
         self.mount("points", key, _pack_points(self, complete))
 
     def feed_names(self) -> None:
-        names = tp.dashboard.maps.pack_names(self.clustered) or []
-        if any(cluster["name"] for cluster in names):
+        if names := tp.dashboard.maps.pack_names(self.clustered):
             self.mount("names", "feed-names", {"names": names})
 
 

@@ -25,7 +25,7 @@ SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 SLICES = "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: length, {}"
-PLACING = "Clustering and projecting the vectors (UMAP takes minutes) …"
+PLACING = "Clustering the vectors and placing them on a map …"
 
 
 @st.cache_resource(ttl=30, show_spinner=False)
@@ -101,17 +101,19 @@ def choose_store() -> None:
     OFFERED.add("store")
     names, linked = runs().names("store"), st.query_params.get("store")
     if names:
+        alike = [name for name in names if linked and name.endswith(f"/{linked}")]
+        if linked not in names and len(alike) == 1:  # a link may leave out the folders above
+            linked = st.query_params["store"] = alike[0]
         index = next((i for i, name in enumerate(names) if _opens(name)), 0)
         name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
-            st.sidebar.warning("No store has the name in the address. The store above is shown.")
-            st.sidebar.text(linked)
+            st.warning(f"No store has the name in the address. This is {escape(name or '')}, not:")
+            st.text(linked)
     above = shlex.join(["tprprobe", "app", str(runs().root.parent)])
-    st.sidebar.caption(
-        f"Below `{root()}`; nothing else is read. To see results beside it, open the folder above:"
-    )
-    st.sidebar.code(above, language="bash", wrap_lines=True)
+    with st.sidebar.expander("Folder"):
+        st.caption(f"Below `{root()}`; nothing else is read. To see results beside it:")
+        st.code(above, language="bash", wrap_lines=True)
 
 
 def _opens(name: str) -> bool:

@@ -22,7 +22,22 @@ text = "the {a} {v} the {b} . who ? the"
 answer = "{a}"
 other = "{b}"
 """
-WORDS = ["the", "dog", "cat", "cow", "hen", "fox", "sees", "hears", ".", "who", "?", "long", "word", "here"]
+WORDS = [
+    "the",
+    "dog",
+    "cat",
+    "cow",
+    "hen",
+    "fox",
+    "sees",
+    "hears",
+    ".",
+    "who",
+    "?",
+    "long",
+    "word",
+    "here",
+]
 
 
 def save_words(path: Path) -> Path:

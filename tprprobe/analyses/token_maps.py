@@ -45,6 +45,9 @@ class Cloud:
     left_out: int  # samples with vectors that are not finite
     layers: int = 1  # that the same tokens are drawn of; the clusters are of one
 
+    def __repr__(self) -> str:
+        return f"Cloud({len(self.rows):,} vectors of {self.place} in {self.roles.k} clusters)"
+
     @property
     def points(self) -> Float32[np.ndarray, "token 2"]:
         return self.plane.points

@@ -227,7 +227,7 @@ def name(
 
 
 @common.of_model
-@options_of("examination:examine", without=["tokenizer", "data", "n", "out"])
+@options_of("examination.examining:examine", without=["tokenizer", "data", "n", "out"])
 def examine(
     model: Annotated[str, typer.Argument(help="The model: a name, a folder, a hub id, hf:PATH.")],
     data: common.Data = None,

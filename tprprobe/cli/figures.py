@@ -60,6 +60,7 @@ def figure(
     ylim: Annotated[
         str | None, typer.Option(help="Ends of the y axis in its numbers: .6,1 from 60 to 100 %.")
     ] = None,
+    legend: Annotated[bool, typer.Option("--legend/--no-legend", help="Explain colors.")] = True,
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
     style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,
     out: Annotated[
@@ -85,7 +86,7 @@ def figure(
     if wrong := [text for text in label or () if "=" not in text]:
         raise InputError(f"--label {wrong[0]}: give OLD=NEW")
     labels = dict(text.split("=", 1) for text in label) if label else None
-    options |= {"title": title, "dpi": dpi, "style": style, "labels": labels}
+    options |= {"title": title, "legend": legend, "dpi": dpi, "style": style, "labels": labels}
     options |= {"colors": colors and colors.split(","), "ylim": ylim and _read_ends(ylim)}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}

@@ -140,14 +140,17 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
 def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """The name of every cluster, with precision and recall (value, low, high; held out).
 
-    None for data without names; no measures where no name holds.
+    None for data without names; without a name no measures, but what its strongest candidate ``lacks``.
     """
     if scene.names is None:
         return None
-    fields = ("name", "precision", "recall")
+    fields = ("name", "precision", "recall", "lacks")
     packed: list[dict[str, Any]] = [dict.fromkeys(fields) for _ in range(scene.roles.k)]
-    for row in scene.names[scene.names["name"] != UNNAMED].to_dict("records"):
+    for row in scene.names.to_dict("records"):
         cluster = packed[row["cluster"]]
+        if row["name"] == UNNAMED:
+            cluster["lacks"] = visible(row["unnamed_because"], 120)
+            continue
         cluster["name"] = visible(row["name"], 120)
         for measure in ("precision", "recall"):  # None for what is not known, as JSON has no NaN
             interval = read_interval(row, measure)

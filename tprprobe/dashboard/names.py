@@ -26,8 +26,8 @@ COLUMNS += ["recall", "recall_low", "recall_high", "coverage", "f05"]
 
 
 def read_names(folder: Path) -> pd.DataFrame:
-    """The clusters of a finished run of ``name`` with their names: of arithmetic, or of words."""
-    return load_names(folder).clusters if NAMES.is_in(folder) else load_word_names(folder)
+    """The clusters of a finished run of ``name``, of the model and its baseline models: of arithmetic, or of words."""
+    return load_names(folder).asked if NAMES.is_in(folder) else load_word_names(folder)
 
 
 def show_names(clusters: pd.DataFrame) -> View:

@@ -47,19 +47,19 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         control = CONTROLS.get(best["best_control"], best["best_control"])
         rival = f"; its best control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
     text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
-    tested = real[real["beyond"].notna()]
+    tested = real[real["beats_controls"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
     groups = tested.groupby(stacks, sort=False)
-    counts = [_summarize_beyond(str(stack), of_stack) for stack, of_stack in groups]
-    beyond = f" Above every control (paired, Holm): {'; '.join(counts)}." if counts else ""
+    counts = [_count_better(str(stack), of_stack) for stack, of_stack in groups]
+    better = f" Above every control (paired, Holm): {'; '.join(counts)}." if counts else ""
     label = f"Show {site_label(best['site'])} by {task}"
     link = link_vectors(best["site"], None, label, color=f"gold {task}")
-    return Statement(f"{text}.{beyond}", (link,), brief=f"{claim}{rival}.")
+    return Statement(f"{text}.{better}", (link,), brief=f"{claim}{rival}.")
 
 
-def _summarize_beyond(stack: str, tested: pd.DataFrame) -> str:
-    is_beyond = tested["beyond"].astype(bool)
-    sites = [*map(site_label, tested.loc[is_beyond, "site"].unique())]
+def _count_better(stack: str, tested: pd.DataFrame) -> str:
+    is_better = tested["beats_controls"].astype(bool)
+    sites = [*map(site_label, tested.loc[is_better, "site"].unique())]
     rest = f" and {len(sites) - MAX_SITES} more" if len(sites) > MAX_SITES else ""
     names = f" ({', '.join(sites[:MAX_SITES])}{rest})" if sites else ""
-    return f"{is_beyond.sum()} of {len(tested)} sites of the {stack}{names}"
+    return f"{is_better.sum()} of {len(tested)} sites of the {stack}{names}"

@@ -47,13 +47,9 @@ def _explain_best(scene: Cloud, names: pd.DataFrame) -> str:
         return ""
     best = top(rows, "f05")
     reason = visible(best["unnamed_because"], MAX_NAME)
-    return f" The closest is cluster {best['cluster']}: {reason} ({_count_tokens(scene, best)})."
+    return f" The closest is cluster {best['cluster']}, {reason}."
 
 
 def _measure(scene: Cloud, row: Row) -> str:
-    return f"precision {number(row, 'precision', '.2f')} on {_count_tokens(scene, row)}"
-
-
-def _count_tokens(scene: Cloud, row: Row) -> str:
     groups = "documents" if "document" in scene.tokens else "samples"
-    return f"{row['size']:,} tokens of {row['documents']:,} {groups}"
+    return f"precision {number(row, 'precision', '.2f')} on {row['size']:,} tokens of {row['documents']:,} {groups}"

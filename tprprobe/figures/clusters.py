@@ -13,14 +13,16 @@ from tprprobe.errors import InputError
 from tprprobe.figures.colors import palette
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import Color, Strip, Strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
-KEY_LENGTH = 34  # characters of what a color means
+KEY_LENGTH, NARROW_KEY, NARROW = 34, 20, 4  # characters of what a color means; inches
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
+PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -61,11 +63,18 @@ def role_clusters(
     return render(cluster_strips(store, roles, n_rows, correct_only, samples, gold, labels))
 
 
+def quote_sign(name: str) -> str:
+    """The name, in quotation marks if it has no letter, as those of punctuation."""
+    return name if any(map(str.isalnum, name)) else f"‘{name}’"
+
+
 def label_named(names: pd.DataFrame) -> dict[int, str]:
     """The name of every cluster that has one, with its precision: `IN (.90)`."""
     named = names[names["name"] != UNNAMED].to_dict("records")
     return {
-        row["cluster"]: f"{visible(row['name'], KEY_LENGTH)} ({row['precision']:.2f})".replace(
+        row[
+            "cluster"
+        ]: f"{quote_sign(visible(row['name'], KEY_LENGTH))} ({row['precision']:.2f})".replace(
             "(0.", "(."
         )
         for row in named
@@ -109,7 +118,9 @@ def cluster_strips(
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
     labels = {label for sample in samples for label in groups[sample]["label"]}
     texts = describe_clusters(roles, names or {})
-    key = [(colors[label], text) for label, text in texts.items() if label in labels]
+    is_narrow = (current_look().inches or NARROW) < NARROW
+    length = NARROW_KEY if is_narrow else KEY_LENGTH  # in one column two entries stand side by side
+    key = [(colors[i], visible(text, length)) for i, text in texts.items() if i in labels]
     if names:
         caption += (
             " · names hold on held-out documents (precision); in parentheses: most frequent tokens"
@@ -139,11 +150,15 @@ def describe_stability(roles: Clusters) -> str:
 
 
 def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, str]:
-    """Every cluster's number and its name, else, in parentheses where others have names, its most frequent tokens."""
+    """Every cluster's number and its name; in parentheses its most frequent tokens, where it has no name or shares it with another one."""
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
+    named = {label: f"{label}: {name}" for label, name in names.items()}
+    plain = {label: PRECISION_SHOWN.sub("", name) for label, name in names.items()}
+    same = [label for label in named if list(plain.values()).count(plain[label]) > 1]
+    named |= {label: f"{named[label]} ({tokens[label].split(' · ')[0]}" for label in same}
     return {
-        label: visible(f"{label}: {names[label]}", KEY_LENGTH + 12)
+        label: visible(named[label], KEY_LENGTH) + ")" * (label in same)
         if label in names
         else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
         for label, top in tokens.items()

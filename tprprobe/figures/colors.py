@@ -10,20 +10,26 @@ from tprprobe.figures.look import current_look
 
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
-SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
+SHADES = (
+    1.0,
+    0.45,
+    1.6,
+    0.7,
+    2.4,
+)  # full, light and dark versions of each hue, then between and darker
 RAMP = "viridis"  # of values in an order, such as positions
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:
-    """n colors: seven hues, then their light and dark versions, then again from the start."""
-    hues = current_look().colors or HUES
+    """n colors: seven hues, then their light, dark, paler and darkest versions, then again from the start."""
+    hues = current_look().palette or HUES
     shades = [_shade(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
 
 
 def line_colors(n: int) -> list[tuple[float, float, float]]:
     """n colors of lines, the first the darkest blue."""
-    if current_look().colors:
+    if current_look().palette:
         return palette(n)
     return [*palette(6)[::-1], *palette(n)[6:]][:n]
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
+from tprprobe.errors import unknown
 from tprprobe.figures.colors import line_colors, palette, text_color
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
@@ -161,10 +162,14 @@ def style_lines(rows: pd.DataFrame) -> dict[str, Options]:
     lines = pd.DataFrame({"line": rows["line"], "group": groups}).drop_duplicates("line")
     colors = line_colors(lines["group"].nunique())
     ranks = lines.groupby("group", sort=False).cumcount()
+    asked = current_look().colors
+    named = asked if isinstance(asked, Mapping) else {}
+    if unmet := {*named} - {*lines["line"]}:
+        raise unknown("line of this figure", min(unmet), lines["line"].tolist())
     numbers = pd.factorize(lines["group"])[0]
     return {
         str(line): {
-            "color": colors[n],
+            "color": named.get(str(line), colors[n]),
             "marker": MARKERS[n % 8],
             "linestyle": DASHES[rank % 4],
             "zorder": 3 - n / 100,

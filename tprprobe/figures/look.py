@@ -30,10 +30,11 @@ class Look:
     fontsize: float | None = None
     title: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    colors: Sequence[str] = ()
+    colors: Sequence[str] | Mapping[str, str] = ()
     dpi: float | None = None
     style: str | os.PathLike[str] | None = None
     ylim: Sequence[float] | None = None
+    legend: bool = True
 
     @property
     def inches(self) -> float | None:
@@ -44,6 +45,11 @@ class Look:
             return WIDTHS[str(self.width)] if str(self.width) in WIDTHS else float(self.width)
         except ValueError:
             raise unknown("width", self.width, ("a number of inches", *WIDTHS)) from None
+
+    @property
+    def palette(self) -> list[str]:
+        """The colors of all that is drawn; none where they are of lines by name."""
+        return [] if isinstance(self.colors, Mapping) else list(self.colors)
 
     @property
     def scale(self) -> float:
@@ -62,7 +68,8 @@ class Look:
         """Figures that are made meanwhile have this look, and matplotlib the settings of the style file."""
         import matplotlib.style
 
-        if bad := [color for color in self.colors if not is_color_like(color)]:
+        colors = self.colors.values() if isinstance(self.colors, Mapping) else self.colors
+        if bad := [color for color in colors if not is_color_like(color)]:
             raise InputError(f"no color {bad[0]}: give names or #RRGGBB")
         _ = self.inches
         if self.ylim is not None and (len(self.ylim) != 2 or self.ylim[0] == self.ylim[1]):

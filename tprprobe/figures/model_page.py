@@ -1,13 +1,15 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
+from tprprobe.analyses.naming.name_counts import compare_names
 from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.clusters import describe_stability, text_strips
@@ -20,9 +22,12 @@ from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
+from tprprobe.store import Store
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
+MEANS = " These states are means over tokens: they keep the order of tokens only as far as vectors carry it."
+OFFSET = " Looking at a fixed distance may explain as much; the page Attention compares heads with the best one."
 N_LISTED = 6  # relations of a sentence
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -103,15 +108,36 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
         f"At {site_label(site)}, the tokens of a text, wherever they stand, explain {_percent(words, 'share')} of the variance of its states "
-        f"({_percent(baseline, 'share')} in the baseline model). The rest depends on places, on bindings and on context: "
-        "a lower share than in the baseline model means that training added these."
+        f"({_percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}{_explain_rest(table, subject.sites)}"
     )
+    if subject.unit == "mean":
+        text += MEANS
     bound, unbound = _list_bindings(table)
     note = " ".join([UNBIASED, *_calibrate(table)])
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
     return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
+
+
+def _compare_shares(words: Row, baseline: Row) -> str:
+    """Whether the share of the tokens differs from the baseline model's, by their intervals."""
+    if words.get("share_high", np.nan) < baseline.get("share_low", np.nan):
+        return "Training lowered this share: more depends on places, bindings and context."
+    if words.get("share_low", np.nan) > baseline.get("share_high", np.nan):
+        return "Training raised this share: less depends on places, bindings and context."
+    return "Their intervals do not distinguish the two."
+
+
+def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
+    """How much the tokens explain at the input embeddings, where no context is: what they leave there is what so few texts cannot tell."""
+    words = _find(table, sites[0], PLACE, "bag")
+    if not sites[0].endswith(".embedding") or np.isnan(words.get("share", np.nan)):
+        return ""
+    return (
+        f" At the input embeddings, which have no context, they explain {_percent(words, 'share')}: "
+        "only what is missing beyond that can be places, bindings or context."
+    )
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
@@ -180,13 +206,18 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     where, share = site_label(best["site"], best["head"]), _percent(best, "value")
     text = (
         f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
-        f"it looks most at the related one in {share} of the cases, against {100 * best['chance']:.0f}\u00a0% for a random choice."
+        f"it looks most at the related one in {share} of the cases, against {100 * best['chance']:.0f}\u00a0% for a random choice.{OFFSET * bool(subject.tasks)}"
     )
     note = (
         "Depth of color, and the number where a square has room: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
         "Special tokens and the token itself do not count. Empty: no relation beyond chance."
     )
     return _section("heads", text, render(scene), deeper, note, lack)
+
+
+def _explain_ends(store: Store) -> str:
+    """What the signs of start and end are, where texts have them."""
+    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
 
 
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
@@ -196,22 +227,24 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     with_names = table.assign(name=names)[names != UNNAMED]
     labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
     text = describe_stability(roles)
-    reason = (
-        "none holds on other texts"
-        if "name" in table
-        else "the words have no labels to name them by"
-    )
-    lack = "" if len(with_names) else f"No group has a name: {reason}."
+    counts = {TRAINED: (len(with_names), len(table))}
+    twins = [kind for kind in subject.store.twins if f"named_{kind}" in table]
+    counts |= {kind: (int(table[f"named_{kind}"].iloc[0]), len(table)) for kind in twins}
+    comparison = compare_names(counts, site_label(site))
+    if "name" not in table:
+        comparison = "No group has a name: the words have no labels to name them by."
+    lack = "" if len(with_names) else comparison
     if len(with_names):
-        best = top(with_names, "precision")
+        best = top(with_names, "f05")
         text += (
-            f" {len(with_names)} of them {'has' if len(with_names) == 1 else 'have'} a name in terms of labels that holds on texts on which it was not chosen, such as "
-            f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
+            f" {comparison} The clearest name is ‘{best['name']}’ (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
+            f"recall {_percent(best, 'recall')})."
         )
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
     )
-    note = "The number of its group stands under every token; a group without a name is described by its most frequent tokens."
+    ends = _explain_ends(subject.store)
+    note = f"{ends}The number of its group stands under every token; a group without a name is described by its most frequent tokens, in parentheses."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text, figure, deeper, note, lack)
 
@@ -225,8 +258,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
         control_score = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
-        clause = f"{TITLES.get(str(task), task)} best at {site_label(best['site'])}, {score} ({control_score})"
-        is_read = str(best["beyond"]) == "True"  # of a table that was read again, a text
+        clause = f"{TITLES.get(str(task), task)} best at {site_label(best['site'])}, {score} ({control_score}{_score_embeddings(rows)})"
+        is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
@@ -234,6 +267,12 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks: above every control (paired, Holm)."
     return _section("probes", text, render(scene), deeper, note, lack)
+
+
+def _score_embeddings(rows: pd.DataFrame) -> str:
+    """The score of the input embeddings, which know no context, where these were probed."""
+    embeddings = rows[rows["site"].str.endswith(".embedding")]
+    return f"; input embeddings: {_percent(embeddings.iloc[0], 'f1', 1)}" if len(embeddings) else ""
 
 
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:

@@ -6,6 +6,7 @@ from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.figures.clusters import quote_sign
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import write_interval
@@ -34,10 +35,14 @@ def words_table(cluster_names: pd.DataFrame) -> Table:
     rows = cluster_names[cluster_names["model"] == TRAINED]
     rows = rows.sort_values(["layer", "head", "cluster"], kind="stable")
     places = zip(rows["site"], rows["head"], rows["cluster"], strict=True)
-    names, is_named = rows["name"], rows["name"] != UNNAMED
+    names, is_named = rows["name"].map(quote_sign), rows["name"] != UNNAMED
     cells = {
         "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],
-        "most frequent tokens": rows["commonest"].map(list_tokens),
+        **(
+            {"most frequent tokens": rows["commonest"].map(list_tokens)}
+            if "commonest" in rows
+            else {}
+        ),
         "name": names,
         "precision": _intervals(rows, "precision").where(is_named, "–"),
         "recall": _intervals(rows, "recall").where(is_named, "–"),

@@ -33,6 +33,7 @@ CAPTION = (
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 EMBEDDED, HOLLOW = "input embedding", "hollow: not shown to beat every control"
 LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
+PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
@@ -76,7 +77,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     warning = _warn_of_fewer_targets(_fill_columns(probes))
-    marked = MARKED if rows["beyond"].notna().any() else ""
+    marked = MARKED if rows["beats_controls"].notna().any() else ""
     table = pd.DataFrame(cells).fillna("–")
     same = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
     score = rows.attrs["label"]
@@ -129,7 +130,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     default_layers = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
     real = real.assign(layer=real["layer"].fillna(pd.Series(default_layers, real.index)))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
-    marks = ["control_name", "site", "row", "beyond"]
+    marks = ["control_name", "site", "row", "beats_controls"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     means = real.groupby(keys, as_index=False).agg(how)
     orders = {"task": [*TITLES], "kind": [*KINDS]}
@@ -159,7 +160,8 @@ def _fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
     sites: Any = probes["site"].astype(str)
     is_target = sites.str.startswith("decoder")
     absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": "", "n_train": 0}
-    absent |= {"side": np.where(is_target, "target", "source"), "beyond": None}
+    absent |= {"side": np.where(is_target, "target", "source")}
+    absent |= {"beats_controls": probes.get("beyond")}  # of version 0.4 and before
     probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})
     return probes.assign(control=probes["control"].fillna("").replace("", "real"))
 
@@ -208,20 +210,23 @@ def _score_cell(point: pd.DataFrame) -> str:
     if point.empty:
         return "–"
     score = write_interval(point.iloc[0], "f1", ".1f", 100)
-    return f"{score} {BEYOND}" if point["beyond"].eq(True).all() else score
+    return f"{score} {BEYOND}" if point["beats_controls"].eq(True).all() else score
 
 
 def probe_lines(means: pd.DataFrame) -> Lines:
     """The scene of the table: a panel per place and task, over the band of the strongest control."""
     attributes = means.attrs
-    several_places = ", " + means["place"] if means["place"].nunique() > 1 else ""
-    titles = (means["task"].map(_title) + several_places).str.removesuffix(", ")
+    places = means["place"]
+    is_plain = places.nunique() == 1 and places.iloc[0] in PLAIN
+    titles = (means["task"].map(_title) + ("" if is_plain else ", " + places)).str.removesuffix(
+        ", "
+    )
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
     panels = titles + counts.map(lambda n: f"\nlearned from {n:,} targets" if n else "")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
-    is_sure = means["beyond"].eq(True) if means["beyond"].notna().any() else True
+    is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
     means = _add_embeddings(means.assign(sure=is_sure), attributes["embeddings"], is_one)
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()])
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
@@ -244,7 +249,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     )
     lower_limit = max(LOWEST, np.floor(10 * lowest) / 10)
     in_sight = [level for level in levels if level[-1] >= lower_limit]
-    controls = means.loc[means["control_name"] != "none", "control_name"].unique().tolist()
+    controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     return Lines(
         rows, bands, attributes["label"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),

@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogFormatter, NullFormatter
 
 from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Dots, Shares
-from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, drawing, tidy
+from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, drawing, tidy
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.statistics import measured, write_interval
 from tprprobe.store.layout import TWINS
 
+NARROW = 4  # inches, in which a legend stands below
 PLACE = ["name", "site"]
 STEPS = ((BAG, "fillers"), (ADDITIVE, "+ roles"), (FACTORED, "+ bindings"))
 COLUMNS = {  # columns of families and controls, by (family, control); the main one is the first row
@@ -179,13 +181,16 @@ def withheld_dots(decompositions: pd.DataFrame) -> Dots:
     return _r2_dots(rows, "Is binding systematic?", "R², 95 % interval")
 
 
+NAMED = "95 % intervals over fillers and roles. No operation is shown to predict better than"
+
+
 def operation_dots(operations: pd.DataFrame) -> Dots:
     """R² of the vectors of unseen pairs by every operation, a group a site and scheme; the note says which one is named."""
     groups = operations["site"].map(site_label) + ", " + operations["roles"]
     rows = operations.assign(group=groups, name=operations["operation"]).dropna(subset="r2")
     named_rows = rows[rows["is_named"].astype(bool)]
-    claims = [f"{row['group']}: {row['operation']}" for row in named_rows.to_dict("records")]
-    note = f"Named, beyond every other one: {'; '.join(claims) or 'none'}. 95 % intervals over fillers and roles."
+    claims = [f"{row['group']}: {row['operation']}." for row in named_rows.to_dict("records")]
+    note = "\n".join([NAMED, *(claims or ["another one: none is named."])])
     title, label = "Which operation binds?", "R² of the vectors of unseen pairs"
     return replace(_r2_dots(measured(rows, "r2"), title, label), note=note)
 
@@ -202,12 +207,15 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
 
     The line joins the shortest description of every number of pairs. Controls are told below.
     """
-    figure = drawing(7, 0.4 + 3.1 * len(roles))
+    is_narrow = (current_look().inches or NARROW) < NARROW
+    figure = drawing(7, 0.4 + (4.4 if is_narrow else 3.1) * len(roles))
     panels = np.atleast_1d(figure.subplots(len(roles), 1))
     for axes, (name, search) in zip(panels, roles, strict=True):
-        _draw_search(axes, search)
-        place = " ".join(filter(None, [name, site_label(search.site)]))
-        tidy(axes, f"{place}, shortest description: {search.found}", grid="y")
+        _draw_search(axes, search, is_narrow)
+        place = " ".join(filter(None, [name * (len(roles) > 1), site_label(search.site)]))
+        is_found = search.schemes["is_found"].any()
+        claim = f"shortest description: {search.found}" if is_found else "no scheme is shown"
+        tidy(axes, f"{place}, {claim}", grid="y")
     figure.put_below([_describe_controls(search) for _, search in roles])
     return figure
 
@@ -218,7 +226,7 @@ def _describe_controls(search: RoleSearch) -> str:
     return f"Lower is shorter; 0: no structure. Markers: the shortest descriptions. What the same search finds {control_roles}."
 
 
-def _draw_search(axes: Axes, search: RoleSearch) -> None:
+def _draw_search(axes: Axes, search: RoleSearch, is_narrow: bool) -> None:
     schemes = search.schemes[search.schemes["control"] == ""]
     schemes = schemes[np.isfinite(schemes["bits"]) & (schemes["pairs"] > 0)]
     curve = search.curve[search.curve["pairs"] > 0]
@@ -229,8 +237,13 @@ def _draw_search(axes: Axes, search: RoleSearch) -> None:
         axes.plot(x, y, marker, color=color, markersize=6, linestyle="", label=text)
     axes.set(xscale="log", xlabel="pairs of filler and role", ylabel="bits per vector")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
-    axes.legend(fontsize=6.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axes.xaxis.set_minor_formatter(
+        NullFormatter() if is_narrow else LogFormatter(minor_thresholds=(2, 0.4))
+    )
+    place: Options = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    if is_narrow:
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22)}
+    axes.legend(fontsize=6.5, frameon=False, **place)
 
 
 def _list_places(schemes: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:

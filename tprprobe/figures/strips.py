@@ -22,7 +22,6 @@ from tprprobe.figures.style import (
     AnyFigure,
     Drawing,
     Options,
-    count_columns,
     drawing,
     headline,
     wrap_lines,
@@ -35,7 +34,10 @@ LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
-KEY_LINE = 0.14  # inches of a line of the key
+KEY_LINE, KEY_HANDLE = (
+    0.14,
+    0.33,
+)  # inches of a line of the key, and of a color with what is beside it
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
 PLAIN: Options = {"parse_math": False}  # a token is no formula
@@ -147,7 +149,7 @@ def draw_strips(
     for strip in scene.strips:
         _draw(axes, strip, top, scale)
         top += strip.height
-    if scene.key:
+    if scene.key and current_look().legend:
         handles = [Patch(color=color, label=text) for color, text in scene.key]
         size = 6 * (scale if ax else 1)
         look: Options = {
@@ -169,7 +171,8 @@ def _cell() -> float:
 
 def _count_keys(width: float, scene: Strips) -> int:
     """The entries of the key that stand beside each other."""
-    return count_columns(width, [text for _, text in scene.key])
+    letters = LETTER * max((len(text) for _, text in scene.key), default=1)
+    return max(1, min(4, int(width / (KEY_HANDLE + letters) / current_look().scale)))
 
 
 def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Drawing, Axes]:

@@ -206,9 +206,11 @@ def legend(
     **look: Any,
 ) -> None:
     """Explains what is drawn, outside the panels of a figure of ours, by default at the lower right; else inside them."""
+    if not current_look().legend:
+        return
     plain = {"loc": "outside lower right", "ncols": 4, "fontsize": 7, "frameon": False}
     if isinstance(figure, Axes):
-        plain = {"fontsize": 7, "framealpha": 0.8, "edgecolor": "none"}
+        plain = {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
         look = {}
     entries = {"handles": handles} | ({"labels": labels} if labels is not None else {})
     figure.legend(**(entries if handles is not None else {}), **{**plain, **look})

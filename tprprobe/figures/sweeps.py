@@ -10,7 +10,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Grid, Lines, Squares
 from tprprobe.statistics import measured
 
-BRACKETS = "(In brackets): the interval includes 0."
+BRACKETS = "(In parentheses): the interval includes 0."
 CHANGE = ["change", "change_low", "change_high"]
 SNAP, MEAN = "snap", "mean"
 
@@ -19,7 +19,7 @@ def ablation_map(sweeps: pd.DataFrame) -> Grid:
     """A panel per edit, a row per site, a column per head: the change of exact match, in points.
 
     ``sweeps`` has the rows of ``sweep``, of which those of one strength are drawn (:func:`at_full_strength`).
-    In brackets: intervals that include 0.
+    In parentheses: changes whose intervals include 0.
     """
     if not (sweeps["head"] >= 0).any():
         raise InputError('these sweeps have no single heads: put heads = "each" into the recipe')

@@ -11,7 +11,6 @@ from planted.relations import FOLLOWS, plant_relations
 
 from studies.pages.coupling import _attended, couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
-from tprpapers.schlag.attention_mass import OFFSETS, make_baselines, mark_questions
 from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.errors import InputError
@@ -180,32 +179,11 @@ def test_baselines(table):
     assert null.low < null.value < null.high < best.value
 
 
-def test_baseline_maps(tmp_path):
-    store = store_of(tmp_path / "store", [noise], ["12/345", "7/(3-45)"])
-    shallow, nested = mark_questions(store, 2)
-    maps = make_baselines(shallow)  # <sos> 1 2 / 3 4 5 <eos>
-    np.testing.assert_allclose(maps.sum(-1), 1)
-    np.testing.assert_allclose(maps[0], 1 / 8)
-    assert maps[1, 6].argmax() == 3
-    np.testing.assert_allclose(maps[1, 3], np.isin(np.arange(8), (4, 5, 6)) / 3)
-    np.testing.assert_allclose(maps[1, 1], 1 / 8)  # no '/' on its left
-    two = maps[2 + OFFSETS.index(2)]
-    assert two[1, 3] == 1
-    np.testing.assert_allclose(two[7], 1 / 8)
-    assert make_baselines(nested)[1, 2].argmax() == 4  # a '/', and 3 behind its bracket
-
-
 def test_untrained_twin_stands_beside_it(tmp_path):
     scores = score_relations(store_of(tmp_path / "store", [to_target], control=[noise]))
     row = {"source": "head", "way": "rows", "gold": "net", "score": "mass"}
     assert pick(scores, untrained=False, **row).value == pytest.approx(1)
     assert pick(scores, untrained=True, **row).value < 0.3
-
-
-def test_a_score_without_any_query_has_no_rows(tmp_path):
-    scores = score_relations(store_of(tmp_path / "store", [noise], ["1/2", "33/4"]))
-    assert "skip" not in set(scores["score"])
-    assert {"mass", "selectivity"} < set(scores["score"])
 
 
 def test_examples_of_three_kinds(tmp_path):

@@ -103,7 +103,10 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
     table = scored.assign(q_value=q)
     table.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
-    return table.assign(unnamed_because=[_explain_unnamed(row) for row in table.to_dict("records")])
+    reasons = [_explain_unnamed(row) for row in table.to_dict("records")]
+    table = table.drop(columns="unnamed_because")
+    table.insert(2, "unnamed_because", reasons)
+    return table
 
 
 def _explain_unnamed(row: Row) -> str:
@@ -129,9 +132,7 @@ def _explain_unnamed(row: Row) -> str:
 def _explain_no_candidate(strongest: str, precision: float) -> str:
     if not strongest:
         return "no label is more frequent in it than elsewhere"
-    return (
-        f"{strongest}: precision {_round_down(precision)} where it was chosen, {PRECISION:g} needed"
-    )
+    return f"{strongest}: precision {_round_down(precision)}, {PRECISION:g} needed (where it was chosen)"
 
 
 def _round_down(share: float) -> str:

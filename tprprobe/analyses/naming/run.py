@@ -81,14 +81,21 @@ class Naming:
         return self._asked(self.names)
 
     @property
+    def asked(self) -> pd.DataFrame:
+        """The rows of ``names`` of the vectors that were asked for, in the trained model and its baseline models."""
+        return self.names[self.names["vectors"] == self.summary["vectors"].iloc[0]]
+
+    @property
     def comparison(self) -> str:
         """How many of ``clusters`` have a name, how many in the baseline models, and what that means, in one sentence."""
-        is_asked = self.names["vectors"] == self.summary["vectors"].iloc[0]
-        return compare_names(count_by_model(self.names[is_asked]))
+        return compare_names(count_by_model(self.asked))
 
     def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
         kind = self.summary["vectors"].iloc[0]
         return table.loc[(table["vectors"] == kind) & (table["model"] == vector_sets.TRAINED)]
+
+    def __repr__(self) -> str:
+        return f"Naming({self.comparison} .clusters, .summary and other tables)"
 
     def _repr_html_(self) -> str:
         columns = ["site", "head", "k", "named", "clusters", "coverage", "stability"]

@@ -19,7 +19,7 @@ SCORES = [
 COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test")
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
-BEST = ("best_control", "best_control_f1", "beyond")
+BEST = ("best_control", "best_control_f1", "beats_controls", "beyond")  # the last two are one
 INTEGERS = ("n_train", "labels", "lost", "n_test")
 BEYOND, OVERLAPS = "*", "overlaps"
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
@@ -32,14 +32,15 @@ def list_rows(results: Results) -> pd.DataFrame:
     metric = "f1" if "f1" in wide else SCORE
     f1 = table[table["metric"] == metric].reset_index(drop=True)  # one a row of the view
     rivals = f1["rival"].replace("", None)
-    beyond = (f1["p"] < LEVEL).astype(object).where(rivals.notna(), None)
+    beats_controls = (f1["p"] < LEVEL).astype(object).where(rivals.notna(), None)
     rows = wide.assign(
         control=wide["control"].replace("", REAL),
         probe=wide["estimator"].replace("", None),
         n_test=f1["n"].astype(int),
         best_control=rivals,
         best_control_f1=f1["rival_value"],
-        beyond=beyond,
+        beats_controls=beats_controls,
+        beyond=beats_controls,  # until 0.5: elsewhere `beyond` is a difference
     )
     score = [SCORE, f"{SCORE}_low", f"{SCORE}_high"] if metric == SCORE else []
     subsets = [name for name in wide if str(name).startswith("f1_") and name not in COLUMNS]
@@ -96,7 +97,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "score": interval_text(read_interval(row, metric), ".1f", 100),
             "of": names[row["task"]],
             **_macro(row),
-            "": BEYOND if row["beyond"] is True else "",
+            "": BEYOND if row["beats_controls"] is True else "",
             OVERLAPS: _overlapping(ordered, row, metric),
             "best control": best_f1 and f"{best_f1} {name_control(best)}",
             "learned from": f"{row['n_train']:,}",
@@ -123,6 +124,6 @@ def _overlapping(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
 
 
 def worth_refining(rows: pd.DataFrame) -> list[str]:
-    """The sites that a run has beyond every control in some task, in their order."""
-    beyond = rows[(rows["control"] == REAL) & (rows["beyond"] == True)]  # noqa: E712
-    return list(dict.fromkeys(beyond["site"]))
+    """The sites that beat every control of a run in some task, in their order."""
+    better = rows[(rows["control"] == REAL) & (rows["beats_controls"] == True)]  # noqa: E712
+    return list(dict.fromkeys(better["site"]))

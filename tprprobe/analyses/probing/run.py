@@ -121,7 +121,8 @@ def load_rows(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a run, from its results; of a run of version 0.3 and before, its table."""
     if (Path(folder) / FILE).is_file():
         return list_rows(load_results(folder))
-    return read_table(Path(folder) / ROWS, {}, REMEDY)
+    rows = read_table(Path(folder) / ROWS, {}, REMEDY)
+    return rows.assign(beats_controls=rows.get("beyond"))
 
 
 def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[TrialResult]:

@@ -132,6 +132,10 @@ class SavedProbe:
         kind = SpanConvProbe if self.shape.hidden else LinearProbe
         return kind.from_tensors(dict(self.weights), self.shape, self.loss)
 
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{name} {value:.3f}" for name, value in self.metrics.items())
+        return f"SavedProbe({self.task.name} at {self.site}, {len(self.labels)} labels; {scores})"
+
     def _repr_html_(self) -> str:
         place = self.site if self.head is None else f"{self.site}, head {self.head}"
         scores = pd.DataFrame({"score": list(self.metrics), "value": list(self.metrics.values())})

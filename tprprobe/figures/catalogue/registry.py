@@ -98,7 +98,7 @@ def draw(
         backend: ``matplotlib``, or ``plotly`` for figures that a browser can draw.
         **options: Options of the figure (``layer``, ``head``, ``k`` …), and of its look: ``width``, ``height`` (inches),
             ``fontsize`` (points of the labels of axes), ``title``, ``labels`` (a mapping of words to other words), ``colors``
-            (a list), ``ylim`` (two numbers), ``dpi``, ``style`` (a file .mplstyle). ``width`` may be acl, icml (one column), neurips, iclr or page.
+            (a list, or a mapping of lines to colors), ``ylim``, ``legend`` (False: none), ``dpi``, ``style`` (a file .mplstyle). ``width`` may be acl, icml (one column), neurips, iclr or page.
 
     Returns:
         The figure, of matplotlib or of plotly; ``savefig`` writes it.

@@ -1,0 +1,147 @@
+"""The run of an examination, and its page, which grows question by question."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from torch import nn
+
+from tprprobe.data import as_data, load_data
+from tprprobe.data.dataset import Dataset
+from tprprobe.errors import InputError
+from tprprobe.examination.measures import MEASURES, score_answers
+from tprprobe.examination.subject import Subject
+from tprprobe.figures.model_page import SECTIONS, describe_run, explain_lack, list_absent
+from tprprobe.figures.report.page import Page
+from tprprobe.files.locks import alone
+from tprprobe.files.runs import KeptRun
+from tprprobe.models.architectures import fingerprint
+from tprprobe.models.checkpoint import default_data
+from tprprobe.models.loading import load_model
+from tprprobe.models.protocol import Language, Readable
+from tprprobe.site.adapters import Adaptable
+from tprprobe.site.attachment import Attached
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import choose_outputs
+
+PAIRS = "pairs:active+passive+relative+cleft"  # what a model reads if nothing is asked for
+MANIFEST, LAYERS, TEXTS = "examination.json", 6, 600
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """What was measured of a model: a sentence a question, and tables by name (nested, heads, clusters, probes, behavior).
+
+    ``page`` is the file with sentences and figures; every table is a CSV file beside it, every figure a file in its folder figures.
+    """
+
+    folder: Path
+    lines: list[str]
+    tables: Mapping[str, pd.DataFrame]
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+
+def examine(
+    model: Readable | nn.Module | Adaptable,
+    tokenizer: Any = None,
+    data: Dataset | str | os.PathLike[str] | Iterable[str] | None = None,
+    out: str | os.PathLike[str] = "runs/examined",
+    layers: int = LAYERS,
+    n: int = TEXTS,
+    labels: str | None = None,
+    resume: bool = False,
+    seed: int = 0,
+) -> Examination:
+    """A model on one page: what its states are made of, layer by layer, beside a baseline model with permuted weights;
+    what its heads look at; which tokens a late layer holds together; what probes read from it; and what its next token is when two
+    words' states change places.
+
+    Args:
+        model: Any model that reads text, or one in memory, as :func:`load_model` takes it.
+        tokenizer: The tokenizer of a model in memory; default: the one that it has.
+        data: What it reads, as :func:`load_data` takes it; default: the data that its card names, else minimal pairs of four
+            frames, in which agent and patient change places.
+        out: The folder of report.html, its figures, the tables as CSV and the store.
+        layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
+        n: How many texts are read, evenly spaced in larger data.
+        labels: What labels words for probes, ``spacy:PIPELINE``; default: the data, else an installed pipeline of spaCy.
+        resume: Resume an interrupted run.
+        seed: Seed of random choices.
+
+    Returns:
+        The examination. The state of a text is the mean over its tokens, of a model that looks back only its last
+        token's; fillers are the model's tokens.
+
+    Raises:
+        InputError: a model without vectors of what it reads, a pipeline that is not there, a folder of something else.
+
+    Examples:
+        >>> tp.examine(module, tokenizer, ["Dogs chase cats.", "Rain falls."], out="runs/mine")  # doctest: +SKIP
+    """
+    if not isinstance(model, Language | Attached):
+        model = load_model(model, tokenizer)
+    data = choose_data(model, n, seed) if data is None else as_data(data)
+    data = data.spaced(n)
+    subject = Subject(
+        model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed
+    )
+    with alone(subject.folder):
+        return _examine(subject, resume)
+
+
+def _examine(subject: Subject, resume: bool) -> Examination:
+    """The examination in a folder that no other process writes; its page grows question by question."""
+    model, data, folder = subject.model, subject.data, subject.folder
+    settings = {"model": model.name, "weights": fingerprint(model), "data": data.name}
+    settings |= {"n": len(data), "sites": subject.sites, "seed": subject.seed}
+    settings |= {"labels": subject.labels or "", "tprprobe": version("tprprobe")}
+    run = KeptRun.open(folder, settings, resume, MANIFEST)
+    tables, sections = dict[str, pd.DataFrame](), score_answers(subject)
+    absent = list_absent(subject, find_sites(model))
+    n_sections = len(sections) + len(MEASURES) + len(absent)
+    page = Page(folder, subject.name, describe_run(subject), n_sections)
+    page.add(*sections)
+    for name, measure in MEASURES.items():
+        try:
+            tables[name] = _measure(run, name, measure, subject)
+            section = SECTIONS[name](tables[name], subject)
+        except InputError as error:
+            section = explain_lack(name, str(error))
+        page.add(section)
+        sections.append(section)
+    page.add(*absent)
+    sections += absent
+    lines = [section.text or f"{section.heading} {section.lack}" for section in sections]
+    facts = {"lines": lines, "sections": [section.as_dict() for section in sections]}
+    run.finish({f"{name}.csv": table for name, table in tables.items()}, facts)
+    return Examination(folder, lines, tables)
+
+
+def _measure(
+    run: KeptRun, name: str, measure: Callable[[Subject], pd.DataFrame], subject: Subject
+) -> pd.DataFrame:
+    """The table of a question, which a run that goes on does not measure again."""
+    if run.is_done and (run.folder / f"{name}.csv").is_file():
+        table = pd.read_csv(run.folder / f"{name}.csv")
+        return table.fillna(dict.fromkeys(table.select_dtypes("object"), ""))
+    part = run.part(name, lambda: {name: measure(subject)})
+    part.finish()
+    return part.read(name)
+
+
+def choose_data(model: Readable, n: int, seed: int) -> Dataset:
+    """The data that the model's card names, else minimal pairs."""
+    try:
+        name, split = default_data(model) if getattr(model, "folder", None) else (PAIRS, None)
+    except InputError:
+        name, split = PAIRS, None
+    options: dict[str, Any] = {} if split is None else {"split": split}
+    return load_data(name, n=n, seed=seed, **options)

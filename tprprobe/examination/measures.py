@@ -1,0 +1,151 @@
+"""The questions of an examination: a table each."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.attention.head_patterns import score_heads
+from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.decomposition import measure_exact_gain
+from tprprobe.analyses.decomposition.state_shares import score_shares
+from tprprobe.analyses.naming.fields import Field, describe, label_words
+from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles, read_gold
+from tprprobe.analyses.probing import probe
+from tprprobe.data import load_data
+from tprprobe.data.dataset import ALL
+from tprprobe.data.frames.pairsets import MinimalPairs
+from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.names import build_lattice
+from tprprobe.evaluation.splits import read_provenance
+from tprprobe.examination.subject import ROLES, SOURCE, Subject
+from tprprobe.figures.model_page import EXACT
+from tprprobe.figures.report.sections import Section
+from tprprobe.figures.state_shares import PLACE
+from tprprobe.models.answers import describe_matches
+from tprprobe.site.patterns import side_of
+from tprprobe.store import Store
+from tprprobe.store.layout import TWINS
+
+N_BEHAVIOR = 60  # pairs of sentences in which two words change places
+HEADLESS = "it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M"
+NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
+CHARACTERS = "the model reads characters, of which no label is known; `tprprobe probe token {} --probe bilinear` asks which is at which place"
+UNLABELLED = "the words of these texts have no labels: give a treebank, or --labels spacy:PIPELINE"
+
+
+def score_answers(subject: Subject) -> list[Section]:
+    """How often the model is right, where questions have one right answer: on the test split, if what it reads is not divided."""
+    from tprprobe.interventions.prompts import has_head
+
+    data = subject.data
+    is_asked = data.has_targets and data[0].has_one_answer and not isinstance(data, MinimalPairs)
+    if not (is_asked and has_head(subject.model)):
+        return []
+    if data.split == ALL:
+        try:
+            data = load_data(data.name, split="test", seed=data.seed)[: len(data)]
+        except InputError:  # it has no splits
+            data = subject.data
+    text = f"{describe_matches(subject.model, data).capitalize()}."
+    deeper = f"tprprobe eval --ckpt {subject.checkpoint} --data {data.name} --split {data.split}"
+    return [Section("How often is its answer right?", text, deeper=deeper)]
+
+
+def measure_states(subject: Subject) -> pd.DataFrame:
+    """The shares of variance of words, places and bindings at every site, in the model and its baseline; at the
+    input embeddings also by their exact table.
+    """
+    schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
+    table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
+    site = subject.sites[0]
+    if site.endswith(".embedding"):
+        gain = measure_exact_gain(subject.store, site, subject.unit)
+        exact = {"site": site, "roles": PLACE, "family": "factored", "control": EXACT}
+        table = pd.concat([table, pd.DataFrame([exact | {"share": gain}])], ignore_index=True)
+    return table
+
+
+def measure_clusters(subject: Subject) -> pd.DataFrame:
+    """The clusters of the last site's tokens with their most frequent tokens, and, where words are labelled, names, and how many
+    clusters of the baseline model have one.
+    """
+    clusters = subject.clusters
+    summary = clusters.summary.drop(columns=["center"], errors="ignore")
+    try:
+        names = name_by_labels(subject, subject.store, clusters)
+    except InputError:  # nothing to name them by
+        return summary
+    for kind, twin in subject.store.twins.items():
+        twin_clusters = cluster(twin, clusters.site, k=clusters.k, seed=subject.seed)
+        twin_names = name_by_labels(subject, twin, twin_clusters)
+        names[f"named_{kind}"] = int((twin_names["name"] != UNNAMED).sum())
+    return summary.merge(names.drop(columns=["size"], errors="ignore"), on="cluster")
+
+
+def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.DataFrame:
+    """The names of clusters by the labels of words, exact or guessed; without labels by the structure of arithmetic, else by place."""
+    tokens = store.tokens_of(clusters.site).reset_index(drop=True)
+    if subject.probed:
+        labels = {task: label_words(tokens, task) for task in subject.probed}
+    elif is_arithmetic(store) or "position" not in tokens:
+        return name_roles(store, clusters, subject.seed)
+    else:
+        labels = list_places(tokens)
+    described = describe(tokens.assign(**labels), {name: Field((name,)) for name in labels})
+    origin = read_provenance(tokens)
+    options = (origin.documents, subject.seed, origin.sequences)
+    return name_clusters(clusters.labels, build_lattice(described), *options)
+
+
+def is_arithmetic(store: Store) -> bool:
+    """Whether questions of arithmetic are read character by character."""
+    try:
+        return not read_gold(store).tokens["kind"].isin(["worded", "unparsed", "sos", "eos"]).all()
+    except InputError:
+        return False
+
+
+def list_places(tokens: pd.DataFrame) -> dict[str, pd.Series]:
+    """Where every token stands: its position from the start (0) and from the end (−1)."""
+    from_end = tokens["position"] - tokens.groupby("sample")["position"].transform("max") - 1
+    places = {"from start": tokens["position"], "from end": from_end}
+    return {name: "position " + p.astype(str).str.replace("-", "−") for name, p in places.items()}
+
+
+def measure_probes(subject: Subject) -> pd.DataFrame:
+    """Probes of the labels of words at all sites, beside probes of the baseline model."""
+    if not subject.has_words:
+        raise InputError(CHARACTERS.format(subject.store.path))
+    if not subject.probed:
+        raise InputError(UNLABELLED)
+    options: dict[str, Any] = {"sites": tuple(subject.sites), "controls": (TWINS[0],)}
+    out = subject.folder / "probes"
+    return probe(subject.store, subject.probed, out=out, resume=True, **options)
+
+
+def measure_behavior(subject: Subject) -> pd.DataFrame:
+    """What the model expects next after two words' states have changed places."""
+    from tprprobe.interventions.behavior import measure_pairs
+    from tprprobe.interventions.prompts import has_head
+
+    model: Any = subject.model
+    if not has_head(model):
+        raise InputError(HEADLESS)
+    if not isinstance(subject.data, MinimalPairs):
+        raise InputError(NO_PAIRS)
+
+    data: Any = replace(subject.data, asked=True)[:N_BEHAVIOR]
+    out = subject.folder / "behavior"
+    sites = [site for site in subject.sites if side_of(site) == SOURCE]
+    return measure_pairs(model, data, sites, out=out, resume=True, seed=subject.seed)
+
+
+MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
+    "nested": measure_states,
+    "heads": lambda subject: score_heads(subject.store, subject.seed),
+    "clusters": measure_clusters,
+    "probes": measure_probes,
+    "behavior": measure_behavior,
+}

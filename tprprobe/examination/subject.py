@@ -1,0 +1,108 @@
+"""A model that is examined: its vectors, the labels of what it reads, and the clusters of its last site."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from tprprobe.analyses.clustering import Clusters, cluster, load_clusters, save_clusters
+from tprprobe.data.dataset import Dataset
+from tprprobe.extraction import extract
+from tprprobe.gold.labellers import SPACY, Labeller, find_labellers
+from tprprobe.models.protocol import Readable
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import ATTENTION, is_causal, sides_of
+from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE, TWINS
+
+ROLES = ("role", "pos")  # schemes of roles beside places, where words have these labels
+PROBED = ("role", "pos", "dep", "nel", "srl")
+GUESSED = "pos,dep"  # what a pipeline labels
+N_MAPS, N_CLUSTERS = 64, 12  # texts whose attention is read; clusters of tokens
+SOURCE = "source"
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, what it reads, and the folder of what is measured."""
+
+    model: Readable
+    data: Dataset
+    folder: Path
+    sites: Sequence[str]
+    labels: str | None
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The model's name; where it lies in the folder ``model`` of a run, the run's."""
+        folder = getattr(self.model, "folder", None)
+        if folder is not None and self.model.name == folder.name == "model":
+            return folder.absolute().parent.name
+        return self.model.name
+
+    @property
+    def checkpoint(self) -> str:
+        """What commands call the model."""
+        folder = self.store.facts.model_folder
+        kind = "hf:" if folder and self.model.name.startswith("hf:") else ""
+        return f"{kind}{folder or self.model.name}"
+
+    @cached_property
+    def store(self) -> Store:
+        """The vectors of every token at the sites and of the baseline model, and the first texts' attention."""
+        maps = [
+            name
+            for name in find_sites(self.model)
+            if name.endswith(ATTENTION) and sides_of(name) == (SOURCE, SOURCE)
+        ]
+        options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(self.data)}
+        options |= {"attention_samples": N_MAPS, "labellers": self.labellers, "resume": True}
+        return extract(
+            self.model, self.data, [*self.sites, *maps], self.folder / "store", **options
+        )
+
+    @cached_property
+    def labellers(self) -> list[Labeller]:
+        """What labels words that the data do not label."""
+        if self.data.tasks and not self.labels:
+            return []
+        pipelines = [] if self.labels else sorted(entry_points(group="spacy_models").names)
+        source = self.labels or next((f"{SPACY}{name}" for name in pipelines), None)
+        return find_labellers({GUESSED: source}) if source and self.has_words else []
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the model's tokens are words, or parts of them."""
+        return bool(getattr(self.model.vocabulary, "has_words", True))
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """The tasks whose labels the words have."""
+        tasks = [*self.data.tasks, *(task for one in self.labellers for task in one.tasks)]
+        return [task for task in tasks if task in self.store.tokens]
+
+    @property
+    def probed(self) -> list[str]:
+        """The tasks that are probed, and that name clusters."""
+        return [task for task in PROBED if task in self.tasks]
+
+    @property
+    def unit(self) -> str:
+        """What the state of a text is: the mean over its tokens, or the last one's."""
+        if self.store.side(self.sites[-1]) == SAMPLE:
+            return SAMPLE
+        return "last" if is_causal(self.sites[-1]) else "mean"
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The clusters of the tokens at the last site."""
+        folder = self.folder / "clusters"
+        if not folder.exists():
+            tokens = self.store.tokens_of(self.sites[-1])
+            k = max(2, min(N_CLUSTERS, len(tokens) // 10))
+            results = cluster(self.store, self.sites[-1], k=k, seed=self.seed)
+            save_clusters([results], folder, self.store)
+        return load_clusters(folder)[0]
