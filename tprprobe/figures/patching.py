@@ -17,7 +17,10 @@ MOST = 0.5  # the smallest share that is most of the difference
 UNDECIDED = 0.5  # nats: odds of less than 1.65 to 1
 MAX_RANGES = 4  # of layers, in a sentence
 NARROW, MAX_NUMBERED = 4, 16  # inches, and rows whose numbers are legible in a narrower figure
-ROW, MARGINS = 0.1, 1.4  # inches of the lowest row with legible numbers, and above and below all rows
+ROW, MARGINS = (
+    0.1,
+    1.4,
+)  # inches of the lowest row with legible numbers, and above and below all rows
 CARRIED, WITHIN_CONTROL, BELOW = "carried", "within control", "below half"
 
 
@@ -36,7 +39,7 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     values = np.column_stack([wide, np.full(len(sites), np.nan), control])
     labels, axis = _label_rows(sites)
     n_draws = int(controls.groupby("site").size().max())
-    share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows)}."
+    share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
     missing = f"Shares below {MIN_WRITTEN:.2f} have no number."
     is_numbered = _has_room(len(sites))
@@ -62,7 +65,9 @@ def _label_rows(sites: list[str]) -> tuple[list[str], str]:
     """The names of rows with the title of their axis: numbers where all are layers' outputs."""
     labels = [*map(site_label, sites)]
     if all(re.fullmatch(r"layer \d+|embedding", label) for label in labels):
-        return [label.removeprefix("layer ") for label in labels], "layer"
+        return [
+            label.removeprefix("layer ").replace("embedding", "emb") for label in labels
+        ], "layer"
     return labels, "site"
 
 
@@ -90,9 +95,7 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     ranges = [of_range for _, of_range in best.groupby(is_new.cumsum())]
     n_draws = int(controls.groupby("site").size().max())
     sentences = [_compare_answers(rows.iloc[0]), *_describe(ranges, int(rows["position"].max()))]
-    return (
-        f"{' '.join(sentences)} Random: the largest of {n_draws} random directions of equal length, at that token and layer."
-    )
+    return f"{' '.join(sentences)} Random: the largest of {n_draws} random directions of equal length, at that token and layer."
 
 
 def _compare_answers(row: pd.Series) -> str:
@@ -100,7 +103,7 @@ def _compare_answers(row: pd.Series) -> str:
     answers = [sign(row[name]).strip() for name in ("answer", "other_answer")]
     margins = {"first": -row["difference_text"], "second": row["difference_against"]}
     unclear = [
-        f"the {text} text does not {'clearly ' * (margin > -UNDECIDED)}prefer its answer ‘{answer}’"
+        f"the {text} text does not {'clearly ' if margin > -UNDECIDED else ''}prefer its answer ‘{answer}’"
         for (text, margin), answer in zip(margins.items(), answers, strict=True)
         if margin < UNDECIDED
     ]
@@ -139,7 +142,8 @@ def _describe(ranges: list[pd.DataFrame], last: int) -> Iterator[str]:
 
 def _describe_cells(best: pd.DataFrame, last: int) -> str:
     row, shares = best.iloc[0], [_number(f(best["recovered"])) for f in (min, max)]
-    place = f"position {row['position']}, ‘{_label_token(row)}’{', the last' * (row['position'] == last)}"
+    end = ", the last" if row["position"] == last else ""
+    place = f"position {row['position']}, ‘{_label_token(row)}’{end}"
     return f"{place}: {' to '.join(dict.fromkeys(shares))}; random at most {_number(best['random'].max())}"
 
 

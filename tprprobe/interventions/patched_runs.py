@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,24 +35,25 @@ class PatchedRuns:
     def __init__(self, model: Language, source: Tensor, answer_ids: tuple[int, int]):
         self.model, self.source, self.answer_ids = model, source, answer_ids
         layers = list_layers(model)
-        with record(model, layers.values()) as outputs:
+        with record(model, layers.values()) as self.outputs:
             self.contrast = contrast_answers(model, source, answer_ids).item()
-        computed = {name: step for name, step in layers.items() if step in outputs}
-        self.steps = {layer_of(name) or 0: step for name, step in computed.items()}
-        self.outputs = outputs
-        if not self._can_hold():
-            self.steps = {}
+        computed = {name: step for name, step in layers.items() if step in self.outputs}
+        self.step_of_layer = {layer_of(name) or 0: step for name, step in computed.items()}
 
-    def _can_hold(self) -> bool:
+    @cached_property
+    def can_hold(self) -> bool:
         """Whether the last layer reads nothing of lower ones but their output; some models share keys between layers."""
-        with suppress(LookupError, TypeError, AttributeError), self._hold(max(self.steps), 2):
+        with (
+            suppress(LookupError, TypeError, ValueError, AttributeError),
+            self._hold(max(self.step_of_layer), 2),
+        ):
             contrasts = contrast_answers(self.model, self.source.expand(2, -1), self.answer_ids)
             return bool((contrasts - self.contrast).abs().max() < 1e-3)
         return False
 
-    def _hold(self, layer: int, n_rows: int):
+    def _hold(self, layer: int, n_rows: int) -> AbstractContextManager[None]:
         """A block in which layers below this one return what they returned for the text, in so many rows."""
-        steps = [step for number, step in self.steps.items() if number < layer]
+        steps = [step for number, step in self.step_of_layer.items() if number < layer]
         return hold(self.model, {step: _repeat(self.outputs[step], n_rows) for step in steps})
 
     def measure(self, cells: Sequence[Cell]) -> Float[np.ndarray, " cell"]:
@@ -59,6 +61,15 @@ class PatchedRuns:
         size = rows_per_pass(self.source.device, self.source.shape[1])
         batches = [cells[start : start + size] for start in range(0, len(cells), size)]
         return np.concatenate([np.empty(0), *map(self._measure, batches)])
+
+    def _first_changed(self, site: str) -> int:
+        """The lowest layer that computes anything after an edit of the site; a layer's output may pass its site outside of the layer."""
+        if (layer := layer_of(site)) is None:
+            return -1
+        is_outside = site.endswith(".hidden") and not site.startswith(
+            f"{self.step_of_layer.get(layer)}."
+        )
+        return layer + is_outside
 
     def _measure(self, cells: Sequence[Cell]) -> Float[np.ndarray, " cell"]:
         n_rows, length = len(cells), self.source.shape[1]
@@ -71,7 +82,7 @@ class PatchedRuns:
                     is_replaced[row, cell.position] = True
                     values[row, cell.position] = cell.state
             edits[site] = patch(values, positions=is_replaced)
-        lowest = min(-1 if (n := layer_of(site)) is None else n for site in edits)
+        lowest = min(map(self._first_changed, edits)) if self.can_hold else 0
         with intervene(self.model, edits), self._hold(lowest, n_rows):
             rows = self.source.expand(n_rows, -1)
             return contrast_answers(self.model, rows, self.answer_ids).double().cpu().numpy()

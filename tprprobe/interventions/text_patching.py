@@ -76,7 +76,9 @@ def patch_positions(
     model = require_head(model, "patching").eval()
     names = select_source_sites(model, sites)
     if others := [name for name in names if find_sites(model)[name].axes[1] != "seq"]:
-        raise InputError(f"{others[0]} has no vector for every token: patch *.hidden or *.self.filler")
+        raise InputError(
+            f"{others[0]} has no vector for every token: patch *.hidden or *.self.filler"
+        )
     settings = {"model": describe_origin(model), "text": text, "against": against}
     settings |= {"answers": list(answers or ()), "sites": names, "seed": seed}
     with kept(out) as folder:
@@ -104,16 +106,14 @@ def _measure(
     answer_ids = read_answer_ids(model, texts, answers)
     answer, rival = (spell([i]) for i in answer_ids)
     note(f"answers: {answer!r}; to the other text {rival!r}")
-    runs = PatchedRuns(model, sources[0], answer_ids)
-    end = contrast_answers(model, sources[1], answer_ids).item()
+    with capture(model, names) as states:
+        runs = PatchedRuns(model, sources[0], answer_ids)
+    with capture(model, names) as other_states:
+        end = contrast_answers(model, sources[1], answer_ids).item()
     if abs(end - runs.contrast) < EQUAL:
         raise InputError(
             f"{answer!r} and {rival!r} are as likely after either text: give other texts or answers"
         )
-    with capture(model, names) as states:
-        model.predict(sources[0])
-    with capture(model, names) as other_states:
-        model.predict(sources[1])
     generator = torch.Generator().manual_seed(seed)
     groups = [names[i : i + SITES_PER_PASS] for i in range(0, len(names), SITES_PER_PASS)]
     tables = []
