@@ -49,7 +49,10 @@ def cluster(
 def reconstruct(
     store: common.StoreFolder,
     baseline: Annotated[
-        list[Path] | None, typer.Option(help="Stores of baseline models, the Transformer's first.")
+        list[Path] | None,
+        typer.Option(
+            help="Stores of baseline models, the Transformer's first (of the shipped transformer-arithmetic)."
+        ),
     ] = None,
     out: common.Out = None,
     scheduler: common.Scheduler = None,

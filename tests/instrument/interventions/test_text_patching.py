@@ -125,7 +125,7 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
     result = run("--answers", "dog,a")
     assert result.exit_code == 0, result.output
     assert "embedding" in result.stdout
-    assert re.search(r"position \d+, ‘\w+ → \w+’: .*position \d+, ‘.*’, the last: ", result.stdout)
+    assert re.search(r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout)
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
     assert table.groupby("site").size().nunique() == 1
