@@ -63,7 +63,7 @@ def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
     """The rows of a layer, by its number; a negative one counts from the last."""
     numbers = sorted(map(int, results["layer"].unique()))
     if (number := numbers[layer] if -len(numbers) <= layer < 0 else layer) not in numbers:
-        raise unknown("layer of these results", layer, numbers)
+        raise unknown("layer of these results", layer, [*map(str, numbers)])
     return results[results["layer"] == number]
 
 
