@@ -101,7 +101,7 @@ def test_figures_and_tables_are_drawn_from_the_folder_of_results(stores, results
         "reconstruction-table", None, [folder], options, tmp_path / "u.csv"
     )
     assert set(pd.read_csv(table)["layer"]) == {0}
-    with pytest.raises(InputError, match="unknown layer of these results 7"):
+    with pytest.raises(InputError, match=r"unknown layer of these results '7' .accepted: 0, 1"):
         catalogue.write_figure("reconstruction", None, [folder], {"layer": 7}, tmp_path / "v.pdf")
     with pytest.raises(InputError, match="--ckpt with folders of `reconstruct --out`"):
         catalogue.write_figure("schlag-sec6.1")
