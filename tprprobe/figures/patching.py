@@ -15,12 +15,12 @@ from tprprobe.store.token_texts import sign
 MIN_WRITTEN = 0.05  # shares below are not written into their squares
 MOST = 0.5  # the smallest share that is most of the difference
 UNDECIDED = 0.5  # nats: odds of less than 1.65 to 1
+SHORT = 8  # characters of two tokens that stand in one line
 MAX_RANGES = 4  # of layers, in a sentence
 NARROW, MAX_NUMBERED = 4, 16  # inches, and rows whose numbers are legible in a narrower figure
-ROW, MARGINS = (
-    0.1,
-    1.4,
-)  # inches of the lowest row with legible numbers, and above and below all rows
+ROW, MARGINS = 0.1, 1.4  # inches of a row with legible numbers, and above and below all rows
+COLUMN, SIDES = 0.22, 1.2  # of the narrowest column, and beside all columns
+EMBEDDING, LAYER = "embedding", re.compile(r"layer \d+|embedding")
 CARRIED, WITHIN_CONTROL, BELOW = "carried", "within control", "below half"
 
 
@@ -35,14 +35,15 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(sites)
     control = _find_controls(controls).reindex(sites)
     tokens = rows[rows["site"] == sites[0]]
-    columns = [_label_token(row, " →\n") for _, row in tokens.iterrows()]
+    columns = [_label_token(row) for _, row in tokens.iterrows()]
+    columns = [c.replace(" → ", " →\n" if len(c) > SHORT else "→") for c in columns]
     values = np.column_stack([wide, np.full(len(sites), np.nan), control])
     labels, axis = _label_rows(sites)
     n_draws = int(controls.groupby("site").size().max())
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
     missing = f"Shares below {MIN_WRITTEN:.2f} have no number."
-    is_numbered = _has_room(len(sites))
+    is_numbered = _has_room(*values.shape)
     return Squares(
         np.clip(values, -1, 1), labels, [*columns, "", "random"], (axis, "token whose state is replaced"),
         _write_numbers(values) if is_numbered else np.full(values.shape, ""), signed=True, bar="share recovered",
@@ -61,19 +62,29 @@ def _find_controls(controls: pd.DataFrame) -> "pd.Series[float]":
     return controls["recovered"].abs().groupby(controls["site"], sort=False).max()
 
 
+def _label_sites(sites: list[str]) -> tuple[dict[str, str], str]:
+    """The names of sites, and the kind of vector that all of them are; empty for states, and where kinds differ."""
+    labels = {site: site_label(site) for site in sites}
+    kinds = {label.partition(", ")[2] for label in labels.values() if label != EMBEDDING}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return {site: label.removesuffix(f", {kind}") for site, label in labels.items()}, kind
+
+
 def _label_rows(sites: list[str]) -> tuple[list[str], str]:
-    """The names of rows with the title of their axis: numbers where all are layers' outputs."""
-    labels = [*map(site_label, sites)]
-    if all(re.fullmatch(r"layer \d+|embedding", label) for label in labels):
-        return [
-            label.removeprefix("layer ").replace("embedding", "emb") for label in labels
-        ], "layer"
-    return labels, "site"
+    """The names of rows with the title of their axis: numbers where all are layers."""
+    labels, kind = _label_sites(sites)
+    if all(LAYER.fullmatch(label) for label in labels.values()):
+        numbers = [label.removeprefix("layer ") for label in labels.values()]
+        title = f"layer, {kind}" if kind else "layer"
+        return [number.replace(EMBEDDING, "emb") for number in numbers], title
+    return list(labels.values()), "site"
 
 
-def _has_room(n_rows: int) -> bool:
-    """Whether numbers in so many rows are legible in the size that is asked for."""
+def _has_room(n_rows: int, n_columns: int) -> bool:
+    """Whether numbers in so many squares are legible in the size that is asked for."""
     look = current_look()
+    if look.inches and (look.inches - SIDES < COLUMN * n_columns):
+        return False
     is_wide = look.inches is None or look.inches >= NARROW or n_rows <= MAX_NUMBERED
     return is_wide and (look.height is None or look.height - MARGINS >= ROW * n_rows)
 
@@ -92,9 +103,12 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     best["verdict"] = np.select([~is_most, ~is_beyond], [BELOW, WITHIN_CONTROL], CARRIED)
     position = best["position"].where(best["verdict"] == CARRIED, -1)
     is_new = best["verdict"].ne(best["verdict"].shift()) | position.ne(position.shift())
+    labels, kind = _label_sites(list(best["site"]))
+    best["label"] = best["site"].map(labels)
     ranges = [of_range for _, of_range in best.groupby(is_new.cumsum())]
     n_draws = int(controls.groupby("site").size().max())
-    sentences = [_compare_answers(rows.iloc[0]), *_describe(ranges, int(rows["position"].max()))]
+    last, name = int(rows["position"].max()), f"the {kind or 'state'} of one token"
+    sentences = [_compare_answers(rows.iloc[0]), *_describe(ranges, last, name)]
     return f"{' '.join(sentences)} Random: the largest of {n_draws} random directions of equal length, at that token and layer."
 
 
@@ -118,7 +132,7 @@ def _name_contrast(row: pd.Series) -> str:
     return f"log p({rival}) − log p({answer}) is {values[0]} in the first text, {values[1]} in the second"
 
 
-def _describe(ranges: list[pd.DataFrame], last: int) -> Iterator[str]:
+def _describe(ranges: list[pd.DataFrame], last: int, name: str) -> Iterator[str]:
     """A sentence for the ranges of layers of every verdict."""
     of_verdict = {
         verdict: [of_range for of_range in ranges if of_range["verdict"].iloc[0] == verdict]
@@ -126,9 +140,9 @@ def _describe(ranges: list[pd.DataFrame], last: int) -> Iterator[str]:
     }
     carried = [f"{_name_range(r)} ({_describe_cells(r, last)})" for r in of_verdict[CARRIED]]
     if carried:
-        yield f"The state of one token carries most of the difference {_enumerate(carried)}."
+        yield f"{name[0].upper()}{name[1:]} carries most of the difference {_enumerate(carried)}."
     else:
-        yield "No token's state carries most of the difference beyond the control."
+        yield f"Nowhere does {name} carry most of the difference beyond the control."
     for verdict, text in (
         (BELOW, "no token carries half of it"),
         (WITHIN_CONTROL, "one does, but a random direction moves the answers as far"),
@@ -148,8 +162,8 @@ def _describe_cells(best: pd.DataFrame, last: int) -> str:
 
 
 def _name_range(best: pd.DataFrame) -> str:
-    first, end = (site_label(best["site"].iloc[i]) for i in (0, -1))
-    names = [name.replace("embedding", "the embedding") for name in (first, end)]
+    first, end = (best["label"].iloc[i] for i in (0, -1))
+    names = [name.replace(EMBEDDING, f"the {EMBEDDING}") for name in (first, end)]
     return f"in {names[0]}" if first == end else f"from {names[0]} to {names[1]}"
 
 
@@ -160,9 +174,9 @@ def _enumerate(texts: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
 
 
-def _label_token(row: pd.Series, arrow: str = " → ") -> str:
+def _label_token(row: pd.Series) -> str:
     tokens = (sign(row[name]).strip() or sign(row[name]) for name in ("token", "other_token"))
-    return arrow.join(dict.fromkeys(tokens))
+    return " → ".join(dict.fromkeys(tokens))
 
 
 def _number(value: float) -> str:

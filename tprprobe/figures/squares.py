@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
 from tprprobe.figures.colors import palette, text_color
-from tprprobe.figures.look import TICKS
+from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
     MUTED,
@@ -40,7 +40,11 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     has_texts = squares.texts is not None and (squares.texts != "").any()
     row = FLAT if has_texts else PLAIN
     height = row * len(squares.values) + 1.4 if is_flat else down + 1.1
-    figure, [[panel]] = open_panels(max(across + room, 3.4), height, ax=ax, keeps_shape=not is_flat)
+    inches = current_look().inches if squares.texts is not None else None
+    if inches and not is_flat:  # texts around squares do not shrink with them
+        height = 1.1 + down * max(inches - room, 1) / across
+    keeps_shape = not (is_flat or inches)
+    figure, [[panel]] = open_panels(max(across + room, 3.4), height, ax=ax, keeps_shape=keeps_shape)
     image = paint_squares(panel, squares)
     tidy(panel, squares.title)
     frame(panel)

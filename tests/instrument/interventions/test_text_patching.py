@@ -85,7 +85,10 @@ def test_the_sentence_is_true():
     assert "In layer 2 no token carries half of it (at most 0.40, random 0.10)." in sentence
     assert "In layer 3 one does, but a random direction moves the answers as far" in sentence
     nothing = summarize_patching(plant_shares([[0.4, 0.1], [0.2, 0.3]], [0.1, 0.1]))
-    assert "No token's state carries most of the difference beyond the control." in nothing
+    assert (
+        "Nowhere does the state of one token carry most of the difference beyond the control."
+        in nothing
+    )
     undecided = summarize_patching(plant_shares([[0.9, 0.1]], [0.1], text=0.09, against=-1.0))
     assert undecided.startswith(
         "Take care: the first text does not clearly prefer its answer ‘is’ and "
@@ -125,7 +128,9 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
     result = run("--answers", "dog,a")
     assert result.exit_code == 0, result.output
     assert "embedding" in result.stdout
-    assert re.search(r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout)
+    assert re.search(
+        r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout
+    )
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
     assert table.groupby("site").size().nunique() == 1
