@@ -35,6 +35,9 @@ class Store(StoreContents):
 
     A method's ``site`` is a name or a pattern of one site; layer -1 is the last.
 
+    Attributes:
+        table: The token table in place of the one on disk, as :meth:`with_labels` makes it; None: that of the disk.
+
     Examples:
         >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
         (2, 24)

@@ -99,6 +99,21 @@ def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(
     assert same(resumed_state, expected)
 
 
+@pytest.mark.parametrize("step", [6, 10])
+def test_a_run_stops_where_its_score_no_longer_gets_better_also_after_it_was_killed(
+    step, recipe, tmp_path, monkeypatch, capsys
+):
+    still = recipe().stages[0].model_copy(update={"learning_rate": 1e-9, "steps": 30})
+    settings = recipe(stages=[still], patience=2)
+    train(settings, tmp_path / "whole")
+    assert state(tmp_path / "whole")["step"] == 12  # the first score, and two that are no better
+    assert "stopped after 12 of 30 steps" in capsys.readouterr().err
+    killed_at(step, monkeypatch, settings, tmp_path / "killed")
+    train(settings, tmp_path / "killed", resume=True)
+    assert same(weights(tmp_path / "killed" / "model"), weights(tmp_path / "whole" / "model"))
+    assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
+
+
 def test_killed_twice_and_after_the_last_step(recipe, uninterrupted, tmp_path, monkeypatch):
     settings = recipe()
     killed_at(6, monkeypatch, settings, tmp_path / "killed")
