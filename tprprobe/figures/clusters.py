@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 
 import pandas as pd
 
@@ -20,7 +21,12 @@ from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
-KEY_LENGTH, NARROW_KEY, NARROW = 34, 20, 4  # characters of what a color means; inches
+KEY_LENGTH, NARROW_KEY, NARROW = (
+    34,
+    21,
+    4,
+)  # characters of what a color means, of a line of it in a narrow figure; inches
+WITH_SCORE = KEY_LENGTH + 12  # characters of a name, its precision and a token
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
@@ -65,7 +71,7 @@ def role_clusters(
 
 def quote_sign(name: str) -> str:
     """The name, in quotation marks if it has no letter, as those of punctuation."""
-    return name if any(map(str.isalnum, name)) else f"‘{name}’"
+    return name if any(map(str.isalnum, name)) or name.startswith("‘") else f"‘{name}’"
 
 
 def label_named(names: pd.DataFrame) -> dict[int, str]:
@@ -109,23 +115,23 @@ def cluster_strips(
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
     colors = palette(roles.k)
     strips = [_strip(groups[sample], colors, overlay) for sample in samples]
-    caption = (
-        f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardized'} vectors · agreement of "
-        f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f}"
-    )
+    vectors = "raw" if roles.raw else "standardized"
+    caption = f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
     if any("<sos>" in strip.tokens for strip in strips):
         caption += " · # start, % end"
-    legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
+    legend = marks_legend(letter for strip in strips for letter in strip.gold)
     labels = {label for sample in samples for label in groups[sample]["label"]}
     texts = describe_clusters(roles, names or {})
     is_narrow = (current_look().inches or NARROW) < NARROW
-    length = NARROW_KEY if is_narrow else KEY_LENGTH  # in one column two entries stand side by side
-    key = [(colors[i], visible(text, length)) for i, text in texts.items() if i in labels]
-    if names:
-        caption += (
-            " · names hold on held-out documents (precision); in parentheses: most frequent tokens"
-        )
-    note = "\n".join(filter(None, [caption, legend]))
+    if is_narrow:  # two entries stand side by side
+        names = names or {}
+        texts = {
+            i: "\n".join(wrap(text, NARROW_KEY)) if i in names else visible(text, NARROW_KEY)
+            for i, text in texts.items()
+        }
+    key = [(colors[i], text) for i, text in texts.items() if i in labels]
+    scored = " · (.90): held-out precision" if names else ""
+    note = " · ".join(filter(None, [f"{caption}{scored}", legend]))
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
     return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
 
@@ -158,7 +164,7 @@ def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, st
     same = [label for label in named if list(plain.values()).count(plain[label]) > 1]
     named |= {label: f"{named[label]} ({tokens[label].split(' · ')[0]}" for label in same}
     return {
-        label: visible(named[label], KEY_LENGTH) + ")" * (label in same)
+        label: visible(named[label], WITH_SCORE) + ")" * (label in same)
         if label in names
         else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
         for label, top in tokens.items()
