@@ -216,7 +216,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter("{x:g}")
-    if lines.percent:
+    if lines.is_percent(name):
         panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
     if lines.limits:
         panel.set_ylim(*lines.limits)
