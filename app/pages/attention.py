@@ -10,7 +10,7 @@ import tprprobe as tp
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
-CLICK = "Click a square: that head is shown below."
+CLICK = "Click a square: that head is shown below. Squares are of all documents."
 SHARP = "Mean largest weight of every head, in percent"
 
 

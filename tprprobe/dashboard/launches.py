@@ -214,7 +214,7 @@ LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]] 
     "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs, ("behaviors",)),
     "sweep": ("Replace every head's roles, one head at a time", _intervene, ("interventions",)),
     "swaps": ("Exchange the vectors of two numbers", _swaps, ()),
-    "attention": ("Extract again, with attention maps,", _attention, ()),
+    "attention": ("Extract again with attention maps", _attention, ()),
 }
 
 

@@ -68,12 +68,13 @@ def summarize_layers(lines: Lines) -> Statement:
     """The layer where every measure is largest."""
     claims, links = [], []
     for panel, rows in lines.rows.groupby("panel", sort=False):
-        best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
+        is_percent = lines.is_percent(str(panel))  # scores of probes, of which any line may be best
+        best = top(rows if is_percent else rows[rows["line"] == rows["line"].iloc[-1]], "value")
         is_clear = rows["line"].nunique() == 1 or str(best["line"]) in str(panel)
         measure = str(panel) if is_clear else f"{panel} ({best['line']})"
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
         verb = "peaks" if rows["x"].nunique() > 1 else "is measured"
-        write = percent if lines.is_percent(str(panel)) else number
+        write = percent if is_percent else number
         claims.append(f"{measure} {verb} {where}: {write(best, 'value')}")
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
@@ -102,8 +103,7 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
             scene = probe_table(pd.concat([of_kind, rules])).scene
             panel = f"{TITLES.get(str(task), task)} {scene.label} ({kind})"
-            rows_by_layer = scene.rows.sort_values("x", kind="stable")  # the embedding first
-            lines = rows_by_layer.assign(panel=panel, page="probes")
+            lines = scene.rows.assign(panel=panel, page="probes")
             lines["query"] = _queries(task=[task] * len(lines))
             yield lines, scene.bands.assign(panel=panel)
 
