@@ -21,7 +21,7 @@ jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
 LONG = (  # a quarter of a minute or more
     *("browser", "catalogue", "dask_workers", "workers", "faults", "probing", "shipped", "demo"),
-    *("paper", "decomposition", "store", "operations", "language", "readme"),
+    *("paper", "decomposition", "store", "operations", "language", "readme", "resuming"),
 )
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")

@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("tprprobe", "tprpapers", "tests", "probes", "pyproject.toml")
+COPIED = ("tprprobe", "tprpapers", "benchmarks", "tests", "probes", "pyproject.toml")
 LIMIT = 60  # seconds of processor time for a test
 
 

@@ -93,16 +93,17 @@ def serve(runs: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def server(runs) -> Iterator[str]:
-    """The address of a dashboard over the runs."""
-    with serve(runs) as address:
-        yield address
+def served(runs, asked_runs, tmp_path_factory) -> Path:
+    """A folder of the run and, behind it, of a store whose model can be asked."""
+    folder = Path(shutil.copytree(runs, tmp_path_factory.mktemp("served") / "runs"))
+    shutil.copytree(asked_runs, folder / "later")
+    return folder
 
 
 @pytest.fixture(scope="session")
-def asking_server(asked_runs) -> Iterator[str]:
-    """The address of a dashboard over a store whose model can be asked."""
-    with serve(asked_runs) as address:
+def server(served) -> Iterator[str]:
+    """The address of a dashboard over them."""
+    with serve(served) as address:
         yield address
 
 

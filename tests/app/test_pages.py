@@ -17,15 +17,12 @@ PAGES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "overvi
 
 
 def charts(app):
-    return [element for element in app.main if element.type == "plotly_chart"] or app.get(
-        "plotly_chart"
-    )
+    return app.get("plotly_chart")
 
 
 def linked(app):
-    return [
-        p for e in app.get("bidi_component") if (p := e.proto).component_name.endswith("canvas")
-    ]
+    parts = [element.proto for element in app.get("bidi_component")]
+    return [part for part in parts if part.component_name.endswith("canvas")]
 
 
 def components_by_kind(app):
@@ -100,16 +97,6 @@ def test_the_map_is_colored_by_layer(open_page, runs):
     assert any("Marked tokens" in text.value for text in app.markdown)
 
 
-def test_the_first_line_says_that_no_cluster_has_a_name(open_page, runs):
-    app = open_page(runs, "roles", head="1", k="7")
-    first_line = next(text.value for text in app.markdown if "hold" in text.value).replace("\\", "")
-    assert "0 of 7 clusters of layer 1, role, head 1 have a name that holds" in first_line
-    app = open_page(
-        runs, "roles", site="encoder.0.self.role", k="7"
-    )  # the site's name in the address
-    assert any("layer 0, role" in text.value for text in app.markdown)
-
-
 def test_every_kind_of_intervention_is_shown(open_page, runs):
     app = open_page(runs, "interventions")
     first_lines = {}
@@ -159,13 +146,6 @@ def test_samples_are_found_by_their_text(open_page, runs):
     assert not app.exception
     assert app.number_input(key="sample").value > 0
     assert any("1 of 1 with" in caption.value.replace("\\", "") for caption in app.caption)
-
-
-def test_without_a_decomposition_the_page_says_how_to_make_one(open_page, runs):
-    app = open_page(runs, "decomposition")
-    assert not app.exception
-    assert "tprprobe decompose" in app.code[0].value
-    assert "--site" in app.code[0].value
 
 
 def test_an_address_chooses_what_is_shown(open_page, runs):

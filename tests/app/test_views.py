@@ -7,14 +7,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planted import sentences
 from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
+from tprprobe.analyses import projections, token_maps
 from tprprobe.cli import server
+from tprprobe.dashboard import maps, strips
 from tprprobe.errors import InputError
 from tprprobe.store import sampling
+from tprprobe.store.token_texts import visible
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +47,6 @@ def test_an_area_marks_the_points_inside_it(scene):
         is_marked = tp.dashboard.marks.read_mark(text).find(scene)
         assert inside.any()
         assert (is_marked == inside).mean() > 0.99  # the border is rounded
-
-
-def test_a_scene_is_the_same_each_time(store, scene):
-    repeated = tp.dashboard.build_scene(store, LAST, 0, k=6)
-    assert np.array_equal(repeated.roles.labels, scene.roles.labels)
-    assert np.array_equal(repeated.points, scene.points)
 
 
 def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, scene):
@@ -84,26 +80,12 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
     twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
     trained = plant(tmp_path / "store", 4, model={"name": "planted"})
     scenes = [tp.dashboard.build_scene(store, LAST, 0, k=3) for store in (trained, twin)]
-    headings = [
-        tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]["heading"] for scene in scenes
-    ]
+    packed = [tp.dashboard.strips.pack_strips(scene, [0]) for scene in scenes]
+    headings = [sent["strips"][0]["heading"] for sent in packed]
     assert "→" in headings[0] or "✗" in headings[0]
     assert headings[1] == "sample 0"
     pictures = [tp.dashboard.show_strips(scene, [0]).export("svg").decode() for scene in scenes]
     assert ["→" in picture or "✗" in picture for picture in pictures] == [True, False]
-
-
-def test_a_cluster_without_a_name_has_no_precision(tmp_path):
-    words = sentences.plant(tmp_path / "store", 120)
-    scene = tp.dashboard.build_scene(words, sentences.ENCODER, k=4)
-    names = tp.dashboard.maps.pack_names(scene)
-    assert any(cluster["name"] for cluster in names)
-    for cluster in names:
-        assert (
-            (cluster["name"] is None)
-            == (cluster["precision"] is None)
-            == (cluster["recall"] is None)
-        )
 
 
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
@@ -112,13 +94,6 @@ def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
     assert np.array_equal(samples.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
     assert np.array_equal(samples.read(LAST, np.array([1, 0]), 1), samples.read(LAST)[[1, 0], 1])
     assert len(samples.tokens_of(LAST)) == tokens.sum()
-
-
-def test_marks_in_a_map_are_drawn_and_every_value_is_written(scene):
-    view = tp.dashboard.show_map(scene, "cluster", scene.roles.labels == 2)
-    assert len(view.data) == len(scene.rows)
-    texts = {artist.get_text() for artist in view.draw().axes[0].texts}
-    assert texts == {str(label) for label in range(6)}  # not by color alone
 
 
 def test_a_notebook_shows_views_without_a_network(store, scene):
@@ -159,23 +134,97 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
 
 
 def test_shares_after_an_exchange_add_up_to_one():
-    shares = {"counterfactual": 0.25, "other": 0.25, "original": 0.5}
-    bounds = {"counterfactual_low": 0.2, "counterfactual_high": 0.3}
-    place = {
-        "kind": "polarity",
-        "subset": "answered",
-        "model": "m",
-        "layer": -1,
-        "head": -1,
-        "n": 9,
-    }
-    rows = pd.DataFrame(
-        [place | shares | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
-    )
-    view = tp.dashboard.interventions.show_interventions(rows, "polarity")
-    assert np.sum([bar.x for bar in view.chart().data], axis=0).tolist() == [1.0, 1.0]
-    assert list(view.chart().data[0].y) == [
-        "no exchange",
-        "roles, all layers",
-    ]  # one model is not told
-    assert view.export("svg").startswith(b"<?xml")
+    row = {"kind": "polarity", "subset": "answered", "model": "m", "layer": -1, "head": -1, "n": 9}
+    row |= {"counterfactual": 0.25, "other": 0.25, "original": 0.5, "at": "pair"}
+    row |= {"counterfactual_low": 0.2, "counterfactual_high": 0.3}
+    rows = pd.DataFrame([row | {"vectors": vectors} for vectors in ("none", "role")])
+    chart = tp.dashboard.interventions.show_interventions(rows, "polarity").chart()
+    assert np.sum([bar.x for bar in chart.data], axis=0).tolist() == [1.0, 1.0]
+    assert list(chart.data[0].y) == ["no exchange", "roles, all layers"]  # one model is not told
+
+
+# What the browser is sent of a scene
+
+
+def unpacked(table, name):
+    return table[name].to_numpy()
+
+
+def spread(sent):
+    """Rows, samples and positions of all points, from the runs that are sent."""
+    runs = {name: unpacked(sent["runs"], name) for name in sent["runs"].column_names}
+    offsets = np.concatenate([np.arange(count) for count in runs["count"]])
+    rows, positions = (np.repeat(runs[n], runs["count"]) + offsets for n in ("row", "position"))
+    return rows, np.repeat(runs["sample"], runs["count"]), positions
+
+
+def test_points_rows_and_tokens_can_be_read_back(store, scene):
+    sampled = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
+    for packed_scene in (scene, sampled):
+        sent = maps.pack_points(packed_scene)
+        low, high = np.reshape(sent["bounds"], (2, 2))
+        grid = np.stack([unpacked(sent["points"], name) for name in "xy"], 1)
+        places = low + grid / maps.GRID * (high - low)
+        assert np.abs(places - packed_scene.points).max() < (high - low).max() / maps.GRID
+        assert np.array_equal(unpacked(sent["points"], "cluster"), packed_scene.roles.labels)
+        rows, samples, positions = spread(sent)
+        assert np.array_equal(rows, packed_scene.rows)
+        assert np.array_equal(samples, packed_scene.tokens["sample"])
+        assert np.array_equal(positions, packed_scene.tokens["position"])
+        words = np.array(sent["vocabulary"])[unpacked(sent["points"], "token")]
+        assert words.tolist() == [visible(t) for t in packed_scene.tokens["token"]]
+        assert sent["points"].nbytes == 7 * len(packed_scene.rows)
+
+
+def test_another_coloring_sends_a_byte_a_point(scene):
+    by_cluster, by_token = (maps.pack_map(scene, field) for field in ("cluster", "token"))
+    assert "codes" not in by_cluster
+    assert by_token["codes"].nbytes == len(scene.rows)
+    values = np.array(by_token["values"])[unpacked(by_token["codes"], "code")]
+    expected = scene.read_field("token")
+    assert values.tolist() == expected.tolist()
+    assert len(by_token["colors"]) == len(by_token["values"])
+    assert len(by_cluster["colors"]) == len(by_cluster["clusters"]) == 6
+
+
+def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene):
+    sampled = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
+    filled = token_maps.fill(sampled)
+    assert np.array_equal(filled.rows, np.arange(len(scene.rows)))
+    index = np.searchsorted(filled.rows, sampled.rows)
+    assert np.allclose(filled.points[index], sampled.points, atol=1e-4)
+    assert np.array_equal(filled.roles.labels[index], sampled.roles.labels)
+    assert filled.note == f"clusters and axes are those of {len(sampled.rows)} tokens"
+    assert token_maps.fill(scene) is scene
+    assert token_maps.fill(sampled, max_numbers=10) is sampled
+
+
+def test_umap_places_no_more_vectors(store, scene):
+    plane = token_maps.replace(scene.plane, method="umap")
+    assert token_maps.fill(token_maps.replace(scene, plane=plane)).plane is plane
+    with pytest.raises(InputError, match="choose pca or linear"):
+        projections.place_more(plane, scene.roles, np.zeros((2, 8)))
+
+
+def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene):
+    second_scene = tp.dashboard.build_scene(scene.store, LAST, 1, k=4)
+    sent = strips.pack_strips(second_scene, [3], scene, [0])["strips"][0]
+    first_strip = strips.pack_strips(scene, [0])["strips"][0]
+    second_strip = strips.pack_strips(second_scene, [3])["strips"][0]
+    assert sent["labels"] == second_strip["labels"]
+    n = min(len(first_strip["rows"]), len(second_strip["rows"]))
+    for name in ("rows", "clusters"):
+        assert sent[name][:n] == first_strip[name][:n]
+        assert set(sent[name][n:]) <= {-1}
+
+
+def test_a_map_begins_without_states_that_lie_far_from_all_else():
+    points = np.random.default_rng(0).uniform(size=(1000, 2))
+    assert projections.choose_view(points) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
+    points[:, 0] *= 0.05
+    points[:50, 0] = 1.0
+    x_low, x_high, *y_limits = projections.choose_view(points)
+    assert x_low < 0.01
+    assert 0.05 < x_high < 0.3
+    assert y_limits == pytest.approx([-0.03, 1.03])
+    assert projections.choose_view(np.zeros((5, 2))) == pytest.approx([-0.03, 1.03, -0.03, 1.03])

@@ -42,23 +42,12 @@ def test_an_argument_of_another_type_is_one_line_that_names_it(name):
         ("cluster", {"k": True}, "k is a whole number, not True"),
         ("cluster", {"seed": -1}, "seed is a whole number, not -1"),
         ("open_store", {"path": None}, "path is a text or a path, not None"),
-        ("extract", {"model": "minilm"}, "model is a model (tp.load_model) or a module with sites (tp.attach) or a module of torch or a model of transformers or of a library around it, not 'minilm'"),
-        ("extract", {"target": "both"}, "target is 'reference' or 'generated', not 'both'"),
-        ("extract", {"data": None}, "data is data (tp.load_data) or a text or a path or a list (a text), not None"),
-        ("name_roles", {"roles": 3}, "roles is clusters (tp.cluster), not 3"),
     ],
 )  # fmt: skip
 def test_the_line_says_what_is_accepted(name, arguments, message):
     with pytest.raises(tp.InputError) as error:
         getattr(tp, name)(**arguments)
     assert str(error.value) == f"tp.{name}: {message}"
-
-
-def test_a_missing_or_unknown_argument_stays_pythons_to_refuse():
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'spec'"):
-        tp.load_data()  # pyright: ignore[reportCallIssue]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'number'"):
-        tp.load_data("x", number=1)  # pyright: ignore[reportCallIssue]
 
 
 def test_data_may_be_what_data_are_loaded_from(make_model, tmp_path, monkeypatch):

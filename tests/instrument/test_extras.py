@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from planted.faults import call_main
 
 from tprpapers.huang.image_features import open_features
 from tprpapers.scoring import meteor, rouge
-from tprpapers.scoring.meteor import meteor_missing
 from tprpapers.worlds.mathematics import generator
-from tprprobe import cli
 from tprprobe.analyses.projections import project
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
@@ -77,13 +76,8 @@ def test_a_command_names_the_extra_that_it_needs(package, monkeypatch, capsys, t
         cached.cache_clear()
     arguments, extra = COMMANDS[package]
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert stopped.value.code == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    (line,) = printed.err.splitlines()
+    code, (line,) = call_main(arguments, monkeypatch, capsys)
+    assert code == 2
     assert package in line
     assert line.endswith(f"pip install 'tprprobe[{extra}]'")
 
@@ -107,11 +101,6 @@ def test_a_function_names_the_extra_that_it_needs(package, monkeypatch, tmp_path
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=rf"{package}: pip install 'tprprobe\[{extra}\]'$"):
         call(tmp_path)
-
-
-def test_meteor_of_captions_names_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pycocoevalcap", None)
-    assert str(meteor_missing()).endswith("pip install 'tprprobe[meteor]'")
 
 
 def test_every_extra_is_among_all(root):

@@ -13,7 +13,6 @@ from tprprobe.data import load_data
 from tprprobe.examination import PAIRS
 
 ROOT = Path(__file__).parents[2]
-MINILM = ROOT / "models/real/minilm"  # where `python -m studies.real fetch minilm` puts it
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 OUTPUTS = (
     "runs/minilm/report.html",
@@ -25,16 +24,13 @@ OUTPUTS = (
 
 @pytest.fixture
 def folder(tmp_path):
-    """An empty folder but for the model, which a machine with a hub would fetch: MiniLM, or a tiny random BERT."""
+    """An empty folder but for a tiny random BERT in the place of the model that a hub would give."""
     pytest.importorskip("transformers")
     place = tmp_path / "sentence-transformers" / "all-MiniLM-L6-v2"
-    place.parent.mkdir()
-    if MINILM.is_dir():
-        place.symlink_to(MINILM)
-    else:
-        sentences = [example.source for example in load_data(PAIRS, n=200)]
-        symbols = save_tokenizer("wordpiece", place, sentences, "bert")
-        build_foreign("bert", symbols).save_pretrained(place)
+    sentences = [example.source for example in load_data(PAIRS, n=200)]
+    place.mkdir(parents=True)
+    symbols = save_tokenizer("wordpiece", place, sentences, "bert")
+    build_foreign("bert", symbols).save_pretrained(place)
     return tmp_path
 
 

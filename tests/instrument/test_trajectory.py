@@ -36,13 +36,8 @@ def run(*words):
 @pytest.fixture(scope="module")
 def finished(trained, questions, tmp_path_factory):
     """The words of a trajectory of two analyses, its folder last, and what came of it."""
-    words = [
-        trained,
-        "--ask",
-        "decompose --site encoder.0.hidden --family additive",
-        "--data",
-        f"{questions}:arithmetic__mixed",
-    ]
+    words = [trained, "--ask", "decompose --site encoder.0.hidden --family additive"]
+    words += ["--data", f"{questions}:arithmetic__mixed"]
     words += ["--ask", f"eval --data {questions}:arithmetic__mixed --split interpolate -n 5"]
     words += ["--split", "interpolate", "-n", 24, "--twin", "none", "--sites", "encoder.0.*"]
     words += ["--out", tmp_path_factory.mktemp("trajectory") / "run"]
@@ -71,31 +66,6 @@ def test_a_finished_run_is_read_and_nothing_is_loaded(finished, monkeypatch):
     monkeypatch.setattr(trajectory, "load_model", None)
     reread = run(*words, "--json", "--resume")
     assert json.loads(reread.stdout) == json.loads(result.stdout)
-
-
-def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp_path, monkeypatch):
-    words = [
-        trained,
-        "--ask",
-        f"eval --data {questions}:arithmetic__mixed -n 2",
-        "--out",
-        tmp_path / "a",
-    ]
-    measured = []
-
-    def count(analysis, name, store, write):
-        measured.append(name)
-        if len(measured) == 2:
-            raise InputError("cut off")
-        return measure(analysis, name, store, write)
-
-    measure = trajectory._measure
-    monkeypatch.setattr(trajectory, "_measure", count)
-    assert "cut off" in str(run(*words).exception)
-    assert run(*words, "--resume").exit_code == 0
-    assert [name.rpartition("/")[2] for name in measured] == ["1", "4", "4", "20"]
-    table = load_results(tmp_path / "a").select(module="").table
-    assert table["step"].tolist() == [1, 4, 20, 21]
 
 
 def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, questions, tmp_path):
@@ -196,8 +166,3 @@ def test_the_old_name_of_the_command_says_the_new_one(finished):
     renamed = CliRunner().invoke(app, ["lapse", *map(str, words), "--json", "--resume"])
     assert "lapse is now trajectory" in renamed.stderr
     assert json.loads(renamed.stdout) == json.loads(result.stdout)
-
-
-def test_a_command_without_results_is_refused_by_its_first_checkpoint(trained, tmp_path):
-    words = [trained, "--ask", "extract --sites encoding", "--out", tmp_path / "a"]
-    assert isinstance(run(*words).exception, InputError)

@@ -36,10 +36,7 @@ def pair(request, root):
 def questions(model, root, n):
     if model.name == "tpt-d-english":
         return [e.source for e in tp.load_data(TEXT[model.name], split="test", n=n)]
-    return [
-        f"Calculate {a}/({b}/{a + b})."
-        for a, b in zip(range(1, n + 1), range(2, n + 2), strict=True)
-    ]
+    return [f"Calculate {a}/({a + 1}/{2 * a + 1})." for a in range(1, n + 1)]
 
 
 def batch(texts, folder):
@@ -53,11 +50,8 @@ def check_generation(pair, texts, options):
     """Token for token what ours writes, from ids that are ours."""
     model, wrapped = pair
     inputs = batch(texts, model.folder)
-    source = (
-        encode_sources(texts, model.vocabulary)
-        .ragged()
-        .padded(torch.arange(len(texts)), model.config.pad)
-    )
+    ids = encode_sources(texts, model.vocabulary).ragged()
+    source = ids.padded(torch.arange(len(texts)), model.config.pad)
     assert torch.equal(inputs["input_ids"], source)
     ids = wrapped.generate(**inputs, max_new_tokens=20, **options[0])
     assert (ids[:, 0] == model.config.sos).all()
@@ -70,12 +64,6 @@ def test_what_they_generate_is_what_ours_writes(pair, root, options):
     check_generation(pair, questions(pair[0], root, 6), options)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("options", OPTIONS)
-def test_what_they_generate_for_200_inputs_is_what_ours_writes(pair, root, options):
-    check_generation(pair, questions(pair[0], root, 200), options)
-
-
 def test_logits_loss_and_states_are_the_models(pair, root):
     model, wrapped = pair
     inputs = batch(questions(model, root, 3), model.folder)
@@ -86,11 +74,8 @@ def test_logits_loss_and_states_are_the_models(pair, root):
     labels[0, 3] = -100
     output = wrapped(**inputs, labels=labels)
     assert torch.equal(output.logits, expected)
-    losses = torch.nn.functional.cross_entropy(
-        expected.flatten(0, 1), target.flatten(), reduction="none"
-    )
-    is_counted = torch.ones(12, dtype=torch.bool).index_fill(0, torch.tensor([3]), False)
-    torch.testing.assert_close(output.loss, losses[is_counted].mean())
+    loss = torch.nn.functional.cross_entropy(expected.flatten(0, 1), labels.flatten())
+    torch.testing.assert_close(output.loss, loss)  # -100 is counted by neither
     encoder = transformers.AutoModel.from_pretrained(model.folder)
     with tp.capture(model, "encoder.-1.hidden") as acts:
         model.encode(inputs["input_ids"])
@@ -116,9 +101,8 @@ def test_folders_make_the_round_trip(pair, tmp_path):
     assert transformers.AutoConfig.from_pretrained(tmp_path / "config").settings == config.settings
     settings = json.loads((tmp_path / "config" / "config.json").read_text())
     assert settings == json.loads((tmp_path / "ours" / "config.json").read_text())
-    reloaded = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-        tmp_path / "ours", dtype="bfloat16"
-    )
+    theirs = transformers.AutoModelForSeq2SeqLM
+    reloaded = theirs.from_pretrained(tmp_path / "ours", dtype="bfloat16")
     assert {weights.dtype for weights in reloaded.parameters()} == {torch.bfloat16}
     wrapped.save_pretrained(tmp_path / "theirs")  # as theirs do, over what is there
     fresh = transformers.AutoModelForSeq2SeqLM.from_config(config)

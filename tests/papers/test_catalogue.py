@@ -3,9 +3,7 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from planted.captions import plant_captions
@@ -25,15 +23,13 @@ from planted.values import plant_values
 from typer.testing import CliRunner
 
 from tprpapers.claims import load_claims
-from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, summarize_verdicts, verdicts_of
+from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, verdicts_of
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
 from tprprobe.figures.catalogue import loaders, registry
 from tprprobe.figures.tables import Table
 from tprprobe.store import open_store
-
-RESULTS = Path(__file__).parents[2] / "studies/results"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +41,7 @@ def run(tmp_path_factory):
     write_evaluation(run / "eval", split="extrapolate")
     write_log(run / "training")
     write_binding(run / "binding")
-    plant_values(run.parent / "values")
+    plant_values(run.parent / "values", questions=110)
     plant_labelled(run.parent / "labelled", 40)
     plant_relations(run.parent / "related")
     write_summaries(run.parent / "scored")
@@ -83,19 +79,10 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
     assert catalogue.find_inputs(tmp_path) == {}
 
 
-ELSEWHERE = {
-    "behaviors",
-    "probes",
-    "study",
-    "sweeps",
-    "swaps",
-    "substitutions",
-    "unbindings",
-    "decompositions",
-    "operations",
-    "patchings",
-    "roles",
-}  # figures of these are drawn in their tests
+ELSEWHERE = {  # figures of these are drawn in their tests
+    *("behaviors", "probes", "study", "sweeps", "swaps", "substitutions", "unbindings"),
+    *("decompositions", "operations", "patchings", "roles"),
+}
 
 
 @pytest.mark.parametrize(
@@ -105,36 +92,6 @@ def test_every_figure_is_drawn_from_what_it_is_made_of(run, name):
     figure = catalogue.draw(name, **find_sources(run, name))
     assert isinstance(figure, Figure)
     assert figure.axes
-
-
-def test_the_list_has_the_promised_names():
-    names = {entry.name for entry in catalogue.list_figures()}
-    assert names >= {"schlag-fig2", "schlag-fig3", "schlag-fig4", "schlag-fig5", "schlag-table1"}
-    assert "learning-curve" in names
-    assert names >= {"schlag-sec6.1", "schlag-sec6.2", "schlag-sec7"}
-    assert all(entry.title for entry in catalogue.list_figures())
-
-
-JUDGING_THEMSELVES = {
-    "huang-table2",
-    "huang-table3",
-    "huang-regions",
-    "huang-subjects",
-}  # judge what they show
-NO_CLAIM = {"huang-stability", "huang-states", "huang-substitution"}
-OF_RUNS = {"huang-swap"}  # judges what it shows; drawn in the tests of these runs
-
-
-def test_every_figure_of_a_paper_has_its_verdicts(run):
-    papers = ("schlag-", "jiang-", "huang-")
-    names = {entry.name for entry in catalogue.list_figures() if entry.name.startswith(papers)}
-    assert names - JUDGING_THEMSELVES - NO_CLAIM - OF_RUNS <= CLAIMS.keys()
-    assert not CLAIMS.keys() & (JUDGING_THEMSELVES | NO_CLAIM | OF_RUNS)
-    for name in JUDGING_THEMSELVES:
-        store = run.parent / "captioned" / "store"
-        assert re.search(
-            r"^huang-[a-z-]+: (holds|fails|undecided)", _caption_of(name, store), re.M
-        ), name
 
 
 DECIDED = {  # figures whose own numbers decide claims
@@ -149,9 +106,7 @@ def test_claims_are_judged_on_what_is_shown(run, name):
     drawing = add_verdicts(catalogue.make(name, **find_sources(run, name)), CLAIMS.get(name, ()))
     assert {verdict.claim.id for verdict in verdicts_of(drawing)} == DECIDED[name]
     below = drawing.caption if isinstance(drawing, Table) else drawing.texts[-1].get_text()
-    judgements = below.partition(HERE)[2].partition(HEAD)[
-        0
-    ]  # not what the results pages say of others
+    judgements = below.partition(HERE)[2].partition(HEAD)[0]  # not those of the results pages
     for verdict in verdicts_of(drawing):
         assert f"{verdict.claim.id}: {verdict.outcome}." in judgements
         assert below.count(f"{verdict.claim.id}:") == 1
@@ -170,81 +125,22 @@ def test_a_figure_of_a_run_says_nothing_of_claims(run, tmp_path, monkeypatch, na
         assert not CLAIMED.search(path.read_text("utf-8")), kind
 
 
-def _caption_of(name, store):
-    table = add_verdicts(catalogue.make(name, store=store), ())
-    assert isinstance(table, Table)
-    return table.caption
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_lines_of_verdicts_are_those_of_the_table(name):
-    table = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False).set_index("claim")
-    head, *lines = summarize_verdicts(CLAIMS[name])
-    assert "models of the results pages" in head
-    for claim in CLAIMS[name]:
-        outcomes = set(table.loc[[claim], "verdict"])
-        claim_lines = {line for line in lines if re.search(rf"\b{claim}( \(|[:,.])", line)}
-        assert {
-            outcome for outcome in outcomes if any(outcome in line for line in claim_lines)
-        } == outcomes
-
-
-def test_without_the_table_nothing_is_said(monkeypatch):
-    monkeypatch.setattr("tprprobe.files.assets.roots", lambda kind: [])
-    assert summarize_verdicts(CLAIMS["schlag-fig2"]) == []
-
-
-def test_a_claim_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="schlag-used"):
-        summarize_verdicts(["schlag-use"])
-
-
-def test_options_reach_the_figure(run):
-    figure = catalogue.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
-    title, caption = (text.get_text() for text in figure.texts)
-    assert title.endswith("layer 0, role, head 1")
-    assert "k = 3, standardized" in caption
-    raw = catalogue.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
-    assert "k = 3, raw" in raw.texts[1].get_text()
-
-
-def test_attention_is_of_examples_or_of_one_question(run):
-    figure = catalogue.draw("schlag-fig3", store=run / "store")
-    assert figure.texts[0].get_text().endswith("head 0: from numbers to '/'")
-    figure = catalogue.draw("schlag-fig3", store=run / "store", sample=1, head=1)
-    assert figure.texts[0].get_text().endswith("head 1, question 1")
-
-
 def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, monkeypatch):
-    texts_by_figure = []
-
-    def keep(figure, path):
-        texts_by_figure.append(
-            [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
-        )
-        return path
-
-    monkeypatch.setattr(registry, "save", keep)
+    drawn = []
+    monkeypatch.setattr(registry, "save", lambda figure, path: drawn.append(figure) or path)
 
     def texts(*options):
-        command = [
-            "figure",
-            *options,
-            "--store",
-            str(run / "store"),
-            "--out",
-            str(tmp_path / "f.pdf"),
-        ]
-        assert CliRunner().invoke(app, command).exit_code == 0
-        return " ".join(text.get_text() for text in texts_by_figure[-1])
+        files = ["--store", str(run / "store"), "--out", str(tmp_path / "f.pdf")]
+        assert CliRunner().invoke(app, ["figure", *options, *files]).exit_code == 0
+        figure = drawn[-1]
+        every = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+        return " ".join(text.get_text() for text in every)
 
     assert "✗" not in texts("schlag-fig2", "--k", "3")
     assert "✗" in texts("schlag-fig2", "--k", "3", "--every")
     options = ["schlag-fig3", "--sample", "1", "--head", "1"]
     text_on_figure = texts(*options, "--position", "2", "--position", "5")
     assert [f"at {position}" in text_on_figure for position in (2, 5, 6)] == [True, True, False]
-    with pytest.raises(InputError, match="number of a sample"):
-        catalogue.draw("schlag-fig3", store=run / "store", positions=[2])
 
 
 def test_evaluations_are_tidy(run):
@@ -283,16 +179,9 @@ def test_files_by_their_endings(run, tmp_path, monkeypatch):
     [
         ("schlag-fig22", {}, "unknown figure 'schlag-fig22'; did you mean 'schlag-fig2'"),
         ("schlag-fig2", {}, "schlag-fig2 is made of a store: give --store"),
-        ("schlag-table1", {}, "schlag-table1 is made of evaluations"),
         ("schlag-fig2", {"store": "nowhere"}, "no store at nowhere"),
-        (
-            "schlag-fig2",
-            {"store": "", "heads": 1},
-            "unknown option of schlag-fig2 'heads'; did you",
-        ),
+        ("schlag-fig2", {"store": "", "heads": 1}, "unknown option of schlag-fig2 'heads'"),
         ("schlag-fig4", {"evaluations": ["empty"]}, "empty holds no evaluation"),
-        ("schlag-fig4", {"evaluations": ["absent"]}, "unknown model or folder 'absent'"),
-        ("learning-curve", {"runs": ["empty"]}, r"empty holds no log\.csv"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, options, message):
@@ -321,11 +210,8 @@ def cells(table, column, value):
 def test_scores_of_captions_stand_above_the_printed_ones(run):
     table = catalogue.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
     measured = cells(table, "captions of", "scenes, test, 40")
-    assert (measured["BLEU-1"], measured["METEOR"], measured["CIDEr-D"]) == (
-        "0.500 [0.400, 0.600]",
-        "0.500",
-        "–",
-    )
+    scores = [measured[name] for name in ("BLEU-1", "METEOR", "CIDEr-D")]
+    assert scores == ["0.500 [0.400, 0.600]", "0.500", "–"]
     printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
     assert [row["CIDEr-D"] for row in printed] == ["0.909"]
     assert "huang-table1: " not in table.caption  # nothing here decides
@@ -349,18 +235,12 @@ def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     store = run.parent / "captioned" / "store"
     table = catalogue.make("huang-table2", store=store)
     assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
-    assert cells(table, "category", "all")["share (recomputed)"] == "0.9608"
     assert "huang-nominal-verbal: " in add_verdicts(table, ()).caption
     interpretation = catalogue.make("huang-table3", store=store)
-    assert (
-        interpretation.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
-    )
     assert (interpretation.cells["from"] == "printed").sum() == 10
     assert "huang-first-position: " in add_verdicts(interpretation, ()).caption
-    four_clusters = catalogue.make("huang-table3", store=store, k=4)
-    assert (
-        "huang-" not in add_verdicts(four_clusters, ()).caption
-    )  # the claims are about ten clusters
+    four_clusters = add_verdicts(catalogue.make("huang-table3", store=store, k=4), ())
+    assert "huang-" not in four_clusters.caption  # the claims are about ten clusters
 
 
 def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
@@ -388,12 +268,11 @@ from tprprobe.figures import catalogue
 for entry in catalogue.list_figures():
     if entry.inputs == ["store"]:
         entry.make  # which imports what makes it
-store, captions, out = sys.argv[1:]
+store, out = sys.argv[1:]
 for command in (
     ["inspect", store],
     ["cluster", store, "--site", "encoder.-1.self.role", "--head", "0", "--k", "3"],
     ["figure", "schlag-fig2", "--store", store, "--k", "3", "--out", f"{out}/two.png"],
-    ["figure", "huang-table2", "--store", captions, "--out", f"{out}/table.md"],
 ):
     app(command, standalone_mode=False)
     assert "torch" not in sys.modules, command
@@ -401,5 +280,4 @@ for command in (
 
 
 def test_a_store_is_inspected_clustered_and_drawn_without_torch(run, tmp_path):
-    stores = [run / "store", run.parent / "captioned" / "store"]
-    subprocess.run([sys.executable, "-c", SCRIPT, *stores, tmp_path], check=True)
+    subprocess.run([sys.executable, "-c", SCRIPT, run / "store", tmp_path], check=True)

@@ -21,16 +21,9 @@ widths = st.floats(0, 2).map(lambda x: round(x, 3))
 
 
 def claim(**changes: object) -> Claim:
-    fields = {
-        "id": "schlag-test",
-        "paper": "schlag2020-final",
-        "where": "Sec. 5",
-        "quotation": "words",
-        "statistic": "a number",
-        "direction": "greater",
-        "unit": "question",
-        "written": "2026-01-01",
-    }
+    fields = {"id": "schlag-test", "paper": "schlag2020-final", "where": "Sec. 5"}
+    fields |= {"quotation": "words", "statistic": "a number", "direction": "greater"}
+    fields |= {"unit": "question", "written": "2026-01-01"}
     return Claim.model_validate(fields | changes)
 
 
@@ -84,38 +77,6 @@ def test_every_quotation_is_in_its_paper(shared: Path):
             assert letters(passage) in texts[a_claim.paper], (name, passage)
 
 
-def test_all_papers_make_claims():
-    papers = [name.partition("-")[0] for name in load_claims()]
-    minimum = {"schlag": 10, "jiang": 10, "huang": 10, "mccoy": 8}
-    assert {paper: papers.count(paper) >= minimum[paper] for paper in papers} == dict.fromkeys(
-        minimum, True
-    )
-
-
-def test_claims_on_architectures_ask_for_three_seeds():
-    compared = [
-        a_claim
-        for a_claim in load_claims().values()
-        if re.search(r"TP-Transformer.* minus (the )?Transformer|TPT-d minus", a_claim.statistic)
-        and "human raters" not in a_claim.conditions
-    ]
-    assert len(compared) > 5
-    for a_claim in compared:
-        per_document = a_claim.unit == "document"  # the vote on 71 references, of two models
-        assert per_document or (a_claim.unit == "model seed" and a_claim.units >= 3), a_claim.id
-
-
-def test_claims_on_numerators_ask_for_discordant_questions():
-    polarity_claims = [
-        a_claim
-        for a_claim in load_claims().values()
-        if re.search(r"denominator", a_claim.statistic)
-    ]
-    assert len(polarity_claims) > 5
-    for a_claim in polarity_claims:
-        assert a_claim.gates.get("discordant_exact_match", 0) >= 0.5, a_claim.id
-
-
 def digest(digested: Claim) -> str:
     """What a change of anything that decides a claim changes."""
     fields = digested.model_dump(exclude={"id", "where", "printed", "ours", "written", "amended"})
@@ -140,16 +101,6 @@ def test_no_claim_is_changed_silently():
         "schlag-hadamard-optimal",
         "schlag-ones-digit-roles",
     }
-
-
-def test_every_claim_on_a_difference_says_what_counts():
-    """A difference that is smaller than this makes nothing better or worse."""
-    for name, a_claim in load_claims().items():
-        differs = (
-            re.search(r"\bminus\b|\bgain\b", a_claim.statistic) and a_claim.direction != "equal"
-        )
-        margin = 0.005 if differs and a_claim.unit != "exact" and a_claim.threshold >= 0 else None
-        assert a_claim.counts == margin, name
 
 
 def write(path: Path, **changes: object) -> Path:
@@ -254,19 +205,8 @@ def test_two_estimates_of_the_error_that_decide_otherwise_decide_nothing():
     assert agreeing.outcome == "holds"
 
 
-@given(claims(("one",)), estimates(), widths, widths)
-def test_a_wider_interval_decides_nothing_new(
-    a_claim: Claim, estimate: Interval, below: float, above: float
-):
-    before, after = (
-        outcome(a_claim, estimate),
-        outcome(a_claim, wider(estimate, below, above)),
-    )
-    assert after in {before, "undecided"}
-
-
 @given(claims(("every", "some")), st.lists(estimates(), min_size=1, max_size=5), widths, widths)
-def test_nor_do_wider_intervals_of_several_cases(
+def test_wider_intervals_decide_nothing_new(
     a_claim: Claim, cases: list[Interval], below: float, above: float
 ):
     after = outcome(a_claim, *(wider(case, below, above) for case in cases))
@@ -346,25 +286,6 @@ def test_the_reason_has_the_numbers_and_what_they_are_held_against():
     assert verdict.reason == "0.600 [0.550, 0.650] (must be above 0.5)"
 
 
-def test_the_reason_of_many_cases_has_the_least_and_the_most():
-    cases = {f"head {i}": exact(value) for i, value in enumerate((0.3, 0.1, 0.2, 0.4))}
-    three_cases = dict(list(cases.items())[:3])
-    reasons = [
-        judge(claim(over="some"), Evidence(judged_cases, "question", 9)).reason
-        for judged_cases in (cases, three_cases)
-    ]
-    assert reasons[0] == "least head 1 0.1; most head 3 0.4 (at least one of 4 must be above 0)"
-    assert reasons[1].startswith("head 1 0.1; head 2 0.2; head 0 0.3 (at least one of 3 ")
-
-
-def test_the_reason_of_many_cases_has_one_that_decides_alone():
-    wide = Interval(-0.02, -0.1, 0.06)
-    cases = {"a": wide, "b": Interval(-0.01, -0.012, -0.008), "c": wide, "d": Interval(0.1, 0, 0.2)}
-    verdict = judge(claim(over="every"), Evidence(cases, "question", 9))
-    assert verdict.outcome == "fails"
-    assert "; deciding b -0.010 [-0.012, -0.008]; most d" in verdict.reason
-
-
 def test_a_baseline_at_ceiling_leaves_nothing_to_decide():
     below = Interval(-0.9, -0.95, -0.85)
     assert outcome(claim(), below) == "fails"
@@ -380,13 +301,3 @@ def test_what_needs_the_papers_size_or_human_raters_is_not_decidable_unless_it_i
     rated = Evidence({"": exact(0.4)}, votes.unit, votes.units, {}, frozenset(votes.conditions))
     assert judge(votes, rated).outcome == "holds"
     assert judge(claim(), None).outcome == "undecided"
-
-
-def test_what_was_measured_is_shown_though_it_decides_nothing():
-    verdict = judge(
-        claim(unit="model seed", units=3),
-        Evidence({"": Interval(-0.06, -0.09, -0.03)}, "document", 9),
-    )
-    assert verdict.outcome == "undecided"
-    assert verdict.reason.startswith("-0.060 [-0.090, -0.030]")
-    assert verdict.reason.endswith("an interval over documents; it must be over model seeds")

@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from tprprobe.cli import app
-from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS, characters
+from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.models import load_model
@@ -55,14 +55,6 @@ def test_containers_and_prefixes_of_schlag(tmp_path, plain, prefix, legacy):
     options = {"_use_new_zipfile_serialization": not legacy}
     file = schlag_file(tmp_path / "c.pt", schlag_state(prefix), **options)
     assert logits(convert(file, tmp_path / "out", config=HEADS)).equal(logits(plain))
-
-
-def test_archive_with_one_checkpoint(tmp_path, plain):
-    vocabulary = vocabulary_file(tmp_path / "vocab.pt", list(characters().symbols))
-    tar = archive(tmp_path / "a.tar.gz", schlag_file(tmp_path / "c.pt"), vocabulary)
-    folder = convert(tar, tmp_path / "out", config=HEADS, vocab=f"{tar}:pretrained/vocab.pt")
-    assert logits(folder).equal(logits(plain))
-    assert load_model(folder).vocabulary.symbols == characters().symbols
 
 
 def test_archive_with_two_checkpoints_asks_which(tmp_path, plain):
@@ -238,18 +230,17 @@ def summarizer(file: Path) -> Path:
 def test_a_converted_summarizer_reads_text(tmp_path, tokenizers, name):
     for side in ("source", "target"):
         (tmp_path / f"test.{side}").write_text("\n".join(TEXTS) + "\n")
-    file, folder = summarizer(tmp_path / "c.ckpt"), str(tmp_path / "model")
-    words = ["convert", str(file), folder, "--vocab", str(tokenizers / name)]
-    for command in (
-        words,
-        ["eval", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--max-length", "5"],
-        ["extract", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--sites",
-         "encoder.0.self.role", "--no-control", "--out", str(tmp_path / "store")],
-    ):  # fmt: skip
-        result = CliRunner().invoke(app, command)
+    file, model, store = (tmp_path / each for each in ("c.ckpt", "model", "store"))
+    data = f"--ckpt {model} --data {tmp_path} --split test"
+    for line in (
+        f"convert {summarizer(file)} {model} --vocab {tokenizers / name}",
+        f"eval {data} --max-length 5",
+        f"extract {data} --sites encoder.0.self.role --no-control --out {store}",
+    ):
+        result = CliRunner().invoke(app, line.split())
         assert result.exit_code == 0, result.output
         assert "unknown" not in result.output
-    tokens = open_store(tmp_path / "store").tokens
+    tokens = open_store(store).tokens
     text = "".join(tokens.loc[(tokens["side"] == "source") & (tokens["sample"] == 1), "token"])
     assert "coin" in text.replace("▁", " ")
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 import torch
-from parity import literalschlag
 from parity.publishedfiles import (
     CONFIG,
     HEADS,
@@ -59,21 +58,16 @@ def test_missing_and_extra_tensors_are_named(tmp_path):
     assert f"lacks the tensor '{QUERY}'" in refusal(tmp_path, lacking)
     misspelt = without(state, QUERY) | {"encoder.layers.0.MHA.W_qq.weight": state[QUERY]}
     line = refusal(tmp_path, schlag_file(tmp_path / "b.pt", misspelt))
-    assert (
-        f"lacks the tensor '{QUERY}' (the nearest name is 'encoder.layers.0.MHA.W_qq.weight'"
-        in line
-    )
-    extra = schlag_file(
-        tmp_path / "c.pt", state | {"encoder.layers.0.MHA.W_z.weight": state[QUERY]}
-    )
-    assert "'encoder.layers.0.MHA.W_z.weight'" in refusal(tmp_path, extra)
+    assert "(the nearest name is 'encoder.layers.0.MHA.W_qq.weight'" in line
+    extra = "encoder.layers.0.MHA.W_z.weight"
+    file = schlag_file(tmp_path / "c.pt", state | {extra: state[QUERY]})
+    assert repr(extra) in refusal(tmp_path, file)
 
 
 def test_wrong_shapes_are_named(tmp_path):
     for key, shape in ((QUERY, (4, 8)), ("decoder.layers.0.layernorm4.bias", (3,))):
-        line = refusal(
-            tmp_path, schlag_file(tmp_path / "a.pt", schlag_state() | {key: torch.ones(shape)})
-        )
+        file = schlag_file(tmp_path / "a.pt", schlag_state() | {key: torch.ones(shape)})
+        line = refusal(tmp_path, file)
         assert key in line
         assert str(shape) in line
     state = jiang_state() | {"decoder.block.0.layer.1.r.bias": torch.ones(5)}
@@ -87,10 +81,7 @@ def test_wrong_shapes_are_named(tmp_path):
         ({"n_head": 2}, "did you mean 'n_heads'"),
         ({"n_heads": 3}, "3 heads"),
         ({"n_heads": "2"}, "n_heads = '2'"),
-        ({"n_heads": True}, "n_heads = True"),
         ({"n_heads": 2, "d_model": 16}, "d_model = 16, the file's shapes 8"),
-        ({"n_heads": 2, "roles": "none"}, "roles = none, the file's shapes continuous"),
-        ("[1]", "no JSON object"),
         ("{", "is not JSON"),
         ("nowhere.json", "nowhere.json"),
     ],
@@ -104,17 +95,10 @@ def test_configurations_of_schlag(tmp_path, config, says):
     [
         ({"num_head": 4}, "did you mean 'num_heads'"),
         ({"num_heads": 2}, "num_heads = 2, the file's shapes 4"),
-        ({"num_roles": 9}, "num_roles = 9, the file's shapes 3"),
-        ({"d_kv": 8}, "d_kv = 8"),
         ({"num_layers": 6}, "num_layers = (6, 6)"),
         ({"use_tp_dec": False}, "use_tp_enc, use_tp_dec = (True, False)"),
-        ({"use_tp_enc": False, "use_tp_dec": False}, "use_tp_enc, use_tp_dec = (False, False)"),
         ({"use_discrete_roles": False}, "use_discrete_roles = continuous"),
-        ({"roles_after_residual": False}, "roles_after_residual = False"),
-        ({"multi_head_rar": False}, "multi_head_rar = False"),
-        ({"use_tpr_gate": True}, "use_tpr_gate = True"),
         ({"tpr_output_type": "concat"}, "tpr_output_type = concat"),
-        ({"tpr_binding_type": "full_tensor_product"}, "tpr_binding_type = full_tensor_product"),
         ({"feed_forward_proj": "gated-gelu"}, "feed_forward_proj"),
         ({"relative_attention_max_distance": 64}, "relative_attention_max_distance"),
         ({"vocab_size": "many"}, "vocab_size = 'many'"),
@@ -140,10 +124,8 @@ def test_what_shapes_do_not_tell_is_asked_for(tmp_path):
 
 
 def test_untied_embeddings_and_other_position_tables_are_refused(tmp_path):
-    untied = jiang_state() | {"lm_head.weight": torch.ones(19, 16)}
-    assert "lm_head.weight differs" in refusal(
-        tmp_path, jiang_file(tmp_path / "c.ckpt", untied), {}
-    )
+    untied = jiang_file(tmp_path / "c.ckpt", jiang_state() | {"lm_head.weight": torch.ones(19, 16)})
+    assert "lm_head.weight differs" in refusal(tmp_path, untied, {})
     table = schlag_state() | {"embedding.pe": torch.ones(1, 40, 8)}
     assert "embedding.pe" in refusal(tmp_path, schlag_file(tmp_path / "c.pt", table))
 
@@ -167,11 +149,6 @@ def test_no_checkpoint_at_all(tmp_path):
         "absent.pt": "no file or folder",
     }.items():
         assert says in refusal(tmp_path, tmp_path / name), name
-
-
-def test_a_weight_with_and_without_prefix(tmp_path):
-    state = schlag_state() | {f"module.{QUERY}": torch.ones(8, 8)}
-    assert f"{QUERY!r} twice" in refusal(tmp_path, schlag_file(tmp_path / "c.pt", state))
 
 
 def test_an_existing_folder_is_left_alone(tmp_path):
@@ -226,35 +203,24 @@ def hostile(marker: Path) -> list[Any]:
 @pytest.mark.parametrize("number", range(10))
 @pytest.mark.parametrize("protocol", [0, 4])
 def test_hostile_pickles_run_nothing(tmp_path, number, protocol):
-    marker = tmp_path / "marker"
-    good = vocabulary_file(tmp_path / "good.pt", list(characters().symbols))
+    marker, options = tmp_path / "marker", {"pickle_protocol": protocol}
     exploit = hostile(marker)[number]
-    torch.save(
-        {"model": schlag_state(), "extra": exploit}, tmp_path / "zip.pt", pickle_protocol=protocol
-    )
-    schlag_file(
-        tmp_path / "legacy.pt",
-        schlag_state() | {"x": exploit},
-        pickle_protocol=protocol,
-        _use_new_zipfile_serialization=False,
-    )
+    torch.save({"model": schlag_state(), "extra": exploit}, tmp_path / "zip.pt", **options)
+    state = schlag_state() | {"x": exploit}
+    schlag_file(tmp_path / "old.pt", state, _use_new_zipfile_serialization=False, **options)
     (tmp_path / "bare.pt").write_bytes(pickle.dumps(exploit, protocol))
-    torch.save(exploit, tmp_path / "vocab.pt", pickle_protocol=protocol)
-    folder = tmp_path / "hf"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
-    torch.save(
-        jiang_state() | {"x": exploit}, folder / "pytorch_model.bin", pickle_protocol=protocol
-    )
+    torch.save(exploit, tmp_path / "vocab.pt", **options)
+    (tmp_path / "hf").mkdir()
+    (tmp_path / "hf" / "config.json").write_text("{}")
+    torch.save(jiang_state() | {"x": exploit}, tmp_path / "hf" / "pytorch_model.bin", **options)
     archive(tmp_path / "a.tar.gz", tmp_path / "zip.pt")
-    for name in ("zip.pt", "legacy.pt", "bare.pt", "hf", "a.tar.gz"):
+    for name in ("zip.pt", "old.pt", "bare.pt", "hf", "a.tar.gz"):
         refusal(tmp_path, tmp_path / name)
     file = schlag_file(tmp_path / "c.pt")
     for name in ("vocab.pt", "bare.pt"):
         assert "no vocabulary" in refusal(tmp_path, file, vocab=tmp_path / name)
     assert "antigravity" not in sys.modules
     assert not marker.exists()
-    assert len(read_vocabulary(good.read_bytes(), "good.pt")) == 73
 
 
 def test_a_pickle_cannot_change_what_later_files_say():
@@ -291,16 +257,6 @@ def test_an_archive_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
     (tmp_path / "bomb.pt").write_bytes(bytes(4 * 2**20))
     packed = archive(tmp_path / "a.tar.gz", tmp_path / "bomb.pt")
     assert "unpacks to more than 100 times" in refusal(tmp_path, packed)
-
-
-def test_a_zip_that_is_no_checkpoint(tmp_path):
-    with zipfile.ZipFile(tmp_path / "z.pt", "w") as archive:
-        archive.writestr("readme", "nothing")
-    refusal(tmp_path, tmp_path / "z.pt")
-    file = schlag_file(
-        tmp_path / "c.pt", literalschlag.random_state(literalschlag.Sizes(vocab=73), 1)
-    )
-    refusal(tmp_path, file, vocab=tmp_path / "z.pt")
 
 
 def test_a_zip_that_unpacks_to_far_more_is_refused(tmp_path):

@@ -41,18 +41,6 @@ def test_peaks_entropy_and_usage_of_planted_roles():
     )
 
 
-def test_uniform_distributions():
-    table = measure_roles({SITE: np.full((5, 1, 8), 1 / 8)})
-    assert table["entropy"][0] == pytest.approx(3)
-    assert (table["above_90"][0], table["n_roles"][0], table["n_tokens"][0]) == (0, 8, 5)
-
-
-def test_a_role_nobody_uses_is_dead_whatever_its_place():
-    """The published code marks the last role as used wherever a batch has padding."""
-    roles = np.zeros((6, 1), dtype=int)
-    assert measure_roles({SITE: one_hot(roles, 3)})["dead_roles"][0] == 2
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=4),

@@ -42,14 +42,6 @@ from tprprobe.errors import InputError
 from tprprobe.training.recipes import Mix, read_recipe
 
 SPLITS = ("train", "dev", "test", "compositional")
-POS = "$ , . CC CD DT IN JJ MD NN NNP NNS POS PRP PRP$ RB RP TO VB VBD VBN VBP VBZ WDT WP"
-DEP = (
-    "acl:relcl advmod amod appos aux aux:pass case cc ccomp compound compound:prt conj cop det flat "
-    "iobj mark nmod nmod:poss nsubj nsubj:pass nummod obj obl obl:tmod punct root xcomp"
-)
-ENTITIES = {"PERSON", "ORG", "GPE", "LOC", "DATE", "TIME", "MONEY", "CARDINAL"}
-ROLES = {"ARG0", "ARG1", "ARG2", "ARG3", "R-ARG0", "R-ARG1", "R-ARG2"}
-ROLES |= {"ARGM-TMP", "ARGM-LOC", "ARGM-NEG", "ARGM-MOD"}
 
 Reports = dict[str, list[Report]]
 
@@ -289,22 +281,6 @@ def test_trees_and_spans_are_valid(reports: Reports):
             assert len(inside) == len(set(inside))
 
 
-def test_labels_are_of_the_inventories_and_all_of_them_are_used(reports: Reports):
-    all_sentences = list(sentences(reports))
-    assert {word.xpos for sentence in all_sentences for word in sentence.words} == set(POS.split())
-    assert {word.deprel for sentence in all_sentences for word in sentence.words} == set(
-        DEP.split()
-    )
-    assert {label for sentence in all_sentences for _, label in sentence.entities} == ENTITIES
-    roles = {
-        role
-        for sentence in all_sentences
-        for frame in sentence.frames
-        for _, role in frame.arguments
-    }
-    assert roles == ROLES
-
-
 def test_words_are_found_in_the_text(reports: Reports):
     for report in (report for split_reports in reports.values() for report in split_reports):
         assert tokenize(report.target) == report.summary.forms
@@ -324,18 +300,12 @@ def test_reports_depend_on_nothing_but_their_arguments(reports: Reports):
     run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     expected = [reports["dev"][i] for i in (7, 2, 5)]
     assert run.stdout.splitlines() == [f"{report.source} {report.target}" for report in expected]
-    assert (
-        len({report.source for split_reports in reports.values() for report in split_reports})
-        == 360
-    )
+    assert len({report.source for drawn in reports.values() for report in drawn}) == 360
     assert sample(7, 4, "dev") != expected[0]
 
 
 def splits_of(reports: Reports) -> dict[str, set[str]]:
-    return {
-        name: {split_of(report.facts) for report in split_reports}
-        for name, split_reports in reports.items()
-    }
+    return {name: {split_of(report.facts) for report in drawn} for name, drawn in reports.items()}
 
 
 def test_splits_share_no_event_and_no_summary(reports: Reports, pool: ProcessPoolExecutor):
@@ -366,20 +336,16 @@ def test_held_out_pairs_are_in_compositional_summaries_and_nowhere_else(
     reports: Reports, pool: ProcessPoolExecutor
 ):
     pairs_by_split = pool.submit(pairs_of, reports).result()
+    together = {
+        split: [in_document + in_summary for in_document, in_summary in counts]
+        for split, counts in pairs_by_split.items()
+    }
     for split in SPLITS[:3]:
-        assert all(
-            HELD_OUT.isdisjoint({*in_document, *in_summary})
-            for in_document, in_summary in pairs_by_split[split]
-        )
-    assert not any(
-        HELD_OUT.isdisjoint(in_summary) for _, in_summary in pairs_by_split["compositional"]
-    )
-    assert (
-        set().union(*(in_summary for _, in_summary in pairs_by_split["compositional"])) >= HELD_OUT
-    )
-    trained = sum(
-        (in_document + in_summary for in_document, in_summary in pairs_by_split["train"]), Counter()
-    )
+        assert all(HELD_OUT.isdisjoint(counts) for counts in together[split])
+    summaries = [in_summary for _, in_summary in pairs_by_split["compositional"]]
+    assert not any(HELD_OUT.isdisjoint(in_summary) for in_summary in summaries)
+    assert set().union(*summaries) >= HELD_OUT
+    trained = sum(together["train"], Counter())
     for structure, construction in HELD_OUT:  # each of them is well known in other pairs
         assert sum(n for (s, _), n in trained.items() if s == structure) > 10
         assert sum(n for (_, c), n in trained.items() if c == construction) > 10
@@ -390,14 +356,14 @@ def test_held_out_pairs_are_in_compositional_summaries_and_nowhere_else(
 # Knobs
 
 
-def forms(knobs: dict[str, float]) -> list[str]:
-    reports = [sample(i, **knobs) for i in range(30)]
-    return [form for sentence in sentences({"": reports}) for form in sentence.forms]
+def draw_by(knobs: dict[str, Any]) -> list[Sentence]:
+    return [*sentences({"": [sample(i, **knobs) for i in range(40)]})]
 
 
 def test_knobs_do_what_they_say(pool: ProcessPoolExecutor):
     def words(**knobs: float) -> list[str]:
-        return pool.submit(forms, knobs).result()
+        drawn = pool.submit(draw_by, knobs).result()
+        return [form for sentence in drawn for form in sentence.forms]
 
     pronouns = {"he", "she", "it", "He", "She", "It", "him", "her"}
     count = [sum(form in pronouns for form in words(pronouns=p)) for p in (0.0, 1.0)]
@@ -411,11 +377,7 @@ def test_knobs_do_what_they_say(pool: ProcessPoolExecutor):
 
 # Versions
 
-FAULTY = {
-    "fronted perfect": 5,
-    "to itself": 344,
-    "noun twice": 423,
-}  # numbers of reports of version 1
+FAULTY = {"fronted perfect": 5, "to itself": 344, "noun twice": 423}  # reports of version 1
 SHIPPED = {"version": 1, "depth": 1, "sentences": (4, 6)}  # what the shipped models read
 DIGEST = "8724c152d64c7fb3317c445b13b0d26b9938dbf9409a4d015514fca0de76a8b7"  # before versions
 
@@ -472,14 +434,10 @@ def test_names_of_data_have_the_version():
     assert Mix(data="mathematics:all").data == "mathematics:all"
 
 
-def test_statements_are_as_deep_as_allowed(pool: ProcessPoolExecutor):
-    for depth in (1, 2, 3):
-        all_sentences = list(sentences({"": pool.submit(nested, depth).result()}))
-        assert max([w.deprel for w in s.words].count("ccomp") for s in all_sentences) == depth
-
-
-def nested(depth: int) -> list[Report]:
-    return [sample(i, depth=depth) for i in range(60)]
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_statements_are_as_deep_as_allowed(pool: ProcessPoolExecutor, depth: int):
+    drawn = pool.submit(draw_by, {"depth": depth}).result()
+    assert max([w.deprel for w in s.words].count("ccomp") for s in drawn) == depth
 
 
 @pytest.mark.parametrize(
@@ -487,10 +445,7 @@ def nested(depth: int) -> list[Report]:
     [
         ({"split": "tests"}, "did you mean 'test'"),
         ({"pronoun": 1}, "did you mean 'pronouns'"),
-        ({"sentences": (3, 5)}, "4 to 12"),
         ({"sentences": (7, 5)}, "in order"),
-        ({"depth": 0}, "at least 1"),
-        ({"names": 5}, "24 to 60"),
         ({"ambiguity": 1.5}, "from 0 to 1"),
         ({"version": 3}, "versions of the generated English: 1, 2"),
     ],
@@ -518,9 +473,8 @@ def test_the_data_set_is_the_reports_whoever_draws_them():
 
 def test_texts_are_reports_and_openings_their_first_sentences():
     knobs = "english:depth=1,sentences=4-6"
-    reports = load_data(knobs, "dev", n=6, seed=3)
-    texts, openings = (
-        load_data(f"{kind}:{knobs}", "dev", n=6, seed=3) for kind in ("texts", "openings")
+    reports, texts, openings = (
+        load_data(kind + knobs, "dev", n=6, seed=3) for kind in ("", "texts:", "openings:")
     )
     assert texts.name == f"texts:{reports.name}"
     for report, text, opening in zip(reports, texts, openings, strict=True):
@@ -528,22 +482,19 @@ def test_texts_are_reports_and_openings_their_first_sentences():
         assert opening.target == report.document[0].text
         assert opening.labels(None)[1] == label_sentences(report.document[:1])
         assert opening.labels("She left.") == (None, None)
-    assert texts[4:6][1].target == reports[5].source
 
 
 @pytest.mark.parametrize(
-    ("spec", "split", "message"),
+    ("spec", "message"),
     [
-        ("texts:englisch", None, "texts:english, openings:english"),
-        ("english:depth=two", None, "'two' for depth"),
-        ("english:sentences=4", None, "sentences=4-6"),
-        ("english:depth", None, "'' for depth"),
-        ("englisch", None, "english"),
+        ("texts:englisch", "texts:english, openings:english"),
+        ("english:depth=two", "'two' for depth"),
+        ("english:sentences=4", "sentences=4-6"),
     ],
 )
-def test_data_sets_that_there_are_not(spec: str, split: str | None, message: str):
+def test_data_sets_that_there_are_not(spec: str, message: str):
     with pytest.raises(InputError, match=message):
-        load_data(spec, split)
+        load_data(spec)
 
 
 # Reading and truth
@@ -601,10 +552,10 @@ def test_truth(document: Report, text: str, truth: bool):
 
 def test_the_summary_of_a_document_that_was_written_by_hand(document: Report):
     summary = analyze(summarize(document.facts)).sentence()
-    assert (
-        summary.text
-        == "A hotel that Ford opened in May was sold to Princeton by Lincoln in Jordan on Tuesday."
+    expected = (
+        "A hotel that Ford opened in May was sold to Princeton by Lincoln in Jordan on Tuesday."
     )
+    assert summary.text == expected
 
 
 @pytest.mark.parametrize(
@@ -622,28 +573,3 @@ def test_a_pronoun_means_the_latest_subject_that_agrees(text: str, expected: tup
     word_lists = [tokenize(f"{clause}.") for clause in text.removesuffix(".").split(". ")]
     last_event = read_story(word_lists).events[-1]
     assert (last_event.c or last_event).s == expected
-
-
-def swapped(reports: list[Report]) -> list[tuple[tuple[str, ...], bool]]:
-    """Summaries whose neighboring names of a type changed places, where that is a sentence, and
-    whether it is true."""
-    swaps = []
-    for report in reports:
-        names = [(s, label) for s, label in report.summary.entities if label in ("PERSON", "ORG")]
-        for (name_span, label), (other_span, kind) in pairwise(names):
-            forms = report.summary.forms
-            between = forms[name_span[1] : other_span[0]]
-            changed = (*forms[: name_span[0]], *forms[slice(*other_span)], *between)
-            changed += (*forms[slice(*name_span)], *forms[other_span[1] :])
-            if label == kind and between != ("and",) and parse(changed):
-                swaps.append((changed, is_true(changed, report)))
-    return swaps
-
-
-@pytest.mark.parametrize("split", SPLITS)
-def test_a_summary_with_swapped_names_is_false(
-    reports: Reports, pool: ProcessPoolExecutor, split: str
-):
-    swaps = pool.submit(swapped, reports[split]).result()
-    assert len(swaps) > 5
-    assert [changed for changed, true in swaps if true] == []

@@ -34,12 +34,6 @@ def test_fragments_cover_the_words_that_the_document_has(document, summary):
     assert all(length <= len(document) for length in lengths)
 
 
-@given(WORDS, st.integers(0, 11), st.integers(1, 12))
-def test_a_copied_run_is_one_fragment(document, start, length):
-    copied = document[start : start + length]
-    assert find_fragments(document, copied) == ([len(copied)] if copied else [])
-
-
 def test_measures_of_a_pair():
     measures = measure_pair("The bank sold a boat. It is old.", "The bank sold Kim a boat.")
     assert measures["coverage"] == pytest.approx(5 / 6)

@@ -100,12 +100,6 @@ def test_the_command_says_what_is_wrong(images, tmp_path):
     out = tmp_path / "f.parquet"
     assert "ends in .parquet" in said(images, tmp_path / "f.npy")
     assert "no folder" in said(tmp_path / "none", out)
-    assert "has no image" in said(_empty(tmp_path), out)
     assert "no network 'nobody/none' here" in said(images, out, "--model", "nobody/none")
     (images / "a.png").write_bytes(b"")
     assert "have one name" in said(images, out)
-
-
-def _empty(tmp_path: Path) -> Path:
-    (tmp_path / "empty").mkdir()
-    return tmp_path / "empty"

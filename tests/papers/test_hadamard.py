@@ -127,18 +127,13 @@ def test_shares_of_independent_vectors(tmp_path, power, sampled):
     store = write_heads(tmp_path / "store", *(draw(rng, 6000, values) for _ in range(2)))
     captured = capture_variance(store).set_index("basis")
     assert set(captured["directions"]) == {D}
-    for name, value in (
-        ("principal", principal),
-        ("repeated pairs", principal),
-        ("orthonormal pairs", matched),
-        ("random pairs", random),
-    ):
+    values = {"principal": principal, "repeated pairs": principal}
+    for name, value in (values | {"orthonormal pairs": matched, "random pairs": random}).items():
         row = captured.loc[name]
         assert row["captured_low"] - 0.02 < value < row["captured_high"] + 0.02
-        assert row["of_best"] == pytest.approx(
-            row["captured"] / captured.loc["principal", "captured"]
-        )
         assert row["captured"] == pytest.approx(value, abs=0.03)
+        best = captured.loc["principal", "captured"]
+        assert row["of_best"] == pytest.approx(row["captured"] / best)
 
 
 def test_dependent_vectors_are_not_captured_by_pairs(tmp_path):
@@ -221,19 +216,6 @@ def test_learned_vectors_are_those_of_least_squares_over_many_sums(kind, seed, n
     errors = [(unbind(total, u, kind) - target).square().mean().item() for u in (best, estimated)]
     assert errors[0] <= errors[1] + 1e-9
     assert errors[1] == pytest.approx(errors[0], rel=0.02, abs=1e-9)
-
-
-@given(st.integers(0, 2**20), st.integers(2, 12))
-@settings(max_examples=15, deadline=None)
-def test_accuracy_falls_with_crosstalk_and_never_leaves_the_unit_interval(seed, n):
-    rng = np.random.default_rng(seed)
-    fillers = torch.from_numpy(rng.normal(size=(40, 6)))
-    errors = unbind_sums(fillers, signs(rng, 40, 6), counts=(1, n), draws=5, seed=seed)
-    assert errors["accuracy"].between(0, 1).all()
-    table = errors.set_index(["binding", "unbinding", "n"])["accuracy"]
-    assert (table.loc[:, :, 1] == 1).all()
-    assert table["hadamard", "learned", n] <= 1
-    assert set(errors["size"]) == {6, 36}
 
 
 def test_unbinding_of_a_store(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tprpapers.worlds.mathematics.generator import LEVELS, is_test, samplers, samples
-from tprpapers.worlds.mathematics.questions import SPLITS, Generated, modules
+from tprpapers.worlds.mathematics.questions import SPLITS, Generated
 from tprpapers.worlds.parallel_draws import CHUNK
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.characters import characters
@@ -20,7 +20,7 @@ from tprprobe.errors import InputError
 MIXED = "arithmetic__mixed"
 SLOW = {"comparison__sort_more", "probability__swr_p_sequence_more_samples"}  # seconds a question
 REQUESTS = [
-    (module, split, 5)
+    (module, split, 2)
     for split in (*LEVELS, "interpolate", "extrapolate", "small", "small-test")
     for module in samplers(split)
     if module not in SLOW
@@ -55,12 +55,6 @@ def test_every_module_of_every_split_is_the_same_in_any_order_and_process():
     for question, answer in forwards:
         assert 0 < len(vocabulary.encode(question)) <= 160
         assert 0 < len(vocabulary.encode(answer)) <= 30
-
-
-def test_names():
-    assert len(modules()) == 56
-    assert set(modules()) == set(samplers("train-easy"))
-    assert len(samplers("extrapolate")) == 15
 
 
 def test_a_share_of_entropy_that_must_be_nothing_is_nothing(monkeypatch):
@@ -128,15 +122,6 @@ def test_slices_and_indices_are_of_the_same_questions():
         data[40]
 
 
-def test_seed_and_split_change_the_questions():
-    texts = {
-        tuple(q.question for q in load_data(f"mathematics:{MIXED}", split, n=5, seed=seed))
-        for split in ("train-easy", "interpolate")
-        for seed in (0, 1)
-    }
-    assert len(texts) == 4
-
-
 def test_workers_make_the_same_questions_and_stop_early():
     n = 4 * CHUNK + 5
     without_workers = list(load_data(f"mathematics:{MIXED}+numbers__gcd", n=n))
@@ -164,9 +149,3 @@ def test_bad_names(spec, split, words):
         load_data(spec, split)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("bad", [{"n": 0}, {"n": -3}, {"workers": -1}])
-def test_bad_numbers(bad):
-    with pytest.raises(InputError):
-        load_data(f"mathematics:{MIXED}", **bad)

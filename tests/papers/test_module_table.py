@@ -38,10 +38,8 @@ def test_table1_prints_the_papers_rows_as_printed(evaluations):
     cells = table1(evaluations).cells
     printed = cells[cells["from"] != "this run"]
     assert len(cells) - len(printed) == 2
-    assert printed["from"].value_counts().to_dict() == {
-        "printed (workshop)": 7,
-        "printed (final)": 6,
-    }
+    counts = printed["from"].value_counts().to_dict()
+    assert counts == {"printed (workshop)": 7, "printed (final)": 6}
     final = printed[(printed["from"] == "printed (final)") & (printed["model"] == "TP-Transformer")]
     assert final.iloc[0, :8].tolist() == [
         "TP-Transformer", "49.1M", "1000k", "89.01", "81.92", "18 of 56", "54.67", "3 of 15",

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from tprpapers.jiang.adafactor import Adafactor
 from tprprobe.training.loop import relative_step
@@ -72,16 +71,3 @@ def test_smoothed_loss_is_the_divergence_from_smoothed_labels():
         expected.append(sum(x * (x.log() - y) for x, y in zip(row[1:], logs[1:], strict=True)))
     loss = summed_loss(logits, labels, pad=0, smoothing=0.1) / 4
     assert loss.item() == pytest.approx(torch.stack(expected).mean().item(), rel=1e-5)
-
-
-def test_smoothed_loss_differs_from_cross_entropy_by_a_constant():
-    labels = torch.tensor([[3, 6, 1, 5]])
-    gaps = []
-    for seed in range(3):
-        logits = torch.randn(1, 4, 7, generator=torch.Generator().manual_seed(seed))
-        q = torch.full((4, 7), 0.1 / 5).scatter(1, labels.T, 0.9)
-        q[:, 0] = 0
-        gaps.append(
-            F.cross_entropy(logits[0], q) - summed_loss(logits, labels, 0, smoothing=0.1) / 4
-        )
-    assert torch.stack(gaps).std() < 1e-5

@@ -57,12 +57,6 @@ def test_controls_know_nothing(rows):
         assert rows.loc[name, "accuracy"] < rows.loc["majority", "accuracy"] + 0.1
 
 
-@pytest.mark.soak
-def test_free_vectors_of_places_and_labels_are_no_bilinear_form(tmp_path):
-    store = plant_bindings(tmp_path / "store", left, n=150, noise=0.1, width=24, ranks=(8, 6))
-    assert real(store, rank="2x2") < real(store, form="linear")
-
-
 def test_ranks_are_chosen_and_parameters_counted():
     rng = np.random.default_rng(0)
     x = np.repeat(rng.normal(size=(100, 5)), 3, axis=0)
@@ -156,9 +150,7 @@ def test_the_command_and_its_options(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tokn"], "unknown probe or folder 'tokn'"),
         (["token", "--seeds", "3"], "seeds: these probes have no seed"),
-        (["token", "--schedule", "tenney"], "schedule: no setting of bilinear probes"),
         (["token", "--form", "square"], "unknown form 'square'"),
         (["token", "--rank", "0x2"], "rank"),
     ],
@@ -170,8 +162,3 @@ def test_what_is_wrong_is_said_in_one_line(bound, arguments, message):
     assert isinstance(result.exception, tp.InputError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
-
-
-def test_a_rank_is_of_bilinear_probes_alone(bound):
-    result = CliRunner().invoke(app, ["probe", "token", str(bound.path), "--rank", "2x2"])
-    assert "rank: no setting of linear probes" in str(result.exception)

@@ -1,11 +1,9 @@
 """Numerators and denominators, decoded from clusters on questions whose truth is known."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from planted.questions import plant_roles
 
-import tprprobe as tp
 from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming.fields import describe
@@ -28,10 +26,8 @@ def test_polarity_is_decoded_from_clusters_that_have_it(gold):
     )
     assert (by_net.xs("clusters", level="predictor")["accuracy"] == 1).all()
     assert by_literal.loc[("discordant", "clusters"), "accuracy"] == 0
-    assert (
-        by_literal.loc[("all", "clusters"), "accuracy"]
-        == by_literal.loc[("all", "literal"), "accuracy"]
-    )
+    accuracy = by_literal["accuracy"]
+    assert accuracy["all", "clusters"] == accuracy["all", "literal"]
     gain = by_net.loc[("discordant", "surface")]
     assert gain["gain"] == pytest.approx(1 - gain["accuracy"])
     assert 0 < gain["gain_low"] <= gain["gain"] <= gain["gain_high"]
@@ -46,23 +42,10 @@ def test_accuracies_are_of_held_out_digits(gold):
     surface = (digits["surface_polarity"].astype(str) == digits["polarity"].astype(str)).mean()
     assert accuracies.loc[("all", "surface"), "accuracy"] == pytest.approx(surface)
     assert accuracies.loc[("all", "surface"), "n"] == len(digits)
-    assert (
-        accuracies.loc[("all", "clusters"), "accuracy"]
-        == accuracies.loc[("all", "majority"), "accuracy"]
-    )
+    accuracy = accuracies["accuracy"]
+    assert accuracy["all", "clusters"] == accuracy["all", "majority"]
     answered = digits["discordant"].astype(bool) & digits["correct"]
     assert accuracies.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
-
-
-def test_without_discordant_digits_there_is_no_number():
-    tokens = pd.concat(
-        [tp.gold.arithmetic("Calculate 1/2.").assign(sample=i, correct=True) for i in range(4)]
-    )
-    labels = np.zeros((1, len(tokens)), int)
-    accuracies = decode_polarity(labels, tokens, tokens["sample"].to_numpy())
-    accuracies = accuracies.set_index(["subset", "predictor"])
-    assert accuracies.loc[("discordant", "clusters"), "n"] == 0
-    assert np.isnan(accuracies.loc[("discordant", "clusters"), "accuracy"])
 
 
 def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
@@ -70,11 +53,9 @@ def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
     accuracies = accuracies[accuracies["subset"] == "all"].set_index("predictor")
     digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~halve_documents(gold.questions, 0)]
     denominators = digits["polarity"] == "denominator"
-    for rule, behind in (
-        ("adjacent", ["/"]),
-        ("surface", ["/", "/(-"]),
-        ("distant", ["/", "/(-", "/…"]),
-    ):
+    before = ["/", "/(-", "/…"]
+    for n, rule in enumerate(("adjacent", "surface", "distant"), 1):
+        behind = before[:n]
         accuracy = (digits["behind"].isin(behind) == denominators).mean()
         assert accuracies.loc[rule, "accuracy"] == pytest.approx(accuracy)
     assert accuracies.loc["adjacent", "accuracy"] < accuracies.loc["surface", "accuracy"]

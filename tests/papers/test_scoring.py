@@ -7,18 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tprpapers.jiang.summary_folders import load_matches, load_summaries, make_sheet
 from tprpapers.scoring import (
     baseline_rows,
-    compare_matches,
     compare_scores,
     count_votes,
-    match_unsupported,
     mean_scores,
-    predictions,
     score_summaries,
 )
 from tprpapers.scoring.baselines import sentences
@@ -37,8 +32,6 @@ from tprprobe.figures import catalogue
 from tprprobe.models import build
 from tprprobe.models.answers import evaluate, save_evaluation, save_lines, summarize
 from tprprobe.statistics import sign_test
-
-TEXT = st.text("abc .'", max_size=24)
 
 # Scores of one text
 
@@ -71,34 +64,15 @@ def test_rouge_is_that_of_rouge_155_of_sentences():
     assert rouge("a b c. d e f.", "d e f. a b c.")["rougeLsum"] == 0.5  # no space: one sentence
 
 
-def test_java_meteor_of_summaries_is_of_the_corpus_where_it_is_installed(monkeypatch):
-    """The program itself is tried by the captions' tests; here it counts what it was given."""
-    texts = {"source": ["a b", "c d"], "target": ["A b.", "c"], "prediction": ["a", "c d"]}
-    rows = pd.DataFrame(texts)
-    rows = rows.join(score_summaries(rows))
-    monkeypatch.setattr(predictions, "meteor_missing", lambda: "METEOR needs Java")
-    assert "meteor_java" not in predictions.summarize_scores(rows)["scores"]
-    calls = []
-    monkeypatch.setattr(predictions, "meteor_missing", lambda: None)
-    monkeypatch.setattr(
-        predictions, "java_meteor", lambda *texts: calls.append(texts) or (0.25, [])
-    )
-    score = predictions.summarize_scores(rows)["scores"]["meteor_java"]
-    assert score == {"value": 0.25, "low": None, "high": None, "n": 2}
-    assert calls == [([words("a"), words("c d")], [[words("A b.")], [words("c")]])]
-
-
 def test_meteor_by_hand():
     """α .9, β 3, γ .5: F = PR / (.9 P + .1 R), less .5 (chunks / matches)³."""
     assert stemmed_meteor(words("a b c d"), words("a b c d")) == pytest.approx(1 - 0.5 / 64)
     precision, recall = 3 / 3, 3 / 4
     f = precision * recall / (0.9 * precision + 0.1 * recall)
-    assert stemmed_meteor(words("a b c d"), words("a b d")) == pytest.approx(
-        f * (1 - 0.5 * (2 / 3) ** 3)
-    )
-    assert stemmed_meteor(words("They jumped"), words("they jump")) == pytest.approx(
-        1 - 0.5 / 8
-    )  # by its stem
+    score = stemmed_meteor(words("a b c d"), words("a b d"))
+    assert score == pytest.approx(f * (1 - 0.5 * (2 / 3) ** 3))
+    by_stem = stemmed_meteor(words("They jumped"), words("they jump"))
+    assert by_stem == pytest.approx(1 - 0.5 / 8)
     assert stemmed_meteor(words("the film"), words("a movie")) == 0  # synonyms are not known
 
 
@@ -109,20 +83,6 @@ def test_repetition_and_novelty_by_hand():
     assert novelty("The cat sat.", "the dog sat", 1) == pytest.approx(1 / 3)
     assert novelty("The cat sat.", "the dog sat", 2) == 1
     assert math.isnan(novelty("The cat sat.", "", 1))
-
-
-@given(TEXT, TEXT)
-def test_scores_stay_in_their_range(reference, prediction):
-    scores = score_summaries(
-        pd.DataFrame({"source": ["a b"], "target": [reference], "prediction": [prediction]})
-    ).drop(columns="words")
-    values = scores.to_numpy(float)
-    assert ((values >= 0) & (values <= 1) | np.isnan(values)).all()
-    of_itself = score_summaries(
-        pd.DataFrame({"source": ["a"], "target": [reference], "prediction": [reference]})
-    ).iloc[0]
-    assert of_itself["exact_match"]
-    assert of_itself["rouge1"] in (0, 1)
 
 
 # The generated English
@@ -183,21 +143,13 @@ def test_means_and_differences_are_paired_by_document():
 
 def test_baselines_are_sentences_of_the_document():
     text = "We study e.g. graphs. A bound is 3.5 times better! It holds.\nAlways"
-    document_sentences = [
-        "We study e.g. graphs.",
-        "A bound is 3.5 times better!",
-        "It holds.",
-        "Always",
-    ]
-    assert sentences(text) == document_sentences
+    expected = ["We study e.g. graphs.", "A bound is 3.5 times better!", "It holds.", "Always"]
+    assert sentences(text) == expected
     rows = pd.DataFrame({"source": [text] * 60 + [""], "target": "t"})
     lead, random = (baseline_rows(rows, name) for name in ("lead-1", "random-sentence"))
-    assert set(lead["prediction"][:60]) == {document_sentences[0]}
-    assert set(random["prediction"][:60]) == set(document_sentences)
-    assert (
-        random["prediction"].tolist()
-        == baseline_rows(rows, "random-sentence")["prediction"].tolist()
-    )
+    assert set(lead["prediction"][:60]) == {expected[0]}
+    assert set(random["prediction"][:60]) == set(expected)
+    assert random.equals(baseline_rows(rows, "random-sentence"))
     with pytest.raises(InputError, match="lead-1"):
         baseline_rows(rows, "lead-2")
 
@@ -231,12 +183,8 @@ def test_evaluations_are_read_as_they_were_written(two):
     assert manifest["decoding"] == {"beam": 4}
     assert manifest["exact_match"] == pytest.approx(10 / 12)
     summaries = load_summaries(two)
-    assert summaries.groupby("model", sort=False).size().to_dict() == {
-        "tpt-d": 12,
-        "t5": 12,
-        "lead-1": 12,
-        "random-sentence": 12,
-    }
+    counts = summaries.groupby("model", sort=False).size().to_dict()
+    assert counts == dict.fromkeys(("tpt-d", "t5", "lead-1", "random-sentence"), 12)
     tpt_rows = summaries[summaries["model"] == "tpt-d"]
     assert summarize_scores(
         tpt_rows[[*["source", "target", "prediction"], "exact_match", "rouge1"]]
@@ -321,13 +269,7 @@ def test_votes_are_counted_for_the_model_that_wrote_the_summary(two, tmp_path):
     votes = count_votes([path]).set_index("criterion")
     assert list(votes.index) == ["grammar", "saliency", "overall"]
     row = votes.loc["overall"]
-    assert (row["first"], row["wins"], row["losses"], row["ties"], row["n"]) == (
-        "tpt-d",
-        2,
-        0,
-        1,
-        3,
-    )
+    assert row[["first", "wins", "losses", "ties", "n"]].tolist() == ["tpt-d", 2, 0, 1, 3]
     assert row["p"] == sign_test(2, 0)
     three = [tmp_path / f"rater{i}.csv" for i in range(3)]
     for i, copy in enumerate(three):
@@ -344,26 +286,17 @@ def test_sheets_that_cannot_be_counted_are_refused(two, tmp_path):
     path = make_sheet(*two, tmp_path / "sheet.csv", n=4)
     with pytest.raises(InputError, match="n = 9 of 4"):
         make_sheet(*two, tmp_path / "more.csv", n=9)
-    with pytest.raises(InputError, match="votes"):
-        make_sheet(*two, tmp_path / "more.csv", kind="vote", n=2)
     fill(path, lambda row, question: "first")
     with pytest.raises(InputError, match="'first'"):
         count_votes([path])
-    facts = make_sheet(*two, tmp_path / "facts.csv", kind="facts", n=12)
-    with pytest.raises(InputError, match="grammar"):
-        count_votes([facts])
     key_of(path).unlink()
     with pytest.raises(InputError, match=r"\.key\.json"):
         count_votes([path])
 
 
 def test_unsupported_names_and_numbers():
-    assert find_names("Ford sold 3 Hotels. Kim, of Dell, paid 1,500.") == {
-        "3",
-        "hotels",
-        "dell",
-        "1,500",
-    }
+    names = find_names("Ford sold 3 Hotels. Kim, of Dell, paid 1,500.")
+    assert names == {"3", "hotels", "dell", "1,500"}
     assert unsupported(SOURCE, "Then Ford sold it to Dell and Smith in 1999") == {"smith", "1999"}
 
 
@@ -372,17 +305,6 @@ def test_unsupported_facts_that_two_models_wrote(two):
     assert (counts["references"], counts["unsupported"]) == (12, 12)  # 1999 is in no source
     assert (counts["first"], counts["second"]) == (10, 6)
     assert (counts["only_first"], counts["only_second"]) == (4, 0)
-    rows = pd.DataFrame(
-        {"source": SOURCE, "target": "It was in 1999", "prediction": ["1999", "no", "in 1999"]}
-    )
-    matches, reversed_matches = (
-        match_unsupported(rows),
-        match_unsupported(rows.iloc[::-1].reset_index()),
-    )
-    assert matches["matched"].tolist() == [True, False, True]
-    reversed_matches["matched"] = [False, False, True]
-    counts = compare_matches(matches, reversed_matches)
-    assert (counts["only_first"], counts["only_second"], counts["p_mcnemar"]) == (1, 0, 1.0)
 
 
 def test_facts_that_people_found(two, tmp_path):

@@ -8,8 +8,6 @@ from planted.values import LAYERS, plant_values
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprpapers.schlag.hadamard.variance import capture_variance
-from tprpapers.schlag.hadamard_drawings import capture_table
 from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
 from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.cli import app
@@ -35,22 +33,19 @@ def run(*arguments):
 def test_reconstruction_table_has_printed_and_own_numbers(results):
     table = reconstruction_table(results)
     cells = table.cells.set_index(["model", "from"])
-    assert (
-        cells.loc[("TP-Transformer (printed)", "one head (mean)"), "n = 100 positions"] == "0.017"
-    )
-    assert cells.loc[("Transformer (printed)", "one head (mean)"), "n = 100 positions"] == "0.009"
+    printed = cells["n = 100 positions"]
+    assert printed["TP-Transformer (printed)", "one head (mean)"] == "0.017"
+    assert printed["Transformer (printed)", "one head (mean)"] == "0.009"
     assert set(table.cells["model"]) >= {"tp", "tp, untrained", "plain", "plain, untrained"}
-    plain_rows = results[
-        (results["model"] == "plain") & ~results["untrained"] & (results["layer"] == 1)
-    ]
-    row = plain_rows.query("predictor == 'heads' and unit == 'question' and penalty == 'none'")
-    held_out = row[(row["n"] == row["n"].max()) & (row["split"] == "held_out")].iloc[0]
-    assert cells.loc[("plain", "one head (mean)"), "held out"].startswith(
-        f"{held_out['mse']:.4f} ["
+    rows = results.query(
+        "model == 'plain' and not untrained and layer == 1 and predictor == 'heads'"
+        " and unit == 'question' and penalty == 'none'"
     )
-    small = row[(row["n"] == 100) & (row["split"] == "in_sample")].iloc[0]
-    cell = cells.loc[("plain", "one head (mean)"), "n = 100 questions"]
-    assert cell == f"{small['mse']:.4f}"
+    held_out = rows[(rows["n"] == rows["n"].max()) & (rows["split"] == "held_out")].iloc[0]
+    plain = cells.loc[("plain", "one head (mean)")]
+    assert plain["held out"].startswith(f"{held_out['mse']:.4f} [")
+    small = rows[(rows["n"] == 100) & (rows["split"] == "in_sample")].iloc[0]
+    assert plain["n = 100 questions"] == f"{small['mse']:.4f}"
     of_layer_0 = reconstruction_table(results, layer=0).cells
     assert set(of_layer_0["layer"]) == {"0", "last"}
 
@@ -95,12 +90,3 @@ def test_binding_command(tmp_path, checkpoint):
     assert len(figure.axes) == 3
     with pytest.raises(InputError, match=r"holds no probe\.csv"):
         catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "exact"])
-
-
-def test_capture_table_has_every_basis(stores):
-    cells = capture_table(capture_variance(stores[0])).cells
-    assert set(cells["vectors"]) == {"encoder, trained", "encoder, untrained"}
-    assert len(cells) == 2 * 5
-    assert (
-        cells.loc[cells["directions"].str.contains("PCA"), "of the best"].str[:5] == "1.000"
-    ).all()

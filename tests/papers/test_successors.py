@@ -228,21 +228,6 @@ def test_a_soft_tpr_is_unbound_quantized_and_bound_again():
         np.testing.assert_allclose(logits[row].numpy(), written.reshape(7, -1)[:2], atol=1e-4)
 
 
-def test_an_exchange_of_roles_of_a_soft_tpr_exchanges_its_bindings():
-    model = soft_tpr()
-    _, acts = read(model, SOURCE)
-    order = [1, 0, 2, 3, 4, 5]
-
-    def exchange(roles: torch.Tensor) -> torch.Tensor:
-        return roles.unflatten(-1, (6, 8))[:, :, order].flatten(-2)
-
-    _, edited = read(model, SOURCE, {"encoder.0.role": exchange})
-    fillers = acts["encoder.0.filler"][:, -3].unflatten(-1, (6, 5))
-    tpr = edited["encoder.0.binding"][:, -3].unflatten(-1, (6, 5, 8)).sum(1)
-    read_again = (tpr @ model.role_vectors.T).mT
-    assert torch.allclose(read_again, fillers[:, order], atol=1e-5)
-
-
 def test_the_losses_of_a_soft_tpr_train_its_dictionary_and_its_roles():
     model = soft_tpr().train()
     torch.manual_seed(0)
@@ -279,10 +264,8 @@ def tree_machine() -> Any:
 
 
 def test_car_cdr_and_cons_are_maps_of_the_roles_of_a_tree():
-    model, letters = (
-        tree_machine(),
-        torch.tensor([[4, 5, 6, 7, 8, 9, 10, 11]]),
-    )  # a function and 7 nodes
+    model = tree_machine()
+    letters = torch.tensor([[4, 5, 6, 7, 8, 9, 10, 11]])  # a function and 7 nodes
     _, acts = read(model, letters)
     fillers, roles = model.embedding.weight.detach(), model.role_vectors
     whole = acts["encoder.0.tpr"][0, -1].view(5, 15)
@@ -365,9 +348,7 @@ def test_programs_are_translated_and_the_test_has_products_that_training_lacks()
         for example in tp.load_data("programs", split=split, n=1000):
             clauses = [clause.split() for clause in example.source.split(" then ")]
             tuples = [example.target.split()[i : i + 3] for i in range(0, 3 * len(clauses), 3)]
-            assert [relations[verb] for verb, *_ in clauses] == [
-                relation for relation, *_ in tuples
-            ]
+            assert [relations[clause[0]] for clause in clauses] == [row[0] for row in tuples]
             for (verb, first, _, second), (_, *arguments) in zip(clauses, tuples, strict=True):
                 is_product = verb in ("multiply", "divide")
                 assert arguments == ([first, second] if is_product else [second, first])
@@ -378,14 +359,17 @@ def test_programs_are_translated_and_the_test_has_products_that_training_lacks()
         tp.load_data("programs:4")
 
 
-def test_a_tree_machine_reads_no_more_nodes_than_it_has_roles():
-    with pytest.raises(InputError, match="reads a function and 7 nodes"):
-        tree_machine().encode(torch.full((1, 9), 4))
-
-
-def test_a_tpr_rnn_reads_whole_sentences():
-    with pytest.raises(InputError, match=r"a source of 3 symbols: this model reads sentences of 2"):
-        model_of("tpr-rnn").encode(SOURCE[:, :3])
+@pytest.mark.parametrize(
+    ("model", "length", "message"),
+    [
+        ("tree-machine", 9, "reads a function and 7 nodes"),
+        ("tpr-rnn", 3, "a source of 3 symbols: this model reads sentences of 2"),
+    ],
+)
+def test_a_source_of_another_length_is_told(model, length, message):
+    module = tree_machine() if model == "tree-machine" else model_of(model)
+    with pytest.raises(InputError, match=message):
+        module.encode(torch.full((1, length), 4))
 
 
 @pytest.mark.parametrize("world", ["recall:pairs=3,size=6", "stories", "trees", "programs"])
@@ -396,9 +380,6 @@ def test_splits_share_no_source(world):
     ]
     assert list(map(len, splits)) == [20_000, 2_000, 2_000]
     assert len(set.union(*splits)) == 24_000
-    assert [e.source for e in tp.load_data(world, n=5)] == [
-        e.source for e in tp.load_data(world, n=5)
-    ]
 
 
 def test_the_test_of_recall_has_only_pairs_that_training_lacks():
@@ -446,8 +427,6 @@ def test_trees_yield_subtrees_and_the_test_has_letters_that_training_lacks():
                 letters.setdefault(split, set()).update(example.target.split())
     assert letters["train"] == letters["dev"]
     assert not letters["train"] & letters["test"]
-    with pytest.raises(InputError, match="trees has no settings"):
-        tp.load_data("trees:4")
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
@@ -464,10 +443,8 @@ def test_stories_have_the_answers_that_follow(split):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("recall:size=x", "give a whole number, such as size=4"),
         ("recall:sise=4", "size"),
         ("recall:pairs=9,size=3", "give 1 to `size` pairs"),
-        ("recall:pairs=1,size=1", "fewer than 2,000 different examples"),
         ("stories:sentences=1", "give 2 or more sentences"),
     ],
 )

@@ -1,7 +1,5 @@
 """Swaps of numbers: what they predict, and what they do to a model whose roles have known use."""
 
-from fractions import Fraction
-
 import pandas as pd
 import pytest
 import torch
@@ -35,7 +33,6 @@ from tprpapers.swaps.shifts import (
     measure_shifts,
     random_directions,
 )
-from tprprobe.data import load_data
 from tprprobe.gold import arithmetic, evaluate
 from tprprobe.interventions import exchange, swap
 from tprprobe.site.hooks import capture, intervene
@@ -88,9 +85,8 @@ def test_elsewhere_is_within_the_expression_and_other_symbols():
     swaps = find_swaps(QUESTIONS)
     assert (swaps["elsewhere"] != 0).any()
     for row in swaps[swaps["elsewhere"] != 0].to_dict("records"):
-        moved = [
-            [position + row["elsewhere"] for position in row[side]] for side in ("first", "second")
-        ]
+        sides = row["first"], row["second"]
+        moved = [[position + row["elsewhere"] for position in side] for side in sides]
         assert exchange_symbols(row["text"], *moved) != row["text"]
         kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
         assert "template" not in set(kinds)
@@ -127,11 +123,6 @@ def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
     assert table["at"].value_counts()[ALIKE] == 1
 
 
-def test_numbers_with_a_point_are_not_exchanged():
-    assert find_swaps(["3.5 + 12.14", "1.5 - 2.5"]).empty
-    assert len(find_swaps(["13 - 1.5"], ["place"])) == 1
-
-
 NUMBERS = st.integers(1, 99)
 
 
@@ -142,14 +133,8 @@ def test_planted_roles_are_swapped_exactly(pairs):
     model, swaps = PlantedRoles(), find_swaps([f"{a}/{b}" for a, b in pairs], CHANGING)
     if swaps.empty:
         return
-    exchanges = [
-        Exchange("role"),
-        Exchange("filler"),
-        Exchange("binding"),
-        Exchange("role", 0, 0),
-        Exchange("role", 0, 1),
-    ]
-    table = measure_swaps(model, swaps, exchanges)
+    places = [("role",), ("filler",), ("binding",), ("role", 0, 0), ("role", 0, 1)]
+    table = measure_swaps(model, swaps, [Exchange(*place) for place in places])
     assert find_answered(table.assign(model="planted")).all()
     for (vectors, head), rows in table.groupby(["vectors", "head"]):
         moves = vectors in ("role", "filler", "question") and head != 1
@@ -196,24 +181,6 @@ def measured(make_model) -> pd.DataFrame:
     return measure_swaps(model, swaps, list_encoder_exchanges(model)).assign(model="tiny")
 
 
-def test_ways_cover_layers_heads_and_controls(make_model):
-    ways = list_encoder_exchanges(make_model(n_layers=(2, 1)))
-    assert {(w.layer, w.head) for w in ways if w.vectors == "role" and w.place == "pair"} == {
-        (-1, -1), (0, -1), (1, -1), (0, 0), (0, 1), (1, 0), (1, 1),
-    }  # fmt: skip
-    assert {w.vectors for w in ways} == {
-        "role",
-        "filler",
-        "key",
-        "binding",
-        "hidden",
-        "embedding role",
-    }
-    assert len({*ways}) == len(ways)
-    plain = list_encoder_exchanges(make_model(architecture="transformer"))
-    assert {w.vectors for w in plain} == {"filler", "key", "hidden"}
-
-
 def test_shares_are_between_0_and_1_and_add_up(measured):
     table = summarize_swaps(measured)
     everything = table[table["subset"] == "all"]
@@ -249,14 +216,6 @@ def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half(
     table = pd.DataFrame(rows)
     difference = compare_places(table).iloc[0]
     assert (difference["n"], round(difference["difference"], 6)) == (30, 0.5)
-
-
-def test_swaps_of_the_generated_questions_have_their_answers():
-    data = load_data("mathematics:arithmetic__mixed", split="small-test", n=40, seed=5)
-    swaps = find_swaps([example.source for example in data])
-    assert len(swaps) > 20
-    for row in swaps.to_dict("records"):
-        assert Fraction(row["answer"]) == Fraction(data[row["question"]].target)
 
 
 def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
@@ -309,11 +268,3 @@ def test_erasure_leaves_no_linear_trace_of_a_class_and_changes_as_little_as_can_
             projected_change @ covered * projected_change
         ).sum()
         assert erased_change.square().sum() < projected_change.square().sum() * 1.0001
-
-
-def test_a_swap_without_a_donor_is_left_out_of_every_kind():
-    model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3"], ["polarity"])
-    donors = read_digits(model, ["7/3", "3/7"], ["role"])
-    table = measure_donors(model, swaps, donors)
-    assert set(table["question"]) == {1}
-    assert len(table) == len(DONORS)

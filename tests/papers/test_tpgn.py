@@ -112,31 +112,6 @@ def test_the_batched_model_is_the_papers_equations(seed, length, options):
                 )
 
 
-def test_at_the_papers_size_a_filler_is_the_product_with_the_materialised_matrix():
-    model: Any = build({"preset": "tpgn", "vocab_size": 12}, seed=0).double().eval()
-    features = torch.randn(2, 2048, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    with capture(model, "*") as acts, torch.no_grad():
-        model(features, torch.tensor([[2, 5, 6], [2, 7, 8]]))
-    for tpr, u, f in zip(
-        *(acts[name].flatten(0, 1) for name in (SITES[0], *SITES[2:])), strict=True
-    ):
-        matrix = torch.block_diag(*[tpr] * 25)
-        assert matrix.shape == (625, 625)
-        torch.testing.assert_close(f, matrix @ u, rtol=0, atol=1e-10)
-
-
-def test_the_word_network_reads_the_sentence_before_this_step():
-    model = tiny()
-    features, target = batch(0)
-    with capture(model, "word.hidden") as acts, torch.no_grad():
-        model(features, target)
-        before = acts["word.hidden"][:, 0]
-        model.sentence.gates.from_input.data += 1  # changes Ŝ_1, not Ŝ_0
-        model(features, target)
-        torch.testing.assert_close(acts["word.hidden"][:, 0], before)
-        assert not torch.allclose(acts["word.hidden"][:, 1], before)
-
-
 TABLE = {  # weights at the paper's size
     "sentence.gates.from_word": 62_500,
     "sentence.gates.from_input": 62_500,
@@ -176,23 +151,10 @@ def test_tying_needs_words_as_wide_as_fillers():
 
 
 @pytest.mark.parametrize("cells", ["zeros", "features"])
-def test_gradients_flow_to_every_parameter_and_are_those_of_differences(cells):
+def test_gradients_flow_to_every_parameter(cells):
     model = tiny(cells=cells)
-    features, target = batch(1)
-    loss = model(features, target).logsumexp(-1).sum()
-    loss.backward()
-    for name, parameter in model.named_parameters():
-        place = tuple(n // 2 for n in parameter.shape)
-        with torch.no_grad():
-            values = []
-            for step in (1e-6, -2e-6):
-                parameter[place] += step
-                values.append(model(features, target).logsumexp(-1).sum().item())
-            parameter[place] += 1e-6
-        slope = (values[0] - values[1]) / 2e-6
-        if name == "embedding.weight":  # this row may be no word of the batch
-            assert parameter.grad.abs().sum() > 0
-        assert parameter.grad[place].item() == pytest.approx(slope, abs=1e-6, rel=1e-6), name
+    model(*batch(1)).logsumexp(-1).sum().backward()
+    assert [name for name, p in model.named_parameters() if not p.grad.any()] == []
 
 
 def test_a_fixed_embedding_is_not_trained():
@@ -281,13 +243,6 @@ def test_greedy_and_beam_decoding(architecture, is_read):
         for row, words in zip(features, beam, strict=True):
             expected = best_by_search(model, row, 3)
             assert words.tolist()[: len(expected)] == expected
-
-
-@pytest.mark.parametrize("architecture", ["tpgn", "cnn-lstm"])
-@pytest.mark.parametrize("width", [5, 7])
-def test_features_of_another_width_are_refused(architecture, width):
-    with pytest.raises(InputError, match=rf"\(2, {width}\).*\[batch, 6\]"):
-        tiny(architecture=architecture)(torch.zeros(2, width), torch.ones(2, 3, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("options", [{}, {"output": "tied", "d_embedding": 9, "cells": "features"}])

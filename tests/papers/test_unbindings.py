@@ -34,45 +34,28 @@ def test_words_change_places_where_both_are_exchanged():
     predictions = model(source, target[:, :-1]).argmax(-1)
     rows = swap_unbindings(model, source, target)
     assert set(rows["caption"]) == set(range(1, 60))
-    rows_by_exchange = {
-        name: table.reset_index(drop=True) for name, table in rows.groupby("exchanged")
-    }
-    plain, both_exchanged = rows_by_exchange["nothing"], rows_by_exchange["both"]
-    n = len(plain) // 2
-    positions, partner_positions = (
-        plain["position"][half].tolist() for half in (slice(n), slice(n, None))
+    by_exchange = {name: table.reset_index() for name, table in rows.groupby("exchanged")}
+    plain, both, exchanged = (by_exchange[name] for name in ("nothing", "both", "unbinding"))
+    n = len(plain) // 2  # a pair stands twice: from either word
+    captions, here, there = (
+        torch.tensor(column.to_numpy())
+        for column in (plain["caption"][:n], plain["position"][:n], plain["position"][n:])
     )
-    captions = plain["caption"][:n].tolist()
-    positions, partner_positions = torch.tensor([*positions]), torch.tensor([*partner_positions])
-    partner_words = target[captions, partner_positions + 1]
-    assert (
-        both_exchanged["other"][:n].tolist()
-        == predictions[captions, partner_positions].eq(partner_words).tolist()
-    )
-    assert (
-        plain["own"][:n].tolist()
-        == predictions[captions, positions].eq(target[captions, positions + 1]).tolist()
-    )
-    assert (
-        rows_by_exchange["unbinding"][["own", "other"]].to_numpy().tolist()
-        != plain[["own", "other"]].to_numpy().tolist()
-    )
-    steps = [t - s for s, t in zip(positions.tolist(), partner_positions.tolist(), strict=True)]
+    is_right = predictions == target[:, 1:]
+    assert both["other"][:n].tolist() == is_right[captions, there].tolist()
+    assert plain["own"][:n].tolist() == is_right[captions, here].tolist()
+    assert not exchanged[["own", "other"]].equals(plain[["own", "other"]])
+    steps = (there - here).tolist()
     assert plain["steps"].tolist() == [*steps, *(-n_steps for n_steps in steps)]
-    exchanged = rows_by_exchange["unbinding"]
-    gain = (
-        exchanged.loc[exchanged["steps"] > 0, "other"].mean()
-        - exchanged.loc[exchanged["steps"] < 0, "other"].mean()
-    )
     differences, ahead = compare_steps(rows), exchanged[exchanged["steps"] > 0]
+    behind = exchanged[exchanged["steps"] < 0]
+    gain = ahead["other"].mean() - behind["other"].mean()
     assert differences["minus words before"].value == pytest.approx(gain)
-    assert differences["minus its own word"].value == pytest.approx(
-        ahead["other"].mean() - ahead["own"].mean()
-    )
+    gain = ahead["other"].mean() - ahead["own"].mean()
+    assert differences["minus its own word"].value == pytest.approx(gain)
     table = summarize_unbindings(rows)
     counts = table[table["exchanged"] == "unbinding"].set_index("steps")["words"]
     assert counts["all"] == counts.drop("all").sum() == len(exchanged)
-    assert counts["+1"] == (exchanged["steps"] == 1).sum()
     assert counts["further before"] == (exchanged["steps"] < -NEAR).sum()
     table = table[table["steps"] == "all"].set_index("exchanged")
     assert table.loc["nothing", "own"] == plain["own"].mean()
@@ -81,15 +64,9 @@ def test_words_change_places_where_both_are_exchanged():
 
 def test_a_trace_of_a_plan_is_no_plan():
     """Words to come are retrieved now and then, words before never; own words stay: no plan."""
-    rows = pd.DataFrame(
-        {
-            "caption": range(400),
-            "exchanged": "unbinding",
-            "steps": [1, -1] * 200,
-            "own": [row % 20 != 0 for row in range(400)],
-            "other": [row % 20 == 0 for row in range(400)],
-        }
-    )
+    rows = pd.DataFrame({"caption": range(400), "exchanged": "unbinding", "steps": [1, -1] * 200})
+    is_other = rows["caption"] % 20 == 0
+    rows = rows.assign(own=~is_other, other=is_other)
     claim = find_claim("huang-plan")
     differences = compare_steps(rows)
     assert differences["minus words before"].low > 0

@@ -66,14 +66,9 @@ def hdf5(file: Path, rng: random.Random) -> None:
         elif way == 2:
             group.create_dataset(name, values.shape, rng.choice(KINDS))
         elif way == 3:
-            shaped = [
-                values[..., None],
-                values.reshape(-1),
-                values[:0],
-                values[()].T,
-                values.flat[0],
-            ]
-            group[name] = rng.choice([*shaped, np.concatenate([values, values])])
+            flat, twice = values.reshape(-1), np.concatenate([values, values])
+            shaped = [values[..., None], flat, values[:0], values[()].T, values.flat[0], twice]
+            group[name] = rng.choice(shaped)
         elif way == 4:
             _link(group, name, file, rng)
         elif way == 5:

@@ -76,14 +76,9 @@ def write_scores(folder):
 def write_captions(folder):
     """What `tprprobe eval --out` writes of captions, of a TPGN and a CNN-LSTM; both are needed."""
     folder.mkdir(parents=True)
-    captions_by_model = {"tpgn": ["a dog runs", "two cats"], "cnn-lstm": ["a dog runs", "two cows"]}
-    for name, captions in captions_by_model.items():
-        rows = pd.DataFrame(
-            {
-                "image": ["1", "2"],
-                "references": [["a dog runs"], ["two cats sit"]],
-                "prediction": captions,
-            }
-        )
+    references = [["a dog runs"], ["two cats sit"]]
+    for name, second in {"tpgn": "two cats", "cnn-lstm": "two cows"}.items():
+        rows = pd.DataFrame({"image": ["1", "2"], "references": references})
+        rows = rows.assign(prediction=["a dog runs", second])
         metadata = {"model": name, "architecture": name, "data": "made", "split": "test"}
         save_lines(rows, metadata | summarize_captions(rows), folder, name)

@@ -101,7 +101,7 @@ def roles(folder: Path) -> Tables:
 
 def reconstruct(folder: Path) -> Tables:
     """Affine maps of values to states, beside an untrained twin."""
-    from test_reconstruction import draw, made
+    from instrument.analyses.test_reconstruction import draw, made
 
     import tprprobe as tp
 
@@ -130,15 +130,15 @@ def attention(folder: Path) -> Tables:
 
 def examine(folder: Path) -> Tables:
     """The whole question of a tiny language model."""
-    import test_behavior
+    from planted.word_models import FRAME, save_words
 
     from tprprobe.data import load_data
     from tprprobe.examination import examine
     from tprprobe.models import load_model
 
     frame = folder / "seeing.toml"
-    frame.write_text(test_behavior.FRAME)
-    model = load_model(f"hf:{test_behavior.save_words(folder / 'llama')}")
+    frame.write_text(FRAME)
+    model = load_model(f"hf:{save_words(folder / 'llama')}")
     result = examine(model, data=load_data(f"pairs:{frame}"), out=folder / "run", layers=2)
     yield from result.tables.items()
 

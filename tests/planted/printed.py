@@ -49,20 +49,12 @@ def draw_modules() -> Drawing:
 
 
 def draw_swaps() -> Drawing:
-    ways = [
-        ("none", "pair"),
-        ("question", "pair"),
-        *(("role", place) for place in ("pair", "elsewhere", "alike")),
-    ]
+    ways = [("none", "pair"), ("question", "pair")]
+    ways += [("role", place) for place in ("pair", "elsewhere", "alike")]
+    row = {"subset": "answered", "model": "planted", "layer": -1, "head": -1}
     rows = [
-        {
-            "subset": "answered",
-            "kind": kind,
-            "model": "planted",
-            "vectors": vectors,
-            "layer": -1,
-            "head": -1,
-        }
+        row
+        | {"kind": kind, "vectors": vectors}
         | {"at": place, "n": 57, "counterfactual": share, "counterfactual_low": share - 0.1}
         | {"counterfactual_high": share + 0.1, "other": 0.3, "original": 0.7 - share}
         for kind in ("polarity", "argument", "place")

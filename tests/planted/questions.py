@@ -13,11 +13,8 @@ from tprprobe.gold import join
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 ROLE, LAST, HIDDEN = "encoder.0.self.role", "encoder.1.self.role", "encoder.1.hidden"
-MAPS, CROSS, ANSWERS = (
-    "encoder.1.self.attention",
-    "decoder.0.cross.attention",
-    "decoder.0.cross.role",
-)
+MAPS, CROSS = "encoder.1.self.attention", "decoder.0.cross.attention"
+ANSWERS = "decoder.0.cross.role"
 SITES = {
     ROLE: SiteSpec(("source", "head", "d_head"), (2, 8)),
     LAST: SiteSpec(("source", "head", "d_head"), (2, 8)),
@@ -54,14 +51,8 @@ def tokens_of(sample: int, question: str, answer: str) -> pd.DataFrame:
         for side, tokens in sides.items()
     ]
     prediction = answer if correct else answer[:-1] + "7"
-    return pd.concat(frames).assign(
-        sample=sample,
-        question=question,
-        answer=answer,
-        prediction=prediction,
-        correct=correct,
-        module="arithmetic__mixed",
-    )
+    table = pd.concat(frames).assign(sample=sample, question=question, answer=answer)
+    return table.assign(prediction=prediction, correct=correct, module="arithmetic__mixed")
 
 
 def plant(

@@ -13,13 +13,9 @@ from tprprobe.training.logs import COLUMNS, read_log
 from tprprobe.training.loop import Run, train
 from tprprobe.training.recipes import Recipe
 
-TINY = {
-    "architecture": "tp-transformer",
-    "d_model": 16,
-    "n_heads": 2,
-    "n_layers": [1, 1],
-    "d_ff": 16,
-}
+TINY = {"architecture": "tp-transformer", "d_model": 16, "n_heads": 2, "d_ff": 16}
+TINY |= {"n_layers": [1, 1]}
+OFTEN = {"evaluate_every": 4, "save_every": 4}
 CAPTIONERS = {
     "tpgn": {"architecture": "tpgn", "d_model": 5, "d_embedding": 6},
     "cnn-lstm": {"architecture": "cnn-lstm", "d_model": 12, "d_embedding": 6},
@@ -40,10 +36,8 @@ def arithmetic(questions: str, model: dict[str, Any] | None = None, **settings: 
         "model": model if "architecture" in (model or {}) else {**TINY, **(model or {})},
         "stages": stages,
         "evaluate": [{"data": f"{questions}:arithmetic__mixed", "split": "interpolate", "n": 9}],
-        "evaluate_every": 4,
-        "save_every": 4,
     }
-    return parse(Recipe, base | settings, "recipe")
+    return parse(Recipe, base | OFTEN | settings, "recipe")
 
 
 def captioning(kind: str = "tpgn", **settings: Any) -> Recipe:
@@ -59,11 +53,9 @@ def captioning(kind: str = "tpgn", **settings: Any) -> Recipe:
         "words": {"threshold": 2},
         "stages": stages,
         "evaluate": [{"data": "scenes", "split": "dev", "n": 6}],
-        "evaluate_every": 4,
-        "save_every": 4,
         "optimizer": {"clip": 5.0},
     }
-    return parse(Recipe, base | settings, "recipe")
+    return parse(Recipe, base | OFTEN | settings, "recipe")
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:

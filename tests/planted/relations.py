@@ -25,23 +25,16 @@ def plant_relations(path: Path, samples: int = 60) -> Store:
             f"{name}[{i},{i + 1})[{head},{head + 1})"
             for i, (name, head) in enumerate(zip(relations, heads, strict=True))
         ]
-        tokens = pd.DataFrame(
-            {
-                "side": "source",
-                "sample": sample,
-                "position": range(LENGTH),
-                "word": range(LENGTH),
-                "dep": cells,
-            }
+        tokens = pd.DataFrame({"position": range(LENGTH), "word": range(LENGTH), "dep": cells})
+        tokens = tokens.assign(
+            side="source",
+            sample=sample,
+            token=rng.choice(list("abcdefgh"), LENGTH),
+            document=f"d{sample}",
         )
-        tokens = tokens.assign(token=rng.choice(list("abcdefgh"), LENGTH), document=f"d{sample}")
-        maps = np.stack(
-            [
-                np.eye(LENGTH)[heads],
-                np.eye(LENGTH)[(np.arange(LENGTH) + 1) % LENGTH],
-                rng.random((LENGTH, LENGTH)),
-            ]
-        )
+        nowhere = rng.random((LENGTH, LENGTH))
+        behind = (np.arange(LENGTH) + 1) % LENGTH
+        maps = np.stack([np.eye(LENGTH)[heads], np.eye(LENGTH)[behind], nowhere])
         writer.append({}, tokens, {MAPS: [maps.astype(np.float32)]})
     writer.finish()
     return open_store(path)

@@ -17,12 +17,8 @@ FOLLOWS = {  # what comes after a tag
     "VB": ("DT", "IN", "NN"),
     "IN": ("DT", "NN"),
 }
-ENCODER, ROLE, FILLER, HEADS = (
-    "encoder.0.hidden",
-    "encoder.0.self.role",
-    "encoder.0.self.filler",
-    "encoder.0.self.tpr",
-)
+ENCODER, HEADS = "encoder.0.hidden", "encoder.0.self.tpr"
+ROLE, FILLER = "encoder.0.self.role", "encoder.0.self.filler"
 WEIGHTS = "encoder.0.self.role_weights"
 STATE = "decoder.0.hidden"
 WIDTH = len(VOCABULARY)

@@ -40,15 +40,8 @@ def add(kind: str, name: str, now: Tried, seed: int = 0) -> None:
         counts_by_key[key] = Tried(*sums, max(before.megabytes, now.megabytes))
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerows(
-            [
-                (*KEYS, *Tried._fields),
-                *(
-                    (*key_fields, *counts_by_key[key_fields])
-                    for key_fields in sorted(counts_by_key)
-                ),
-            ]
-        )
+        writer.writerow((*KEYS, *Tried._fields))
+        writer.writerows((*names, *counts_by_key[names]) for names in sorted(counts_by_key))
         write_file(FILE, stream.getvalue())
 
 

@@ -25,21 +25,8 @@ from planted import containers
 
 Way = Callable[[Path, random.Random], None]
 
-TYPES: list[Any] = [
-    None,
-    True,
-    0,
-    -1,
-    1.5,
-    "",
-    "x",
-    "\u202e\n",
-    [],
-    [[]],
-    {},
-    {"a": []},
-    [None, 1, "x"],
-]
+TYPES: list[Any] = [None, True, 0, -1, 1.5, "", "x", "\u202e\n"]
+TYPES += [[], [[]], {}, {"a": []}, [None, 1, "x"]]
 SIZES: list[Any] = [
     0, 1, -1, 2, 2**15, 2**31 - 1, 2**31, 2**63 - 1, 2**64 - 1, 10**18, -(2**63), 1e18, math.nan,
     math.inf, -math.inf, 1e-320, 0.5,
@@ -95,31 +82,13 @@ def _places(value: Any) -> list[tuple[Any, Any, Any]]:
 
 def _other(value: Any, rng: random.Random) -> Any:
     if isinstance(value, list) and rng.random() < 0.7:
-        return rng.choice(
-            [
-                value[:-1],
-                value * 2,
-                value[::-1],
-                [value],
-                value[:1] * 300,
-                [*value, None],
-                [*value, rng.choice(SIZES)],
-            ]
-        )
+        lists = [value[:-1], value * 2, value[::-1], [value], value[:1] * 300, [*value, None]]
+        return rng.choice([*lists, [*value, rng.choice(SIZES)]])
     if isinstance(value, bool | int | float) and rng.random() < 0.7:
         return rng.choice([*SIZES, str(value), [value], [value, value], {"value": value}])
     if isinstance(value, str) and rng.random() < 0.5:
-        return rng.choice(
-            [
-                value[:-1],
-                value * 2,
-                value * 3000,
-                value.upper(),
-                [value],
-                f"{value}/../x",
-                value + "\0",
-            ]
-        )
+        texts = [value[:-1], value * 2, value * 3000, value.upper(), [value], f"{value}/../x"]
+        return rng.choice([*texts, value + "\0"])
     return rng.choice(TYPES + SIZES)
 
 

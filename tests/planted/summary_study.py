@@ -29,11 +29,12 @@ def plant_study(
         columns=["module", "source", "target"],
     )  # fmt: skip
     reports = rng.normal(0, 0.05, len(examples))
+
+    def draw(share: float) -> np.ndarray:
+        return share + rng.normal(0, 0.005) + reports + rng.normal(0, 0.02, len(examples))
+
     scores = {
-        column(run, score): level[variant]
-        + rng.normal(0, 0.005)
-        + reports
-        + rng.normal(0, 0.02, len(examples))
+        column(run, score): draw(level[variant])
         for run, variant in zip(runs["run"], runs["variant"], strict=True)
         for score in SCORES
     }
@@ -61,11 +62,9 @@ def plant_roles(
         return [f"{hit}/{n_trials}" for hit in rng.binomial(n_trials, share, n)]
 
     for seed, variant in product(seeds, variants):
-        kinds = (
-            {"filler": filler}
-            if variant.startswith("t5")
-            else {"role": 0.5, "filler": filler, "tpr": tpr}
-        )
+        kinds = {"role": 0.5, "filler": filler, "tpr": tpr}
+        if variant.startswith("t5"):
+            kinds = {"filler": filler}
         for task, layer, kind in product(TASKS, LAYERS, kinds):
             columns[f"{variant}-{seed}:{task}.{layer}.{kind}"] = cells(kinds[kind])
         columns[f"{variant}-{seed}:pos.majority"] = cells(0.2)
@@ -81,8 +80,6 @@ def plant_roles(
                 "sublayer": "decoder.cross",
                 "layer": 0,
             }
-            along.append(
-                row
-                | {"n_distributions": 400, "above_98": step / 5000, "above_90": 0.9, "entropy": 1.0}
-            )
+            row |= {"n_distributions": 400, "above_98": step / 5000, "above_90": 0.9}
+            along.append(row | {"entropy": 1.0})
     return Roles(pd.DataFrame(columns), pd.DataFrame(along))

@@ -39,7 +39,7 @@ from tprprobe.figures import catalogue
 from tprprobe.files.kinds import load_run, verify_run
 from tprprobe.gold.annotations import read_annotated
 from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
-from tprprobe.models.convert import convert, read_config
+from tprprobe.models.convert import convert
 from tprprobe.training.recipes import read_recipe
 
 ROOT = Path(__file__).parents[2]
@@ -57,11 +57,13 @@ CONLLU = """# newdoc id = d1
 CONLLUP = (
     "# global.columns = ID FORM UPOS HEAD DEPREL\n\n1\tA\tDET\t2\tdet\n2\tcat\tNOUN\t0\troot\n\n"
 )
+IOB = "Anna B-PER\nLee I-PER\nsleeps O\n\n1\tRome\tB-LOC\n\n"
 EDGES = {
     "text": "The cat sleeps",
     "targets": [{"span1": [1, 2], "span2": [2, 3], "label": "nsubj"}],
     "info": {"document": "d", "sent_id": "1"},
 }
+TASK = (ROOT / "probes/dep/task.toml").read_bytes()
 VECTORS = np.arange(24, dtype=np.float32).reshape(6, 4) / 7
 TOKENS = pd.DataFrame({"sample": [0, 0, 0, 1, 1, 1], "token": list("abcabd")})
 SMALL = {"vocab_size": 8, "d_model": 8, "n_heads": 2, "n_layers": [1, 1], "d_ff": 8}
@@ -128,12 +130,6 @@ def _folder_of(name: str, write):
 def _articles(path):
     columns = {"document": [a for a, _ in PAIRS], "summary": [b for _, b in PAIRS]}
     pq.write_table(pa.table(columns), path)
-
-
-def _two(folder):
-    folder.mkdir()
-    for side, ending in enumerate(("source", "target")):
-        (folder / f"train.{ending}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
 
 
 def _mathematics(folder):
@@ -229,12 +225,10 @@ def _pickle(zipped):
     return _folder_of("vocab.pt", write)
 
 
-def _converted(name, **options):
+def _converted(name):
     def read(folder):
         with TemporaryDirectory(dir=folder.parent) as scratch:
-            convert(
-                folder / name, Path(scratch) / "out", **{"config": publishedfiles.HEADS, **options}
-            )
+            convert(folder / name, Path(scratch) / "out", config=publishedfiles.HEADS)
 
     return read
 
@@ -290,20 +284,12 @@ def _neurox_lines():
     return _lines(*({"linex_index": i, "features": [word("a"), word("b")]} for i in range(2)))
 
 
-KARPATHY = json.dumps(
-    {
-        "images": [
-            {"cocoid": i, "split": "test", "sentences": [{"raw": "A cat."}, {"raw": "A dog."}]}
-            for i in range(4)
-        ]
-    }
-)
-OFFICIAL = json.dumps({"annotations": [{"image_id": i, "caption": f"{i} cats"} for i in range(4)]})
+SENTENCES = {"split": "test", "sentences": [{"raw": "A cat."}, {"raw": "A dog."}]}
+KARPATHY = json.dumps({"images": [{"cocoid": i, **SENTENCES} for i in range(4)]})
 CAPTIONED = _lines(*({"image_id": i, "captions": ["A cat.", "cats"]} for i in range(4)))
 GLOVE = "".join(f"{word} 0.5 {i} -1e-3\n" for i, word in enumerate(["the", "cat", "dog"]))
 WORDS = Words((*SPECIALS, "the", "cat", "dog"))
 TPDN = "1 9 8\t0.5 -1.25 2.0\n4\t1e-3 7 0\n9 9\t3 1 -2e5\n"
-CONFIG = json.dumps({"n_heads": 4, "dropout": 0.1})
 
 
 def run(*words: object) -> None:
@@ -339,11 +325,10 @@ def _tables(folder: Path) -> None:
 
 
 def _read_results(folder: Path) -> Any:
-    tables = load_run(folder / "out" if (folder / "out").exists() else folder)
-    for table in tables.values():
-        repr(table)
-    verify_run(folder / "out" if (folder / "out").exists() else folder)
-    return tables
+    results = folder / "out" if (folder / "out").exists() else folder
+    texts = [repr(table) for table in load_run(results).values()]
+    verify_run(results)
+    return texts
 
 
 def _read_tables(folder: Path) -> Any:
@@ -356,13 +341,9 @@ def _configured(folder: Path) -> None:
 
 
 def _t5(folder: Path) -> None:
-    import safetensors.torch
-
     folder.mkdir()
-    state = publishedfiles.jiang_state()
-    safetensors.torch.save_file(
-        {k: v.clone() for k, v in state.items()}, folder / "model.safetensors"
-    )
+    state = {name: tensor.clone() for name, tensor in publishedfiles.jiang_state().items()}
+    safetensors.torch.save_file(state, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(publishedfiles.SHIPPED))
 
 
@@ -423,17 +404,13 @@ def _drawn(name, kind, *paths):
 TARGETS: dict[str, Target] = {
     "parquet articles": (_folder_of("a.parquet", _articles), _read("a.parquet")),
     "jsonl": _text("a.jsonl", _lines(*({"document": a, "summary": b} for a, b in PAIRS)), _load),
-    "two files": (_two, _read("train.source")),
     "mathematics": (_mathematics, _read("", split="interpolate")),
     "conllu": _text("a.conllu", CONLLU * 2, read_annotated),
     "conllup": _text("a.conllup", CONLLUP, read_annotated),
-    "iob2": _text(
-        "a.iob2", "Anna B-PER\nLee I-PER\nsleeps O\n\n1\tRome\tB-LOC\n\n", read_annotated
-    ),
+    "iob2": _text("a.iob2", IOB, read_annotated),
     "edges": _text("dep.jsonl", _lines(EDGES, EDGES), _load),
     "captions of Karpathy's split": _text("c.json", KARPATHY, read_annotations),
-    "captions of COCO": _text("c.json.gz", OFFICIAL, read_annotations),
-    "caption lines": _text("c.jsonl", CAPTIONED, _captions),
+    "caption lines": _text("c.jsonl.gz", CAPTIONED, _captions),
     "features npy": (_folder_of("f.npy", lambda path: np.save(path, VECTORS)), _features("f.npy")),
     "features hdf5": (_folder_of("f.h5", write_hdf5), _features("f.h5")),
     "features zarr": (_folder_of("f.zarr", _zarr), _features("f.zarr")),
@@ -445,9 +422,7 @@ TARGETS: dict[str, Target] = {
     "words": (_lists(Words, ["cat", "dog"]), Words.load),
     "pickled vocabulary": (_pickle(False), _read_pickle),
     "pickled vocabulary, zipped": (_pickle(True), _read_pickle),
-    "published file": (_published, _converted("c.pt")),
     "archive": (_archive, _converted("a.tar.gz")),
-    "config": _text("c.json", CONFIG, read_config),
     "npz": (_arrays("v.npz"), _dump("v.npz")),
     "safetensors": (_arrays("v.safetensors"), _dump("v.safetensors")),
     "vllm": (_vllm, _dump("")),
@@ -456,17 +431,12 @@ TARGETS: dict[str, Target] = {
     "neurox json": (_file("n.json", _neurox_lines()), _dump("n.json", format="neurox")),
     "tpdn": (_file("t.txt", TPDN), _dump("t.txt", format="tpdn")),
     "sweep": _text("s.toml", SWEEP, read_sweep),
-    "task": _text(
-        "task.toml",
-        (ROOT / "probes/dep/task.toml").read_bytes(),
-        lambda path: read_task(path.parent),
-    ),
+    "task": _text("task.toml", TASK, lambda path: read_task(path.parent)),
     "questions": _text("q.txt", "Calculate 2/(3/4).", _read_question),
     "store": (exchanges.plant_two, lambda folder: exchanges.contents(folder / "store")),
     "conversion": (_configured, _convert),
     "conversion of a folder": (_t5, _convert),
     "checkpoint": (_trained, tp.load_model),
-    "transformers, words": (lambda folder: foreign.save_foreign("bert", folder), read_transformers),
     "transformers, causal": (
         lambda folder: foreign.save_foreign("llama", folder, "causal"),
         read_transformers,

@@ -5,11 +5,8 @@ from typing import Any
 
 WORDS = ["the", "cat", "sees", "a", "dog", "and", "runs", "fast"]
 LETTERS = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,'%"]
-SUBWORDS = [
-    *((f"▁{word}", -2.0) for word in WORDS),
-    ("▁", -3.0),
-    *((letter, -5.0) for letter in LETTERS),
-]
+SUBWORDS = [(f"▁{word}", -2.0) for word in WORDS] + [("▁", -3.0)]
+SUBWORDS += [(letter, -5.0) for letter in LETTERS]
 
 
 def _unigram(*special: str) -> list[tuple[str, float]]:
@@ -63,16 +60,8 @@ def _pieces(name: str, *special: str, **options: Any) -> Any:
 def _bert() -> Any:
     from transformers import BertTokenizer
 
-    symbols = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *WORDS,
-        *(f"##{x}" for x in LETTERS),
-        *LETTERS,
-    ]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    symbols = [*special, *WORDS, *(f"##{x}" for x in LETTERS), *LETTERS]
     return BertTokenizer(vocab={symbol: i for i, symbol in enumerate(symbols)})
 
 

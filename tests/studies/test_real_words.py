@@ -5,22 +5,14 @@ import gzip
 import numpy as np
 import pytest
 
-from studies.real.clauses import NONE, draw_frame, read_clauses
+from studies.real.clauses import NONE, read_clauses
 from studies.real.spelling_roles import BY_FORM, _exchange, _is_local, permute
-from studies.real.words import TREEBANK, Words, align, place_in_syllables, read_forms
+from studies.real.words import TREEBANK, Words, place_in_syllables, read_forms
 from tprprobe.errors import InputError
 
-PRONUNCIATIONS = {
-    "cat": "K AE1 T",
-    "bat": "B AE1 T",
-    "cab": "K AE1 B",
-    "tab": "T AE1 B",
-    "act": "AE1 K T",
-    "cats": "K AE1 T S",
-    "bath": "B AE1 TH",
-    "thab": "TH AE1 B",
-    "taba": "T AE1 B AH0",
-}
+PRONUNCIATIONS = {"cat": "K AE1 T", "bat": "B AE1 T", "cab": "K AE1 B", "tab": "T AE1 B"}
+PRONUNCIATIONS |= {"act": "AE1 K T", "cats": "K AE1 T S", "bath": "B AE1 TH"}
+PRONUNCIATIONS |= {"thab": "TH AE1 B", "taba": "T AE1 B AH0"}
 
 
 @pytest.fixture
@@ -38,11 +30,6 @@ def test_letters_are_aligned_with_their_phonemes(words):
         assert " ".join(filter(None, letters)) == sounds
 
 
-def test_more_phonemes_than_two_a_letter_are_shared():
-    [letters] = align(["x"], [["EH1", "K", "S"]])
-    assert letters == ["EH1 K S"]
-
-
 def test_consonants_belong_to_the_syllable_that_can_begin_with_them():
     onsets = {(), ("T",), ("T", "R"), ("S", "T", "R")}
     places = place_in_syllables(["EH1", "K", "S", "T", "R", "AH0"], onsets)
@@ -53,36 +40,16 @@ def test_consonants_belong_to_the_syllable_that_can_begin_with_them():
     assert place_in_syllables(["S", "T"], onsets) == ["0.coda", "0.coda"]
 
 
-def test_regular_words_sound_as_their_neighbors_say():
-    forms = ["cat", "hat", "bat", "rat"]
-    sounds = ["K AE1 T", "HH AE0 T", "B AE1 T", "R EY1 T"]
-    regular = dict(zip(forms, Words(forms, forms, sounds).regular, strict=True))
-    # every first letter occurs once: nothing says how it sounds in other words
-    assert not any(regular.values())
-    twice = Words([*forms, "cat's"], [*forms, "cats"], [*sounds, "K AE1 T S"])
-    assert twice.regular.shape == (5,)
-
-
 def test_forms_have_their_commonest_lemma(tmp_path):
     path = tmp_path / TREEBANK.format(split="train")
     path.parent.mkdir()
-    lines = [
-        "1\tSaw\tsee\tV",
-        "2\tsaw\tsaw\tN",
-        "3\tsaw\tsee\tV",
-        "4\tI\ti\tP",
-        "5\tx-ray\tx-ray\tN",
-    ]
-    rows = "\n".join(f"{line}\t_\t_\t0\troot\t_\t_" for line in lines)
+    words = ("Saw see V", "saw saw N", "saw see V", "I i P", "x-ray x-ray N")
+    lines = [f"{i} {word} _ _ 0 root _ _" for i, word in enumerate(words, 1)]
+    rows = "\n".join(lines).replace(" ", "\t")
     path.write_bytes(gzip.compress(f"{rows}\n\n".encode()))
     assert read_forms(tmp_path) == (["saw"], ["see"])
     with pytest.raises(InputError, match="--treebank"):
         read_forms(tmp_path, "dev")
-
-
-def test_roles_of_letters():
-    assert BY_FORM["left*right"]("cat") == ["0.2", "1.1", "2.0"]
-    assert BY_FORM["wickel"]("cat") == ["#_a", "c_t", "a_#"]
 
 
 def test_permuted_syllables_are_those_of_words_as_long(words):
@@ -119,28 +86,15 @@ def test_sentences_stand_beside_their_exchange_and_have_paraphrases(name, tmp_pa
     clauses = read_clauses(name, 0, tmp_path)
     content, swapped = clauses.content, [clauses.content[i] for i in clauses.exchange]
     second_role = "patient" if name == "clauses" else "recipient"
-    for roles, swapped_roles in zip(content, swapped, strict=True):
-        assert (roles["agent"], roles[second_role]) == (
-            swapped_roles[second_role],
-            swapped_roles["agent"],
-        )
+    for roles, others in zip(content, swapped, strict=True):
+        assert roles["agent"] == others[second_role]
+        assert roles[second_role] == others["agent"]
     kinds = sorted(set(clauses.clauses))
     assert len(clauses) == len(kinds) * 2 * (clauses.sets.max() + 1)
     for (words_of, clause, agent), i in clauses.place_of.items():
-        assert (clauses.sets[i], clauses.clauses[i], content[i]["agent"]) == (
-            words_of,
-            clause,
-            agent,
-        )
+        sentence = (clauses.sets[i], clauses.clauses[i], content[i]["agent"])
+        assert sentence == (words_of, clause, agent)
         assert all((words_of, kind, agent) in clauses.place_of for kind in kinds)
     firsts = clauses.agents_first.mean()
     assert firsts == (0.5 if name == "clauses" else pytest.approx(2 / 3))
     assert {role for row in clauses.roles() for role in row} >= {"agent", second_role, NONE}
-
-
-def test_words_of_a_frame_are_drawn_by_the_seed(tmp_path):
-    drawn_words, repeated, other_seed = (
-        draw_frame("clauses", seed, tmp_path / str(i)).read_text("utf-8")
-        for i, seed in enumerate((0, 0, 1))
-    )
-    assert drawn_words == repeated != other_seed

@@ -62,12 +62,9 @@ def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypat
     reports, along = (pd.read_csv(path) for path in collect_roles(study, tmp_path))
     assert (reports["t5-0:pos.0.filler"] == "1/2").all()
     columns = [column for column in reports if column.startswith("tpt-d-0:")]
-    assert {f"tpt-d-0:{task}.0.{kind}" for task in ("pos", "nel") for kind in ("role", "tpr")} < {
-        *columns
-    }
-    assert {f"tpt-d-0:pos.0.role.{column}" for column in ("untrained", "indices", "quantized")} < {
-        *columns
-    }
+    kinds = [f"{task}.0.{kind}" for task in ("pos", "nel") for kind in ("role", "tpr")]
+    kinds += [f"pos.0.role.{control}" for control in ("untrained", "indices", "quantized")]
+    assert {f"tpt-d-0:{kind}" for kind in kinds} < {*columns}
     assert sorted(set(along["step"])) == [2, 3]
 
     data = load_data(measures.DATA, split="test", n=12, seed=1)

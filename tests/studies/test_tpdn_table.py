@@ -10,9 +10,8 @@ from planted.bindings import left, plant_bindings
 
 import tprprobe as tp
 from studies.pages import decomposition_page
-from studies.tpdn.authors import check_checkout
 from studies.tpdn.cells import CELL, PUBLISHED, collect_cells, compare, compare_trainings
-from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder, pair_up
+from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder
 from studies.tpdn.trainings import list_models
 from tprpapers.claims import judge, load_claims
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
@@ -33,16 +32,6 @@ def test_the_published_table_has_every_cell_once(published):
     assert published["published"].between(0, 1).all()
 
 
-def test_recipes_are_of_their_model():
-    model = next(
-        candidate for candidate in list_models(3) if candidate[:3] == ("tree", "bi", "sort")
-    )
-    recipe = model.recipe
-    assert (recipe.name, recipe.seed) == ("tree-bi-sort-3", 3)
-    assert recipe.model["encoder"] + recipe.model["decoder"] == "treebi"
-    assert recipe.stages[0].mix[0].data == recipe.evaluate[0].data == "sequences:sort"
-
-
 def cells_of(published: pd.DataFrame, seeds: int = 1, accuracy: float = 1.0) -> pd.DataFrame:
     """A table that agrees with the published one exactly."""
     bounds = {f"substitution{end}": published["published"] for end in ("", "_low", "_high")}
@@ -60,19 +49,6 @@ def test_agreement_is_measured(published):
     assert differing.right == 0
     assert differing.far["difference"].abs().is_monotonic_decreasing
     assert compare(turned.assign(accuracy=0.5), min_accuracy=0.95).cells.empty
-
-
-def test_cells_that_are_far_are_told_apart(published):
-    table = cells_of(published)
-    moved = (table["roles"] == "bag") & (table["task"] == "copy")
-    table["substitution"] = table["published"] + 0.2 * moved
-    table["accuracy"] = np.where(table["encoder"] == "uni", 1.0, 0.5)
-    kinds = decomposition_page._kinds(compare(table).far)
-    assert kinds == {"cells": 9, "tree": 3, "tree_above": 3, "tree_able": 1, "weak": 4} | {
-        "bi": 1,
-        "bi_above": 1,
-        "rest": 1,
-    }
 
 
 def test_two_trainings_are_compared_where_both_were_learned(published):
@@ -101,11 +77,6 @@ def test_scores_are_collected_beside_published_numbers(tmp_path, published):
         collect_cells(tmp_path / "store")
 
 
-def test_a_checkout_that_lacks_files_is_told(tmp_path):
-    with pytest.raises(tp.InputError, match=r"git clone https://github\.com/tommccoy1/tpdn"):
-        check_checkout(tmp_path)
-
-
 def test_a_decoder_reads_back_its_own_encodings():
     model: Any = build({"architecture": "bottleneck", "d_model": 8}, seed=0).eval()
     model.vocabulary = SymbolTable((*SPECIALS, *"0123456789"))
@@ -118,13 +89,6 @@ def test_a_decoder_reads_back_its_own_encodings():
     assert (
         decoder(np.repeat(encodings[:1], 10, 0), sequences).sum() == 1
     )  # all write the same digit
-
-
-def test_pairs_are_of_every_sequence():
-    assert pair_up("left*right", [["7", "8"], ["9"]]) == [
-        [("7", "0*1"), ("8", "1*0")],
-        [("9", "0*0")],
-    ]
 
 
 def test_claims_hold_where_the_published_table_is_found_again(published):

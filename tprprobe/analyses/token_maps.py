@@ -91,7 +91,7 @@ class Cloud:
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
         """The names of the clusters, scored held out, those of ``tprprobe name``; of data without exact structure, from any column."""
-        exact = _known(lambda: name_roles(self.drawn, self.roles))
+        exact = None if self.gold is None else _known(lambda: name_roles(self.drawn, self.roles))
         return _known(self._name_by_columns) if exact is None else exact
 
     @functools.cached_property

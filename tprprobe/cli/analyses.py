@@ -193,10 +193,11 @@ def name(
 ) -> None:
     """Name the clusters of all heads by gold structure, on held-out questions, and compare them with controls.
 
-    Words with exact labels are named by their labels (default sites: *.role, else *.hidden), and compared with the twins.
+    Words with exact labels are named by their labels, tokens of other texts by their place (default sites: *.role, else *.hidden),
+    and compared with the twins.
     """
     from tprprobe.analyses.naming import name_all, name_words
-    from tprprobe.analyses.naming.fields import list_exact
+    from tprprobe.analyses.naming.names import is_arithmetic
     from tprprobe.console import track
     from tprprobe.figures import naming
     from tprprobe.gold.structure import find_structure
@@ -204,17 +205,17 @@ def name(
     from tprprobe.store.dask_workers import scheduled
 
     opened = open_store(store)
-    is_labeled = bool(list_exact(opened))
+    has_words = not is_arithmetic(opened)
     options["progress"] = lambda jobs: track(jobs, "naming", len(jobs))
-    if is_labeled:
+    if has_words:
         n_clusters = options.pop("k", [20])
         if len(n_clusters) > 1 or "baseline" in options:
-            raise InputError("labeled words are named with one --k, and without --baseline")
+            raise InputError("tokens of texts are named with one --k, and without --baseline")
         options["k"] = n_clusters[0]
     elif "baseline" in options:
         options["baseline"] = open_store(options["baseline"])
     with scheduled(scheduler):
-        if is_labeled:
+        if has_words:
             content = words = name_words(opened, **options)
             texts = [naming.summarize_words(words), naming.words_table(words).markdown()]
         else:

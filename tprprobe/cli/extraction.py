@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tprprobe.gold.labellers import Labeller
 
 HF = "hf:"  # before the name of a model of transformers
-FIRST = "-n {} took the first samples, of {} documents; for as many from all over the data: tp.extract(model, tp.load_data(FILE)[::STEP], …)"
+FIRST = (
+    "-n {} took the first samples, of {} documents; --spaced takes as many from all over the data"
+)
 
 
 @common.of_model
@@ -28,6 +30,10 @@ def extract(
     data: common.Data = None,
     split: common.Split = None,
     n: common.Number = None,
+    spaced: Annotated[
+        bool,
+        typer.Option("--spaced", help="Take -n examples from all over the data, not the first."),
+    ] = False,
     seed: common.Seed = 0,
     source: Annotated[
         Literal["same", "document", "empty"] | None,
@@ -77,12 +83,14 @@ def extract(
     labellers: list[Labeller] = []
 
     def prepare(examples: "Dataset") -> "Dataset":
+        examples = examples.spaced(n) if spaced and n else examples
         examples = set_source(examples, source) if source else examples
         examples, labellers[:] = common.labelled(examples, labels or [])
         return examples
 
     place = ranks.place(device)
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, place, loading, prepare)
+    limit = None if spaced else n
+    model, examples = common.model_and_data(ckpt, data, split, limit, seed, place, loading, prepare)
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target, "control": not no_control, "labellers": labellers}
@@ -98,7 +106,7 @@ def extract(
         documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
         counts = f", documents {documents}" * bool(documents)
         common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
-        if n and documents:
+        if n and documents and not spaced:
             common.say(FIRST.format(n, documents))
     return None
 

@@ -2,13 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_WRONG, MAX_SHOWN = 10, 60  # wrong answers that are printed, and characters of each text
 
 
 def models(as_json: common.Json = False) -> None:
@@ -138,7 +143,22 @@ def evaluate(
     if out:
         save_evaluation(rows, model, examples, out, options)
         save_answers(summary, (model.name, examples.name, examples.split), out)
-    common.show(as_json, summary, lambda: "\n".join(_score_lines(summary)))
+    lines = [] if is_scored(rows) else _wrong_lines(rows)
+    common.show(as_json, summary, lambda: "\n".join([*_score_lines(summary), *lines]))
+
+
+def _wrong_lines(rows: "pd.DataFrame") -> Iterator[str]:
+    """The first wrong answers, with their questions and the right answers."""
+    from tprprobe.store.token_texts import visible
+
+    wrong = rows.loc[~rows["correct"].astype(bool), ["question", "prediction", "answer"]]
+    if wrong.empty:
+        return
+    listed = f"the first {N_WRONG} of {len(wrong):,}" if len(wrong) > N_WRONG else f"{len(wrong)}"
+    yield f"wrong answers ({listed}; all are in a folder, with --out):"
+    for row in wrong.head(N_WRONG).itertuples(index=False):
+        question, prediction, answer = (visible(text, MAX_SHOWN) for text in row)
+        yield f"  {question} → {prediction}, expected {answer}"
 
 
 def _score_lines(summary: dict[str, Any]) -> Iterator[str]:

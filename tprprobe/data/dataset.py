@@ -7,7 +7,17 @@ from difflib import get_close_matches
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypedDict, TypeVar, overload, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    NotRequired,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 from tprprobe.data.origins import digest_named
 from tprprobe.errors import InputError
@@ -20,12 +30,15 @@ Tables = dict[str, list[Facts]]  # rows by title
 
 
 class Origin(TypedDict):
-    """What two runs must share to be of the same data; ``files`` are the digests of those that the name names."""
+    """What two runs must share to be of the same data; ``files`` are the digests of those that the name names, ``rows`` the first
+    row and the step of a part that does not begin with the first one or leaves some out.
+    """
 
     name: str
     split: str
     seed: int
     files: dict[str, str]
+    rows: NotRequired[list[int]]
 
 
 @runtime_checkable
@@ -119,9 +132,16 @@ class Dataset(ABC, Generic[E]):
 
     @property
     def origin(self) -> Origin:
-        """What two runs must share to be of the same data: name, split, seed, and the sha256 of the files that the name names."""
+        """What two runs must share to be of the same data: name, split, seed, rows, and the sha256 of the files that the name names."""
         files = digest_named(self.name)
-        return {"name": self.name, "split": self.split, "seed": self.seed, "files": files}
+        origin: Origin = {
+            "name": self.name,
+            "split": self.split,
+            "seed": self.seed,
+            "files": files,
+        }
+        rows = [self.rows.start, self.rows.step]
+        return origin if rows == [0, 1] else {**origin, "rows": rows}
 
     @property
     def report(self) -> Facts:
@@ -187,6 +207,17 @@ class Dataset(ABC, Generic[E]):
             return replace(self, rows=self.rows[index])
         row = self.rows[index]
         return next(self.read(range(row, row + 1)))
+
+    def spaced(self, n: int) -> "Dataset[E]":
+        """Examples at equal distances from all over the data: of many documents, where a corpus is in order.
+
+        Args:
+            n: How many, at most.
+
+        Returns:
+            The part.
+        """
+        return self[:: max(1, len(self) // n)][:n]
 
     def examples(self, size: int = 8192) -> Iterator[list[E]]:
         """All examples in lists.

@@ -14,8 +14,9 @@ from tprprobe.data import as_data, load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.examination.measures import MEASURES, score_answers
+from tprprobe.examination.parts import list_parts
 from tprprobe.examination.subject import Subject
-from tprprobe.figures.model_page import SECTIONS, describe_run, explain_lack, list_absent
+from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack, list_absent
 from tprprobe.figures.report.page import Page
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
@@ -72,7 +73,7 @@ def examine(
         out: The folder of report.html, its figures, the tables as CSV and the store.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
         n: How many texts are read, evenly spaced in larger data.
-        labels: What labels words for probes, ``spacy:PIPELINE``; default: the data, else an installed pipeline of spaCy.
+        labels: What labels words for probes, ``spacy:PIPELINE`` or ``pos,nel=spacy:PIPELINE``; default: the data, else an installed pipeline of spaCy.
         resume: Resume an interrupted run.
         seed: Seed of random choices.
 
@@ -89,10 +90,11 @@ def examine(
     if not isinstance(model, Language | Attached):
         model = load_model(model, tokenizer)
     data = choose_data(model, n, seed) if data is None else as_data(data)
-    data = data[:: max(1, len(data) // n)][:n]  # of many documents, where a corpus is in order
+    data = data.spaced(n)
     subject = Subject(
         model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed
     )
+    _ = subject.labellers  # refused before anything is written
     with alone(subject.folder):
         return _examine(subject, resume)
 
@@ -106,10 +108,12 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     run = KeptRun.open(folder, settings, resume, MANIFEST)
     tables, sections = dict[str, pd.DataFrame](), score_answers(subject)
     absent = list_absent(subject, find_sites(model))
-    n_sections = len(sections) + len(MEASURES) + len(absent)
+    measures = MEASURES | list_parts(subject)
+    measures = {name: measures[name] for name in QUESTIONS if name in measures}
+    n_sections = len(sections) + len(measures) + len(absent)
     page = Page(folder, subject.name, describe_run(subject), n_sections)
     page.add(*sections)
-    for name, measure in MEASURES.items():
+    for name, measure in measures.items():
         try:
             tables[name] = _measure(run, name, measure, subject)
             section = SECTIONS[name](tables[name], subject)

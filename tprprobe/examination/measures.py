@@ -11,13 +11,15 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.state_shares import score_shares
 from tprprobe.analyses.naming.fields import Field, describe, label_words
-from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles, read_gold
+from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles
+from tprprobe.analyses.naming.places import build_places, count_places
 from tprprobe.analyses.probing import probe
+from tprprobe.console import quiet
 from tprprobe.data import load_data
 from tprprobe.data.dataset import ALL
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.names import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.examination.subject import ROLES, SOURCE, Subject
 from tprprobe.figures.model_page import EXACT
@@ -45,7 +47,8 @@ def score_answers(subject: Subject) -> list[Section]:
         return []
     if data.split == ALL:
         try:
-            data = load_data(data.name, split="test", seed=data.seed)[: len(data)]
+            with quiet():
+                data = load_data(data.name, split="test", seed=data.seed)[: len(data)]
         except InputError:  # it has no splits
             data = subject.data
     text = f"{describe_matches(subject.model, data).capitalize()}."
@@ -81,37 +84,21 @@ def measure_clusters(subject: Subject) -> pd.DataFrame:
         twin_clusters = cluster(twin, clusters.site, k=clusters.k, seed=subject.seed)
         twin_names = name_by_labels(subject, twin, twin_clusters)
         names[f"named_{kind}"] = int((twin_names["name"] != UNNAMED).sum())
+        names[f"places_{kind}"] = count_places(twin_names["name"])
     return summary.merge(names.drop(columns=["size"], errors="ignore"), on="cluster")
 
 
 def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.DataFrame:
-    """The names of clusters by the labels of words, exact or guessed; without labels by the structure of arithmetic, else by place."""
-    tokens = store.tokens_of(clusters.site).reset_index(drop=True)
-    if subject.probed:
-        labels = {task: label_words(tokens, task) for task in subject.probed}
-    elif is_arithmetic(store) or "position" not in tokens:
+    """The names of clusters by the labels of words, exact or guessed, and by places; without labels those of :func:`name_roles`."""
+    if not subject.probed:
         return name_roles(store, clusters, subject.seed)
-    else:
-        labels = list_places(tokens)
+    tokens = store.tokens_of(clusters.site).reset_index(drop=True)
+    labels = {task: label_words(tokens, task) for task in subject.probed}
     described = describe(tokens.assign(**labels), {name: Field((name,)) for name in labels})
+    lattice = join_lattices(build_lattice(described), build_places(tokens))
     origin = read_provenance(tokens)
     options = (origin.documents, subject.seed, origin.sequences)
-    return name_clusters(clusters.labels, build_lattice(described), *options)
-
-
-def is_arithmetic(store: Store) -> bool:
-    """Whether questions of arithmetic are read character by character."""
-    try:
-        return not read_gold(store).tokens["kind"].isin(["worded", "unparsed", "sos", "eos"]).all()
-    except InputError:
-        return False
-
-
-def list_places(tokens: pd.DataFrame) -> dict[str, pd.Series]:
-    """Where every token stands: its position from the start (0) and from the end (−1)."""
-    from_end = tokens["position"] - tokens.groupby("sample")["position"].transform("max") - 1
-    places = {"from start": tokens["position"], "from end": from_end}
-    return {name: "position " + p.astype(str).str.replace("-", "−") for name, p in places.items()}
+    return name_clusters(clusters.labels, lattice, *options)
 
 
 def measure_probes(subject: Subject) -> pd.DataFrame:

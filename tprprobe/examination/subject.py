@@ -1,7 +1,7 @@
 """A model that is examined: its vectors, the labels of what it reads, and the clusters of its last site."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -10,16 +10,16 @@ from typing import Any
 from tprprobe.analyses.clustering import Clusters, cluster, load_clusters, save_clusters
 from tprprobe.data.dataset import Dataset
 from tprprobe.extraction import extract
-from tprprobe.gold.labellers import SPACY, Labeller, find_labellers
+from tprprobe.gold.labellers import SPACY, Labeller, find_labellers, load_pipeline
 from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import ATTENTION, is_causal, sides_of
+from tprprobe.site.patterns import ATTENTION, is_causal, layer_of, match, sides_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, TWINS
 
 ROLES = ("role", "pos")  # schemes of roles beside places, where words have these labels
 PROBED = ("role", "pos", "dep", "nel", "srl")
-GUESSED = "pos,dep"  # what a pipeline labels
+GUESSED = ("pos", "dep", "nel")  # what a pipeline labels, where it can
 N_MAPS, N_CLUSTERS = 64, 12  # texts whose attention is read; clusters of tokens
 SOURCE = "source"
 
@@ -56,22 +56,38 @@ class Subject:
         maps = [
             name
             for name in find_sites(self.model)
-            if name.endswith(ATTENTION) and sides_of(name) == (SOURCE, SOURCE)
+            if name.endswith(ATTENTION) and sides_of(name)[1] == SOURCE
         ]
         options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(self.data)}
         options |= {"attention_samples": N_MAPS, "labellers": self.labellers, "resume": True}
         return extract(
-            self.model, self.data, [*self.sites, *maps], self.folder / "store", **options
+            self.model,
+            self.data,
+            [*self.sites, *self.role_sites, *maps],
+            self.folder / "store",
+            **options,
         )
 
     @cached_property
+    def role_sites(self) -> list[str]:
+        """The site of the encoder's last roles; empty for a model without roles."""
+        roles = match("encoder.*.self.role", [*find_sites(self.model)])
+        return sorted(roles, key=lambda site: layer_of(site) or 0)[-1:]
+
+    @cached_property
     def labellers(self) -> list[Labeller]:
-        """What labels words that the data do not label."""
-        if self.data.tasks and not self.labels:
+        """What labels words that the data do not label: ``spacy:PIPELINE``, or ``TASKS=`` before it."""
+        if (self.data.tasks and not self.labels) or not self.has_words:
             return []
         pipelines = [] if self.labels else sorted(entry_points(group="spacy_models").names)
-        source = self.labels or next((f"{SPACY}{name}" for name in pipelines), None)
-        return find_labellers({GUESSED: source}) if source and self.has_words else []
+        labels = self.labels or next((f"{SPACY}{name}" for name in pipelines), "")
+        tasks, equals, source = labels.partition("=")
+        if equals and tasks.replace(",", "").isidentifier():
+            return find_labellers({tasks: source})
+        if not labels.startswith(SPACY):
+            return find_labellers({"pos,dep": labels}) if labels else []
+        pipeline = load_pipeline(labels.removeprefix(SPACY))
+        return [replace(pipeline, tasks=tuple(t for t in GUESSED if t in pipeline.tasks))]
 
     @property
     def has_words(self) -> bool:

@@ -16,19 +16,16 @@ from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import mark_polarity, marks_legend
-from tprprobe.figures.strips import Color, Strip, Strips
+from tprprobe.figures.strips import COLUMNS, Color, Strip, Strips, count_slots, write_token
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
-KEY_LENGTH, NARROW_KEY, NARROW = (
-    34,
-    21,
-    4,
-)  # characters of what a color means, of a line of it in a narrow figure; inches
-WITH_SCORE = KEY_LENGTH + 12  # characters of a name, its precision and a token
+KEY_LENGTH, NARROW = 34, 4  # characters of what a color means; inches
+NARROW_KEY = 21  # characters of a line of it in a narrow figure
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
+NAME_LENGTH, WHITE = 52, (1.0, 1.0, 1.0)  # characters of two places; the square between two texts
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -137,14 +134,34 @@ def cluster_strips(
 
 
 def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:
-    """Some texts of any kind, with the cluster below every token; clusters without a name are described by their tokens."""
+    """Some texts of any kind, with the cluster below every token, short ones beside each other; clusters without a name are
+    described by their tokens.
+    """
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
     tokens = tokens.drop(columns="prediction", errors="ignore")
     samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
-    step, colors = max(1, len(samples) // N_TEXTS), palette(roles.k)
-    strips = [_strip(rows, colors, None) for rows in samples[::step][:N_TEXTS]]
+    longest = max((len(rows) for rows in samples), default=1)
+    n_across = max(1, COLUMNS // (longest + 1)) if is_of_letters(tokens) else 1
+    step, colors = max(1, len(samples) // (N_TEXTS * n_across)), palette(roles.k)
+    strips = [_strip(rows, colors, None) for rows in samples[::step][: N_TEXTS * n_across]]
+    lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
     texts = describe_clusters(roles, names)
-    return Strips(strips, [(colors[label], text) for label, text in texts.items()])
+    return Strips(lines, [(colors[label], text) for label, text in texts.items()])
+
+
+def is_of_letters(tokens: pd.DataFrame) -> bool:
+    """Whether every token takes one square."""
+    return all(count_slots(write_token(token)) == 1 for token in tokens["token"].unique())
+
+
+def join_strips(strips: Sequence[Strip]) -> Strip:
+    """Texts in one line, an empty square between them."""
+    texts, colors, notes = [], [], []
+    for strip in strips:
+        texts += [*strip.tokens, " "]
+        colors += [*strip.colors, WHITE]
+        notes += [*strip.notes, ""]
+    return Strip(texts[:-1], colors[:-1], notes[:-1])
 
 
 def describe_stability(roles: Clusters) -> str:
@@ -164,7 +181,7 @@ def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, st
     same = [label for label in named if list(plain.values()).count(plain[label]) > 1]
     named |= {label: f"{named[label]} ({tokens[label].split(' · ')[0]}" for label in same}
     return {
-        label: visible(named[label], WITH_SCORE) + ")" * (label in same)
+        label: visible(named[label], NAME_LENGTH) + ")" * (label in same)
         if label in names
         else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
         for label, top in tokens.items()

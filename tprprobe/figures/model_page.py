@@ -9,6 +9,7 @@ import pandas as pd
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.naming.name_counts import compare_names
 from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score
 from tprprobe.figures.behavior import behavior_scene
@@ -16,6 +17,7 @@ from tprprobe.figures.clusters import describe_stability, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
+from tprprobe.figures.parts_page import DECODER, ROLES, show_decoder, show_roles
 from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
@@ -26,13 +28,14 @@ from tprprobe.store import Store
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
-MEANS = " These states are means over tokens: they keep the order of tokens only as far as vectors carry it."
-OFFSET = " Looking at a fixed distance may explain as much; the page Attention compares heads with the best one."
+MEANS = " A mean over tokens hides most of their order: a high share does not say that the model ignores it."
 N_LISTED = 6  # relations of a sentence
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
+    "decoder": DECODER,
     "clusters": "What does a late layer hold together?",
+    "roles": ROLES,
     "probes": "What can be read from its states?",
     "behavior": "What changes its answer when two words change places?",
 }
@@ -70,8 +73,8 @@ def explain_lack(name: str, reason: str) -> Section:
 
 
 def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
-    """What of the model no question reads, its decoder and its roles, and the commands that do."""
-    patterns = {"decoder": "decoder.*.hidden", "roles": "*.self.role"}
+    """What of the model no question reads, the states of its decoder and its other roles, and the commands that do."""
+    patterns = {"states of the decoder": "decoder.*.hidden", "roles of other layers": "*.self.role"}
     absent = {name: pattern for name, pattern in patterns.items() if match(pattern, [*sites])}
     if not absent:
         return []
@@ -79,8 +82,8 @@ def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
     chosen = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
     data = f"--data {subject.data.name} -n {len(subject.data)}"
     commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {chosen} --out {store}"]
-    commands += [f"tprprobe cluster {store} --site '{site}' --k 12" for site in absent.values()]
-    lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group their vectors."
+    commands += [f"tprprobe name {store} --site '{site}' --k 12" for site in absent.values()]
+    lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group and name their vectors."
     return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]
 
 
@@ -187,6 +190,13 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
             yield f"Check at the input embeddings, which have no context: {values}."
 
 
+def _rival(row: Row) -> str:
+    """The stronger control of a head: a random choice, or the best fixed distance."""
+    if np.isnan(row["by_offset"]):
+        return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
+    return f"{100 * row['by_offset']:.0f}\u00a0% for the one at distance {int(row['offset']):+d}"
+
+
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows."""
     follows = table["beyond_low"] > 0
@@ -194,7 +204,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
-            f"None of {len(table)} heads follows a relation more often than chance. "
+            f"None of {len(table)} heads follows a relation more often than chance and any fixed distance. "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
@@ -205,12 +215,12 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), _percent(best, "value")
     text = (
-        f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
-        f"it looks most at the related one in {share} of the cases, against {100 * best['chance']:.0f}\u00a0% for a random choice.{OFFSET * bool(subject.tasks)}"
+        f"{follows.sum()} of {len(table)} heads follow a relation more often than chance and any fixed distance: {listed}. Clearest is {where} ({best['relation']}): "
+        f"it looks most at the related one in {share} of the cases, against {_rival(best)}."
     )
     note = (
         "Depth of color, and the number where a square has room: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
-        "Special tokens and the token itself do not count. Empty: no relation beyond chance."
+        "Special tokens and the token itself do not count. Empty: no relation beyond chance and the best fixed distance."
     )
     return _section("heads", text, render(scene), deeper, note, lack)
 
@@ -218,6 +228,12 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
 def _explain_ends(store: Store) -> str:
     """What the signs of start and end are, where texts have them."""
     return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
+
+
+def _compare_places(table: pd.DataFrame, twins: Sequence[str]) -> str:
+    return compare_places(
+        count_places(table["name"]), [int(table[f"places_{kind}"].iloc[0]) for kind in twins]
+    )
 
 
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
@@ -238,7 +254,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         best = top(with_names, "f05")
         text += (
             f" {comparison} The clearest name is ‘{best['name']}’ (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
-            f"recall {_percent(best, 'recall')})."
+            f"recall {_percent(best, 'recall')}). {_compare_places(with_names, twins)}"
         )
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
@@ -246,7 +262,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     ends = _explain_ends(subject.store)
     note = f"{ends}The number of its group stands under every token; a group without a name is described by its most frequent tokens, in parentheses."
     figure = render(text_strips(subject.store, roles, labels))
-    return _section("clusters", text, figure, deeper, note, lack)
+    return _section("clusters", text.strip(), figure, deeper, note, lack)
 
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
@@ -293,7 +309,9 @@ def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
 SECTIONS: dict[str, Callable[[pd.DataFrame, Any], Section]] = {
     "nested": show_states,
     "heads": show_heads,
+    "decoder": show_decoder,
     "clusters": show_clusters,
+    "roles": show_roles,
     "probes": show_probes,
     "behavior": show_behavior,
 }

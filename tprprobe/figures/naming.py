@@ -5,6 +5,7 @@ import pandas as pd
 from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.clusters import quote_sign
 from tprprobe.figures.labels import site_label
@@ -16,7 +17,10 @@ WORD_KEYS = ["site", "head", "model"]
 
 def summarize_words(cluster_names: pd.DataFrame) -> str:
     """How many clusters of words have a name beside the baseline model, in all and, of several sites or heads, at each of them."""
-    lines = [compare_names(count_by_model(cluster_names))]
+    by_model = cluster_names.groupby("model", sort=False)["name"].agg(count_places).to_dict()
+    of_trained = by_model.pop(TRAINED, 0)
+    compared = compare_names(count_by_model(cluster_names))
+    lines = [f"{compared} {compare_places(of_trained, [*by_model.values()])}".strip()]
     places = list(cluster_names.groupby(["site", "head"], sort=False, dropna=False))
     if len(places) > 1:
         lines += ["", *(f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places)]

@@ -58,9 +58,8 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
         return "At no site does the state of one token carry half of the difference between the two texts, and more than one as far in a random direction."
     text = f"The state of one token carries half or more of the difference between the two texts: {'; '.join(claims[:4])}."
     n_other = int((~carries).sum())
-    return text + f" At the other {n_other} sites no token does, beyond that control." * (
-        n_other > 0
-    )
+    others = "At the other site" if n_other == 1 else f"At the other {n_other} sites"
+    return text + f" {others} no token does, beyond that control." * (n_other > 0)
 
 
 def _name_token(row: pd.Series, n_tokens: int) -> str:

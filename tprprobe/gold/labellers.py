@@ -135,7 +135,7 @@ def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
             labellers.append(plugins.find("labellers")[source].load()(tasks.split(",")))
         else:
             accepted = ", ".join(["spacy:PIPELINE", *plugins.find("labellers")])
-            raise InputError(f"{tasks}={source}: text is labeled by {accepted}")
+            raise InputError(f"nothing labels text by {source!r}: give {accepted}")
     return labellers
 
 

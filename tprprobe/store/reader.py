@@ -3,8 +3,8 @@
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -35,6 +35,9 @@ class Store(StoreContents):
 
     A method's ``site`` is a name or a pattern of one site; layer -1 is the last.
 
+    Attributes:
+        table: The token table in place of the one on disk, as :meth:`with_labels` makes it; None: that of the disk.
+
     Examples:
         >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
         (2, 24)
@@ -42,11 +45,15 @@ class Store(StoreContents):
         ['<sos>', 'W', 'h']
     """
 
+    table: "pd.DataFrame | None" = field(default=None, kw_only=True)
+
     @functools.cached_property
     def tokens(self) -> "pd.DataFrame":
         """One row per token, by sample, source before target; see [columns](stores.md#columns-of-tokens)."""
         from tprprobe.store.tokens import read_parquet
 
+        if self.table is not None:
+            return self.table
         with manifests.undamaged(self.path):
             return read_parquet(self.path / layout.TOKENS)
 
@@ -249,9 +256,34 @@ class Store(StoreContents):
             values = np.asarray(self._opened[name].oindex[index])
         return values.astype(np.float32) if values.dtype == np.float16 else values
 
+    def with_labels(self, task: str, labels: Iterable[object], side: str = "source") -> "Store":
+        """The store with labels of one's own beside those on disk, for :func:`tprprobe.probe`, :func:`tprprobe.name_roles` and others.
+
+        Args:
+            task: The name of the labels, a column of ``tokens`` afterwards.
+            labels: A label for every token of the side, in the order of ``tokens``; None or an empty text where a token has none.
+                Tokens of one word have the same label.
+            side: ``source`` or ``target``.
+
+        Returns:
+            The store; nothing on disk changes.
+
+        Raises:
+            InputError: More or fewer labels than tokens, several labels of a word, or a label with blanks.
+
+        Examples:
+            >>> letters = store.tokens.loc[store.tokens["side"] == "source", "token"]
+            >>> labeled = store.with_labels("digit", ["yes" if text.isdigit() else "no" for text in letters])
+            >>> labeled.tokens["digit"].head(3).to_list()
+            ['no', 'no', 'no']
+        """
+        from tprprobe.store.own_labels import add_labels
+
+        return replace(self, table=add_labels(self.tokens, task, labels, side))
+
     def __reduce__(self) -> tuple[object, ...]:
         """Sent to another process, a store is its path, where it is opened again."""
-        return _reopen, (str(self.path.absolute()), self.fingerprint)
+        return _reopen, (str(self.path.absolute()), self.fingerprint, self.table)
 
 
 def open_store(path: Source) -> Store:
@@ -296,8 +328,12 @@ def as_store(store: Store | Source) -> Store:
     return store if isinstance(store, Store) else open_store(store)
 
 
+def _reopen(path: str, fingerprint: str, table: "pd.DataFrame | None") -> Store:
+    return replace(_open_again(path, fingerprint), table=table)
+
+
 @functools.lru_cache(maxsize=16)
-def _reopen(path: str, fingerprint: str) -> Store:
+def _open_again(path: str, fingerprint: str) -> Store:
     store = open_store(path)
     if store.fingerprint != fingerprint:
         raise InputError(f"{path} is another store here: give a path that all processes share")

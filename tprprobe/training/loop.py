@@ -33,6 +33,7 @@ from tprprobe.models.answers import CAPTIONS, exact_matches, find_scores
 from tprprobe.models.architectures import expand, find_architecture
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
+from tprprobe.training.early_stopping import Score, has_stalled
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
 from tprprobe.training.pools import Pool, load_pairs, make_codec
@@ -41,7 +42,7 @@ from tprprobe.training.workers import Worker
 
 STATE, MODEL, STEPS = "state.pt", "model", "steps"
 CONSTANT_STEPS, OFFSET = 30_000, 20_000  # of jiang's schedule
-PROGRESS = ("step", "seconds", "tokens", "window")  # what of a run its state keeps
+PROGRESS = ("step", "seconds", "tokens", "window", "scores")  # what of a run its state keeps
 LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]
 REPORT_EVERY = 50  # steps between two figures of the loss; what else is done waits for one
 
@@ -105,6 +106,7 @@ class Run:
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
         self.optimizers = make_optimizers(self.model, recipe.optimizer)
         self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols of targets
+        self.scores: list[Score] = []  # of the first held-out mix
 
     def update(self, pool: Pool, indices: Tensor, rate: float) -> None:
         """One optimizer step on a batch, shared among the processes (too small a one is everybody's)."""
@@ -143,6 +145,12 @@ class Run:
         return [(mix, load_pairs(mix, self.vocabulary).to(self.worker.device)) for mix in mixes]
 
     @property
+    def is_over(self) -> bool:
+        """Whether all steps are taken, or the held-out score no longer gets better."""
+        is_last = self.step >= self.recipe.steps
+        return is_last or has_stalled(self.scores, self.recipe.patience)
+
+    @property
     def at(self) -> dict[str, float]:
         examples, seconds = self.step * self.recipe.batch_size, round(self.seconds, 1)
         counts = {"examples": examples, "tokens": self.tokens}
@@ -164,7 +172,7 @@ class Run:
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         for name in PROGRESS:
-            setattr(self, name, state[name])
+            setattr(self, name, state.get(name, getattr(self, name)))  # older states have no scores
 
 
 def _with_ids(settings: dict[str, object], vocabulary: Codec) -> dict[str, object]:
@@ -217,15 +225,42 @@ def _train(run: Run, out: Path) -> None:
     with progress(is_shown=log is not None) as bars:
         bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
         for rate, loss in _steps(run, out / STEPS):
-            note = f"loss {loss:.3f} · {run.tokens / run.seconds:,.0f} tokens/s"
-            bars.update(bar, completed=run.step, note=note)
             if log:
                 log.add("loss", round(loss, 5), run.at)
                 log.add("learning_rate", rate, run.at)
                 _after(run, log, out)
+            _share_scores(run)
+            note = f"loss {loss:.3f}{_note_score(run)} · {run.tokens / run.seconds:,.0f} tokens/s"
+            bars.update(bar, completed=run.step, note=note)
     if log:
         log.close()
+        if run.step < recipe.steps:
+            stderr.print(_explain_stop(run))
         _keep(run, out / MODEL)
+
+
+def _share_scores(run: Run) -> None:
+    """Gives all processes the scores of the first one, where these decide how long they train."""
+    if run.recipe.patience is not None and run.worker.world > 1:
+        shared = [run.scores]
+        torch.distributed.broadcast_object_list(shared)
+        run.scores = shared[0]
+
+
+def _note_score(run: Run) -> str:
+    """The last held-out score, in the words of the progress bar."""
+    if not run.scores:
+        return ""
+    match, loss = run.scores[-1]
+    score = f"loss {loss:.3f}" if run.recipe.words else f"exact match {match:.3f}"
+    return f" · {run.recipe.evaluate[0].split or 'held-out'} {score}"
+
+
+def _explain_stop(run: Run) -> str:
+    return (
+        f"stopped after {run.step:,} of {run.recipe.steps:,} steps: {run.recipe.patience} evaluations in a row without a better "
+        f"held-out score{_note_score(run)}. To take all steps, leave patience out of the recipe."
+    )
 
 
 def _keep(run: Run, folder: Path) -> None:
@@ -244,7 +279,7 @@ def _steps(run: Run, folder: Path) -> Iterator[tuple[float, float]]:
     checkpoint_steps = set() if run.worker.rank else run.recipe.kept_steps
     recipe, began = run.recipe, time.perf_counter() - run.seconds
     number, pool, batches, rate = -1, None, iter(()), 0.0
-    while run.step < recipe.steps:
+    while not run.is_over:
         now, step = place_of(recipe, run.step)
         if now != number:
             number = now
@@ -276,15 +311,18 @@ def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
 
 
 def _after(run: Run, log: Log, out: Path) -> None:
-    recipe, is_end = run.recipe, run.step == run.recipe.steps
-    if is_end or run.step % recipe.evaluate_every < REPORT_EVERY:
+    recipe = run.recipe
+    if run.step == recipe.steps or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()
-        for mix, pairs in run.watched:
-            origin = (mix.data, mix.split or "")
+        for i, (mix, pairs) in enumerate(run.watched):
+            origin, match = (mix.data, mix.split or ""), 0.0
             if recipe.words is None:  # a caption is one of many that are right
-                correct, _ = exact_matches(run.model, pairs)
-                log.add("exact_match", float(correct.mean()), run.at, *origin)
-            log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *origin)
+                match = float(exact_matches(run.model, pairs)[0].mean())
+                log.add("exact_match", match, run.at, *origin)
+            loss = round(held_out_loss(run.model, pairs), 5)
+            log.add("held_out_loss", loss, run.at, *origin)
+            if i == 0:
+                run.scores.append((match, loss))
         run.model.train()
-    if is_end or run.step % recipe.save_every < REPORT_EVERY:
+    if run.is_over or run.step % recipe.save_every < REPORT_EVERY:
         run.save(out / STATE)

@@ -25,7 +25,8 @@ BATCH, EPOCHS, MIN_STEPS, MAX_STEPS = 64, 20, 1500, 10_000
 SMALL = 20_000  # training pairs below which dropout is used
 SPLITS = ("train", "dev", "test")
 RECIPE = "recipe.toml"
-MAX_WATCHED, MAX_TESTED = 500, 1000  # pairs that are scored during training, and after it
+MAX_WATCHED, MAX_TESTED = 300, 1000  # pairs that are scored during training, and after it
+EVALUATIONS, PATIENCE = 30, 6  # of a run of all steps; without a better score, after which it stops
 
 # of optimizers, the first that is installed, with its rate: sums of two numbers below 1,000 are learned by muon, not by AdamW
 OPTIMIZERS = {"muon": 0.0025, "adamw": 0.001}
@@ -39,6 +40,7 @@ batch_size = {batch}
 seed = {seed}
 evaluate_every = {evaluate_every}
 save_every = {evaluate_every}
+patience = {patience}   # evaluations without a better score on the dev pairs, after which training stops; leave it out to take all steps
 {vocabulary}
 [model]
 architecture = "tp-transformer"
@@ -66,12 +68,6 @@ mix = [{{ data = {quoted}, split = "train", seed = {seed} }}]
 data = {quoted}
 split = "dev"
 n = {n_dev}
-seed = {seed}
-
-[[evaluate]]
-data = {quoted}
-split = "test"
-n = {n_test}
 seed = {seed}
 """
 
@@ -122,13 +118,13 @@ def write_recipe(data: str, path: Path, seed: int = 0) -> str:
         rate=OPTIMIZERS[optimizer],
         n_train=n_train,
         n_dev=min(len(parts["dev"]), MAX_WATCHED),
-        n_test=min(len(parts["test"]), MAX_WATCHED),
         data=data,
         path=path,
         name=path.parent.name,
         batch=BATCH,
         seed=seed,
-        evaluate_every=max(steps // 5, 1),
+        evaluate_every=steps // EVALUATIONS,
+        patience=PATIENCE,
         vocabulary=vocabulary,
         max_length=max(2 * longest, MIN_LENGTH),
         dropout=0.1 if n_train < SMALL else 0.0,
@@ -139,7 +135,7 @@ def write_recipe(data: str, path: Path, seed: int = 0) -> str:
     write_file(path, text)
     return (
         f"{data}: {', '.join(f'{len(part):,} pairs to {split}' for split, part in parts.items())}; texts are cut into "
-        f"{units}; tp-transformer of 2 + 2 layers, {steps:,} steps of {BATCH} pairs. Recipe: {path}"
+        f"{units}; tp-transformer of 2 + 2 layers, at most {steps:,} steps of {BATCH} pairs. Recipe: {path}"
     )
 
 

@@ -98,7 +98,8 @@ class Recipe(Settings):
 
     ``batch_size`` counts examples over all processes. Checkpoints are kept of every ``keep_every`` steps, and
     of at most ``keep_spaced`` steps that are evenly spaced on a logarithmic scale, the first and the last
-    among them.
+    among them. With ``patience`` a run stops after so many evaluations in a row without a better score on the first
+    data of ``evaluate``.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Recipe(Settings):
     evaluate: list[Mix] = Field(default_factory=list)
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000
+    patience: Annotated[int, Field(gt=0)] | None = None
     keep_every: Annotated[int, Field(gt=0)] | None = None
     keep_spaced: Annotated[int, Field(gt=1)] | None = None
 
@@ -125,6 +127,8 @@ class Recipe(Settings):
             self.refuse(["subwords", "units"], "beside [words]")
         if self.subwords is not None:
             self.refuse(["units"], "beside [subwords]")
+        if self.patience is not None and not self.evaluate:
+            self.refuse(["patience"], "without [[evaluate]]")
         for mix in self.evaluate:
             mix.refuse(["repeat"], "in what is evaluated")
         return self

@@ -11,9 +11,9 @@ from planted.relations import FOLLOWS, plant_relations
 
 from studies.pages.coupling import _attended, couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
-from tprpapers.schlag.attention_mass import OFFSETS, make_baselines, mark_questions
 from tprpapers.schlag.relation_scores import score_relations
-from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
+from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
+from tprprobe.analyses.attention.head_relations import OFFSETS, follow_relations, pick_heads
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.gold import join
@@ -180,32 +180,11 @@ def test_baselines(table):
     assert null.low < null.value < null.high < best.value
 
 
-def test_baseline_maps(tmp_path):
-    store = store_of(tmp_path / "store", [noise], ["12/345", "7/(3-45)"])
-    shallow, nested = mark_questions(store, 2)
-    maps = make_baselines(shallow)  # <sos> 1 2 / 3 4 5 <eos>
-    np.testing.assert_allclose(maps.sum(-1), 1)
-    np.testing.assert_allclose(maps[0], 1 / 8)
-    assert maps[1, 6].argmax() == 3
-    np.testing.assert_allclose(maps[1, 3], np.isin(np.arange(8), (4, 5, 6)) / 3)
-    np.testing.assert_allclose(maps[1, 1], 1 / 8)  # no '/' on its left
-    two = maps[2 + OFFSETS.index(2)]
-    assert two[1, 3] == 1
-    np.testing.assert_allclose(two[7], 1 / 8)
-    assert make_baselines(nested)[1, 2].argmax() == 4  # a '/', and 3 behind its bracket
-
-
 def test_untrained_twin_stands_beside_it(tmp_path):
     scores = score_relations(store_of(tmp_path / "store", [to_target], control=[noise]))
     row = {"source": "head", "way": "rows", "gold": "net", "score": "mass"}
     assert pick(scores, untrained=False, **row).value == pytest.approx(1)
     assert pick(scores, untrained=True, **row).value < 0.3
-
-
-def test_a_score_without_any_query_has_no_rows(tmp_path):
-    scores = score_relations(store_of(tmp_path / "store", [noise], ["1/2", "33/4"]))
-    assert "skip" not in set(scores["score"])
-    assert {"mass", "selectivity"} < set(scores["score"])
 
 
 def test_examples_of_three_kinds(tmp_path):
@@ -316,3 +295,19 @@ def test_heads_without_relations_or_maps_are_one_line(tmp_path):
     with pytest.raises(InputError, match=r"no relations between words .dep.: extract a treebank"):
         catalogue.make("heads", store=store)
     assert "heads" not in {entry.name for entry in catalogue.list_drawable(store)}
+
+
+def test_a_head_that_looks_at_a_fixed_distance_follows_no_relation():
+    """The related word is the next one in four of five cases: one head looks there, another finds it always."""
+    rng, next_one = np.random.default_rng(0), OFFSETS.index(1)
+    tallies = []
+    for document in range(20):
+        is_next = rng.random(20) < 0.8
+        hits = np.stack([is_next, np.ones(20, bool)], axis=1)
+        offsets = np.zeros((20, len(OFFSETS)), bool)
+        offsets[:, next_one] = is_next
+        tallies.append(Tally(document, hits, np.full(20, 0.1), offsets))
+    heads = choose_relations({"det → its head": tallies}, [("layers.0", 0), ("layers.0", 1)], 0)
+    assert heads["offset"].tolist() == [1, 1]
+    assert heads["by_offset"].tolist() == pytest.approx([heads["value"][0]] * 2)
+    assert heads["beyond_low"].tolist() == pytest.approx([0, 0.2], abs=0.06)

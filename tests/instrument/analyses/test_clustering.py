@@ -14,12 +14,10 @@ from planted.questions import (
     HIDDEN,
     LAST,
     MAPS,
-    ROLE,
-    SITES,
     plant,
-    tokens_of,
     truth,
 )
+from planted.stores import number_tokens, write_store
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -28,14 +26,12 @@ from tprprobe.analyses.clustering import (
     cluster,
     cluster_all,
     clusters,
-    find_heads,
     kmeans,
     load_clusters,
     save_clusters,
 )
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.kmeans import adjusted_rand, fit_seeds
-from tprprobe.store import StoreWriter, open_store
 
 
 @pytest.fixture(scope="module")
@@ -172,20 +168,6 @@ def test_sites_without_heads_and_of_answers(store):
     assert len(answers.labels) == (store.tokens["side"] == "target").sum()
 
 
-def test_all_heads_and_layers_with_progress(store):
-    clustered = []
-
-    def watch(targets):
-        for target in targets:
-            clustered.append(target)
-            yield target
-
-    roles_of_heads = cluster_all(store, "encoder.*.role", watch, k=3, n_seeds=2)
-    assert [(roles.site, roles.head) for roles in roles_of_heads] == clustered
-    assert clustered == [(ROLE, 0), (ROLE, 1), (LAST, 0), (LAST, 1)]
-    assert find_heads(store, HIDDEN) == [(HIDDEN, None)]
-
-
 # ---------------------------------------------------------------- the summary
 
 
@@ -250,12 +232,7 @@ def test_bad_input_is_one_line(store, site, head, settings, message):
 
 def made(path, rows):
     """A store of one sample whose only site holds the rows."""
-    site = {HIDDEN: SITES[HIDDEN]}
-    table = tokens_of(0, "x" * (len(rows) - 2), "")
-    writer = StoreWriter.create(path, site, {})
-    writer.append({HIDDEN: rows}, table)
-    writer.finish()
-    return open_store(path)
+    return write_store(path, {HIDDEN: rows}, number_tokens(["x" * len(rows)]))
 
 
 def test_vectors_that_are_not_finite_are_refused(tmp_path):

@@ -6,18 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.bindings import HIDDEN, STATE, both, draw_sequences, left, plant_bindings
+from planted.stores import number_tokens, write_store
 from scipy.linalg import cho_solve
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.decomposition import decompose_all, load_scores, view_scores
 from tprprobe.analyses.decomposition.designs import make_designs
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.cli import app
-from tprprobe.console import track_stages
 from tprprobe.estimators.bindings import ridge
 from tprprobe.estimators.bindings.block_products import Block, dense, factorize, shape_of
 from tprprobe.estimators.bindings.factors import hosvd
@@ -30,13 +29,10 @@ from tprprobe.estimators.bindings.pairs import (
     hold_out_pairs,
 )
 from tprprobe.estimators.bindings.ridge import Regression, conjugate_gradients
-from tprprobe.store import SiteSpec, StoreWriter
 
 
 def table(sequences):
-    sample = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
-    flat = np.array([filler for row in sequences for filler in row], object)
-    return pd.DataFrame({"sample": sample, "filler": flat})
+    return number_tokens(sequences).rename(columns={"token": "filler"})[["sample", "filler"]]
 
 
 def counted(sequences, roles="left*right"):
@@ -160,15 +156,13 @@ def test_scopes_say_which_tokens_a_token_is_made_of():
 # closed forms
 
 
-def least_squares(x, e, penalties):
-    """V and b by the textbook: an intercept that is not penalized."""
-    xc, ec = x - x.mean(0), e - e.mean(0)
-    v = np.linalg.solve(xc.T @ xc + np.diag(penalties), xc.T @ ec)
-    return v, e.mean(0) - x.mean(0) @ v
-
-
-def regress(counts, e):
-    return Regression.of(counts, e)
+def textbook(counts, e, blocks, penalties):
+    """Coefficients of least squares whose intercept is not penalized; penalties are of blocks' variances."""
+    x = [dense(counts @ block.basis) for block in blocks]
+    lam = [p * len(e) * np.var(c, 0).mean() for p, c in zip(penalties, x, strict=True)]
+    lam = np.repeat(lam, [block.width for block in blocks])
+    xc, ec = np.hstack(x) - np.hstack(x).mean(0), e - e.mean(0)
+    return np.linalg.solve(xc.T @ xc + np.diag(lam), xc.T @ ec)
 
 
 @pytest.fixture
@@ -190,33 +184,10 @@ def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch
         monkeypatch.setattr(ridge, "MAX_DENSE", 10)
         monkeypatch.setattr(ridge, "TOLERANCE", 1e-9)
         monkeypatch.setattr(ridge, "MAX_STEPS", 2000)
-    regression = regress(counts, e)
+    regression = Regression.of(counts, e)
     coefficients = np.concatenate(regression.solve(blocks, penalties))
-    x = np.hstack(
-        [
-            np.asarray(
-                (counts @ block.basis).todense() if issparse(block.basis) else counts @ block.basis
-            )
-            for block in blocks
-        ]
-    )
-    scales = [
-        400
-        / 400
-        * np.mean(
-            np.var(
-                counts @ block.basis.toarray() if issparse(block.basis) else counts @ block.basis,
-                axis=0,
-            )
-        )
-        * n
-        for block in blocks
-    ]
-    lam = np.repeat(
-        [p * s for p, s in zip(penalties, scales, strict=True)], [b.width for b in blocks]
-    )
-    v, _ = least_squares(x, e, lam)
-    assert (x.shape[1] > n) == (way == "dual")
+    v = textbook(counts, e, blocks, penalties)
+    assert (len(v) > n) == (way == "dual")
     assert np.allclose(coefficients, v, atol=1e-5 * abs(v).max())
 
 
@@ -228,10 +199,8 @@ def test_single_tokens_are_solved_for_as_the_textbook_says(order, blocks):
     pairs = shape_of(blocks[0].basis)[0]
     counts = csr_array((np.ones(n), (np.arange(n), rng.integers(pairs, size=n))), (n, pairs))
     e = rng.normal(size=(n, 3)) + 5
-    x = [dense(counts @ block.basis) for block in blocks]
-    lam = [p * n * np.var(c, 0).mean() for p, c in zip(penalties, x, strict=True)]
-    v, _ = least_squares(np.hstack(x), e, np.repeat(lam, [b.width for b in blocks]))
-    coefficients = np.concatenate(regress(counts, e).solve(blocks, penalties))
+    v = textbook(counts, e, blocks, penalties)
+    coefficients = np.concatenate(Regression.of(counts, e).solve(blocks, penalties))
     assert np.allclose(coefficients, v, atol=1e-6 * abs(v).max())
 
 
@@ -240,7 +209,7 @@ def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):
     main, dense = blocks[0][:2], blocks[0][2]
     column_ids = np.array([0, 3])
     narrow = Block("binding", 0, dense.basis[:, column_ids])
-    regression = regress(counts, e)
+    regression = Regression.of(counts, e)
     by_columns = regression.solve([*main, dense], [0.01, 0.1, 0.2], column_ids)
     penalty = 0.2 * regression.grams.scale(dense) / regression.grams.scale(narrow)
     by_block = regression.solve([*main, narrow], [0.01, 0.1, penalty])
@@ -252,14 +221,6 @@ def test_a_system_that_rounding_makes_indefinite_is_solved():
     matrix = np.ones((3, 3)) - 1e-13 * np.eye(3)
     solution = cho_solve(factorize(matrix.copy()), np.ones(3))
     assert np.allclose(matrix @ solution, 1, atol=1e-6)
-
-
-def test_conjugate_gradients_solve_every_column():
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(9, 9))
-    matrix, right = root @ root.T + np.eye(9), rng.normal(size=(9, 3))
-    solution = conjugate_gradients(lambda x: matrix @ x, right, tolerance=1e-9)
-    assert np.allclose(solution, np.linalg.solve(matrix, right))
 
 
 @pytest.mark.parametrize("fillers", [8, 60])
@@ -275,14 +236,6 @@ def test_a_table_s_factors_span_its_directions(fillers):
         basis = factors / np.linalg.norm(factors, axis=0)
         assert np.allclose(basis.T @ basis, np.eye(len(basis.T)), atol=1e-6)
         assert np.allclose(basis @ (basis.T @ unfolded), unfolded)
-
-
-def test_operators_act_on_given_embeddings(tmp_path):
-    rng = np.random.default_rng(5)
-    embedding = {name: rng.normal(size=3) for name in "abcdefgh"}
-    store = plant_bindings(tmp_path / "store", left, n=600, noise=0.05, ranks=(3, 5))
-    scores = tp.decompose(store, STATE, "left", family="operator", embedding=embedding).scores
-    assert row(scores, "operator")["r2"] < row(scores, "saturated")["r2"]
 
 
 def test_withheld_pairs_leave_every_filler_and_role_seen(problem):
@@ -380,13 +333,7 @@ def write_states(path, sequences, kind, rng):
     if kind != "noise":
         np.add.at(states, tokens["sample"].to_numpy(), bound)
     states += rng.normal(size=states.shape)
-    writer = StoreWriter.create(
-        path, {STATE: SiteSpec(("sample", "d_model"), (12,))}, {"model": "planted"}
-    )
-    rows = tokens.rename(columns={"filler": "token"}).assign(side="source", position=places)
-    writer.append({STATE: states}, rows)
-    writer.finish()
-    return tp.open_store(path)
+    return write_store(path, {STATE: states}, number_tokens(sequences), "sample")
 
 
 def test_only_systematic_binding_predicts_withheld_pairs(decomposition):
@@ -394,14 +341,6 @@ def test_only_systematic_binding_predicts_withheld_pairs(decomposition):
     assert good["n_withheld"] > 20
     assert good["r2_withheld"] > 0.8
     assert free["r2_withheld"] < good["r2_withheld_low"]
-
-
-def test_controls_are_beside_every_fit(decomposition):
-    controls = set(decomposition.scores["control"])
-    assert controls >= {"shuffled roles", "untrained"}
-    best = row(decomposition.scores)["r2_low"]
-    for control in ("shuffled roles", "untrained"):
-        assert row(decomposition.scores, control=control)["r2"] < best
 
 
 def test_encoding_gives_the_fit_s_vectors(store, decomposition):
@@ -469,29 +408,6 @@ def test_a_decoder_scores_substitution(tmp_path):
 def test_bad_input_is_told_in_one_line(small, options, message):
     with pytest.raises(tp.InputError, match=message):
         tp.decompose(small, **{"site": STATE, "roles": "left"} | options)
-
-
-def test_a_run_goes_on_and_is_read_again(small, tmp_path):
-    roles, out = ["left", "bag"], tmp_path / "out"
-
-    class Stop(Exception):
-        pass
-
-    def first_only(jobs):
-        yield jobs[0]
-        raise Stop
-
-    with pytest.raises(Stop):
-        decompose_all(small, [STATE], roles, out, progress=first_only, family="additive")
-    with pytest.raises(tp.InputError, match="--resume"):
-        decompose_all(small, [STATE], roles, out, family="additive")
-    resumed = decompose_all(small, [STATE], roles, out, resume=True, family="additive")
-    expected = decompose_all(small, [STATE], roles, family="additive")
-    pd.testing.assert_frame_equal(resumed.table, expected.table)
-    pd.testing.assert_frame_equal(view_scores(resumed), load_scores(out))
-    assert sorted(path.name for path in out.iterdir()) == ["decomposition.json", "results.parquet"]
-    wide = tp.load_results(out).wide()
-    assert wide["r2"].to_list() == view_scores(resumed)["r2"].to_list()
 
 
 def test_the_command_prints_rows(small, tmp_path):
@@ -575,14 +491,6 @@ def test_the_estimator_s_rank_is_what_predicts_withheld_pairs():
     assert fit.score(unseen, vectors[is_withheld]) > 0.999
 
 
-def test_pairs_that_no_fit_has_add_nothing():
-    rng = np.random.default_rng(1)
-    pairs = [[(filler, "first"), (second, "last")] for filler in "abcdef" for second in "abcdef"]
-    fit = tp.TPDecomposition(family="factored", rank="2x1", random_state=0)
-    fit.fit(pairs, rng.normal(size=(36, 5)))
-    assert np.allclose(fit.encode([[("z", "first"), ("a", "middle")]]), fit.intercept_)
-
-
 def test_a_table_s_columns_are_roles():
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"S": rng.choice(list("abcd"), 200), "O": rng.choice(list("abcd"), 200)})
@@ -635,25 +543,6 @@ def test_conjugate_gradients_end_where_a_map_is_singular():
     assert np.isfinite(solution).all()
     assert np.abs(solution[0, 1] - 2) < 1e-6
     assert np.abs(solution).max() < 1e6
-
-
-def test_every_stage_of_the_work_is_reported(small):
-    stages = []
-    tp.decompose(small, STATE, "left", rank="2x2", report=lambda *stage: stages.append(stage))
-    names = [name for name, _ in stages]
-    assert names[0] == "counts of pairs"
-    assert {"bag", "additive", "factored", "saturated", "untrained twin"} <= set(names)
-    assert {total for _, total in stages} == {len(stages)}
-
-
-def test_a_bar_moves_with_the_stages_of_every_part():
-    with track_stages("x") as (through, report):
-        jobs = []
-        for job in through(["a", "b"]):
-            for stage in ("first", "second"):
-                report(stage, 2)
-            jobs.append(job)
-    assert jobs == ["a", "b"]
 
 
 def test_the_estimator_binds_free_vectors_by_default():

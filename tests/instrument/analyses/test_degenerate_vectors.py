@@ -58,18 +58,9 @@ def test_vectors_that_are_all_alike_are_probed_and_not_clustered(tmp_path):
         tp.cluster(constant, LAST, head=0, k=3, n_seeds=2)
 
 
-def test_more_clusters_than_vectors_and_a_single_question(tmp_path):
-    store = plant(tmp_path / "one", 1)
-    assert len(tp.cluster(store, LAST, head=0, k=3, n_seeds=2).summary) == 3
-    with pytest.raises(InputError, match="k is 1000000"):
-        tp.cluster(store, LAST, head=0, k=10**6, n_seeds=2)
-
-
 LINES = {  # of TPDN's files: symbols, a tab, numbers
     "constant": [f"{i % 10} {i // 10}\t1 1 1\n" for i in range(40)],
-    "zero": [f"{i % 10} {i // 10}\t0 0 0\n" for i in range(40)],
     "one sample": ["1 2\t0.5 1 2\n"],
-    "two samples": ["1 2\t0.5 1 2\n", "2 1\t1 0.5 3\n"],
     "doubled": ["1 2\t0.5 1 2\n"] * 40,
     "one symbol": [f"7\t{i}.5 {i % 3} 1\n" for i in range(40)],
     "huge": [f"{i % 10} {i // 10}\t{i}e36 {i % 7} 1\n" for i in range(40)],

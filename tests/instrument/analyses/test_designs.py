@@ -4,34 +4,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.bindings import FILLERS, HIDDEN, STATE, draw_sequences, left, plant_bindings
+from planted.stores import number_tokens, write_store
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import summarize
 from tprprobe.analyses.decomposition.sequence_units import JOINED, join_rare, read_units
-from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 ENCODER, DECODER, CAUSAL = "encoder.0.hidden", "decoder.0.hidden", "layers.0.hidden"
 WIDTH = 12
 
 
-def keep(path, vectors, tokens, pool=None, **sides):
+def keep(path, vectors, tokens, pool=None):
     """A store of vectors by site, a row a token, or a row a sample where they are pooled."""
-    sites = {
-        name: SiteSpec(("sample" if pool else sides.get("side", "source"), "d_model"), (WIDTH,))
-        for name in vectors
-    }
-    facts = {"model": {"name": "planted"}, "data": "made"} | ({"pool": pool} if pool else {})
-    writer = StoreWriter.create(path, sites, facts)
-    writer.append(vectors, tokens)
-    writer.finish()
-    return open_store(path)
-
-
-def table(sequences, side="source"):
-    sample = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
-    position = [i for sequence in sequences for i in range(len(sequence))]
-    flat = [sequence for row in sequences for sequence in row]
-    return pd.DataFrame({"side": side, "sample": sample, "token": flat, "position": position})
+    if pool:
+        return write_store(path, vectors, tokens, "sample", pool=pool)
+    return write_store(path, vectors, tokens)
 
 
 def relative_sums(sequences, weight):
@@ -60,7 +47,7 @@ def r2(fit):
     ("scope", "weight"), [("all", lambda n: 1.0), ("context", lambda n: 1 / max(1, n))]
 )
 def test_exact_sums_with_relative_roles_are_explained(scope, weight, sequences, tmp_path):
-    tokens = table(sequences)
+    tokens = number_tokens(sequences)
     store = keep(tmp_path / "store", {ENCODER: relative_sums(sequences, weight)}, tokens)
     fit = tp.decompose(store, ENCODER, "offset", scope=scope, family="saturated", rank="2x2")
     assert r2(fit) > 0.99
@@ -71,7 +58,7 @@ def test_exact_sums_with_relative_roles_are_explained(scope, weight, sequences, 
 
 def test_clipped_offsets_are_fewer_roles(sequences, tmp_path):
     vectors = relative_sums(sequences[:300], lambda n: 1.0)
-    store = keep(tmp_path / "store", {ENCODER: vectors}, table(sequences[:300]))
+    store = keep(tmp_path / "store", {ENCODER: vectors}, number_tokens(sequences[:300]))
     fit = tp.decompose(store, ENCODER, "offset2", scope="all", family="additive")
     assert sorted(fit.fit.pairs.roles) == ["-1", "-2", "0", "1", "2"]
 
@@ -86,7 +73,7 @@ def tokens_store(sequences, tmp_path_factory):
     return keep(
         tmp_path_factory.mktemp("tokens") / "store",
         {ENCODER: vectors, CAUSAL: vectors},
-        table(sequences),
+        number_tokens(sequences),
     )
 
 
@@ -101,7 +88,7 @@ def test_a_mean_is_made_of_shares(tokens_store, sequences, tmp_path):
         ]
     )
     assert np.allclose(fit.encode(sequences[:5]), means[:5], atol=0.05)
-    pooled = keep(tmp_path / "pooled", {ENCODER: means}, table(sequences), pool="mean")
+    pooled = keep(tmp_path / "pooled", {ENCODER: means}, number_tokens(sequences), pool="mean")
     pooled_fit = tp.decompose(pooled, ENCODER, "left", family="saturated", rank="2x2")
     assert pooled_fit.plan.kind.unit == "mean"
     assert r2(pooled_fit) == pytest.approx(r2(fit), abs=1e-3)
@@ -118,7 +105,7 @@ def test_a_state_of_one_token_stands_for_its_sample(unit, sequences, tmp_path):
     with_a = [sequence for sequence in sequences if "a" in sequence][:400]
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(sum(map(len, with_a)), WIDTH))
-    store = keep(tmp_path / "store", {ENCODER: rows, CAUSAL: rows}, table(with_a))
+    store = keep(tmp_path / "store", {ENCODER: rows, CAUSAL: rows}, number_tokens(with_a))
     starts = np.cumsum([0, *map(len, with_a)])
     row_ids = {
         "first": starts[:-1],
@@ -141,7 +128,7 @@ def test_a_state_of_one_token_stands_for_its_sample(unit, sequences, tmp_path):
 def test_a_mark_of_a_stack_that_looks_back_is_made_of_what_it_sees(tmp_path):
     marked = [[*sequence, ".", "b"] for sequence in draw_sequences(60, seed=1)]
     rows = np.random.default_rng(0).normal(size=(sum(map(len, marked)), WIDTH))
-    store = keep(tmp_path / "store", {ENCODER: rows, CAUSAL: rows}, table(marked))
+    store = keep(tmp_path / "store", {ENCODER: rows, CAUSAL: rows}, number_tokens(marked))
     encoder_units, causal_units = (read_units(store, site, unit=".") for site in (ENCODER, CAUSAL))
     assert encoder_units.members[0].sum(1).tolist() == [len(sequence) for sequence in marked]
     assert causal_units.members[0].sum(1).tolist() == [len(sequence) - 1 for sequence in marked]
@@ -152,7 +139,7 @@ def test_a_mark_of_a_stack_that_looks_back_is_made_of_what_it_sees(tmp_path):
 
 def test_pooled_states_of_a_decoder_are_of_its_tokens(tmp_path):
     sources, targets = draw_sequences(300, seed=1), draw_sequences(300, seed=4)
-    sides = [table(sources), table(targets, "target")]
+    sides = [number_tokens(sources), number_tokens(targets, "target")]
     tokens = pd.concat(sides).sort_values("sample", kind="stable").reset_index(drop=True)
     v = dict(zip(FILLERS, np.random.default_rng(0).normal(size=(8, WIDTH)), strict=True))
     means = np.array([np.mean([v[f] for f in sequence], axis=0) for sequence in targets])
@@ -189,7 +176,7 @@ def test_a_stack_that_looks_back_is_not_made_of_what_comes_after(tokens_store):
 
 
 def test_texts_that_a_model_reads_as_one_sequence_are_refused_in_a_line(tmp_path):
-    tokens = table([["<unk>", "<unk>"]] * 60)
+    tokens = number_tokens([["<unk>", "<unk>"]] * 60)
     tokens["document"] = tokens["sample"].astype(str)
     vectors = np.random.default_rng(0).normal(size=(60, WIDTH))
     store = keep(tmp_path / "store", {STATE: vectors}, tokens, pool="mean")
@@ -202,7 +189,7 @@ def test_rare_fillers_are_joined_and_their_number_is_said(tmp_path):
     for i in range(30):
         sequences[i][0] = f"once{i}"
     vectors = np.random.default_rng(0).normal(size=(300, WIDTH))
-    store = keep(tmp_path / "store", {STATE: vectors}, table(sequences), pool="mean")
+    store = keep(tmp_path / "store", {STATE: vectors}, number_tokens(sequences), pool="mean")
     fit = tp.decompose(store, STATE, "left", family="additive")
     assert JOINED in fit.fit.pairs.fillers
     assert len(fit.fit.pairs.fillers) == 9
@@ -225,7 +212,7 @@ def test_the_operator_takes_the_input_embeddings_of_the_store(sequences, tmp_pat
     e = dict(zip(FILLERS, rng.normal(size=(8, WIDTH)), strict=True))
     inputs = np.array([e[f] for sequence in some_sequences for f in sequence])
     sites = {"encoder.embedding": inputs, ENCODER: inputs @ rng.normal(size=(WIDTH, WIDTH))}
-    store = keep(tmp_path / "store", sites, table(some_sequences))
+    store = keep(tmp_path / "store", sites, number_tokens(some_sequences))
     assert r2(tp.decompose(store, ENCODER, "left", family="operator")) > 0.99
 
 
@@ -239,7 +226,7 @@ def test_samples_of_tokens_are_their_last_vectors(tmp_path):
 def test_nothing_is_explained_where_every_token_has_a_vector_of_its_own(tmp_path):
     """What a fit has seen is not tested on: noise is explained in no family, nor of withheld pairs."""
     sequences = draw_sequences(60, seed=7)
-    tokens = table(sequences)
+    tokens = number_tokens(sequences)
     noise = np.random.default_rng(7).normal(size=(len(tokens), WIDTH))
     store = keep(tmp_path / "store", {ENCODER: noise}, tokens)
     scores = tp.decompose(
@@ -252,7 +239,7 @@ def test_nothing_is_explained_where_every_token_has_a_vector_of_its_own(tmp_path
 
 def test_withheld_pairs_are_not_fitted_to(sequences, tmp_path):
     """Vectors of pairs that share nothing: only a fit that has seen a pair knows its vector."""
-    tokens = table(sequences[:400])
+    tokens = number_tokens(sequences[:400])
     v = np.random.default_rng(3).normal(size=(len(FILLERS), 12, WIDTH))
     fillers = [FILLERS.index(token) for token in tokens["token"]]
     vectors = v[fillers, tokens["position"].to_numpy()]

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from planted.questions import ANSWERS, plant, plant_roles
+from planted.questions import plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp
 from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_table
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
-from tprprobe.analyses.naming import load_names, name_all
+from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.names import (
     decide,
@@ -21,12 +21,10 @@ from tprprobe.analyses.naming.names import (
 )
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.run import NamingPlan
-from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import halve_documents
-from tprprobe.files.runs import Part
 
 ROLE = "encoder.0.self.role"
 NAMES = {"digit ∧ numerator", "digit ∧ denominator", "op", "lpar", "rpar", "space", "template"}
@@ -188,8 +186,6 @@ def test_other_clusters_and_stores_are_refused(store, roles, tmp_path):
     second_store = plant(tmp_path / "other")
     with pytest.raises(InputError, match="give the store that they were found in"):
         tp.name_roles(second_store, roles)
-    with pytest.raises(InputError, match="target tokens"):
-        tp.name_roles(second_store, tp.cluster(second_store, ANSWERS, head=0, k=3, n_seeds=2))
     with pytest.raises(InputError, match="give 4 or more"):
         halve_documents(np.array([0, 0, 1, 2]))
 
@@ -241,12 +237,6 @@ def test_polarity_that_follows_from_the_place_alone_counts_for_nothing(gold):
     assert table.loc[(1, "question"), "null_mean"] > table.loc[(1, "given"), "null_mean"]
 
 
-def test_random_projections_are_as_many_as_asked_for(store):
-    for count, expected in ((None, 2), (20, 20)):
-        targets = find_targets(store, ROLE, projections=count)
-        assert sum(target.vectors == "random" for target in targets) == expected
-
-
 # ---------------------------------------------------------------- whole runs
 
 
@@ -280,39 +270,6 @@ def test_a_run_says_what_it_compared(finished):
     assert "Not in this run: baseline" in text
     document = json.loads(json.dumps(naming.as_dict(), allow_nan=False))
     assert len(document["names"]) == len(naming.names)
-
-
-def test_labels_are_those_of_the_clustering(store, finished):
-    labels = pd.read_parquet(finished[0] / "labels.parquet")
-    roles = tp.cluster(store, ROLE, head=0, k=len(NAMES), n_seeds=3)
-    np.testing.assert_array_equal(labels[f"{ROLE} 0 {len(NAMES)}"], roles.labels)
-    assert len(labels.columns) == 2
-
-
-def test_an_interrupted_run_goes_on_to_the_same_tables(small, tmp_path, monkeypatch):
-    name_all(small, k=3, out=tmp_path / "whole")
-    finished = []
-    make = Part.finish
-
-    def fail(job):
-        finished.append(job.folder.name)
-        if len(finished) == 9:
-            raise KeyboardInterrupt
-        make(job)
-
-    monkeypatch.setattr(Part, "finish", fail)
-    with pytest.raises(KeyboardInterrupt):
-        name_all(small, k=3, out=tmp_path / "run")
-    monkeypatch.undo()
-    with pytest.raises(InputError, match=r"no naming\.json"):
-        load_names(tmp_path / "run")
-    with pytest.raises(InputError, match="--resume"):
-        name_all(small, k=3, out=tmp_path / "run")
-    with pytest.raises(InputError, match="its k and raw"):
-        name_all(small, k=4, raw=True, out=tmp_path / "run", resume=True)
-    name_all(small, k=3, out=tmp_path / "run", resume=True)
-    files = {file.name: file.read_bytes() for file in (tmp_path / "whole").iterdir()}
-    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == files
 
 
 def test_a_baseline_must_hold_the_same_questions(store, tmp_path):

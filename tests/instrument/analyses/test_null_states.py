@@ -7,13 +7,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from planted.bindings import FILLERS, STATE, draw_sequences
+from planted.stores import number_tokens, write_store
 
 import tprprobe as tp
-from tprprobe.store import SiteSpec, StoreWriter
 
 N, WIDTH = 400, 16
 
@@ -57,19 +56,7 @@ KINDS = {"hash": hashes, "bag": bags, "length": lengths, "repeats": hashes, "hea
 
 
 def write(path, sequences, states):
-    tokens = pd.DataFrame(
-        [
-            (i, place, filler)
-            for i, sequence in enumerate(sequences)
-            for place, filler in enumerate(sequence)
-        ],
-        columns=["sample", "position", "token"],
-    )
-    sites = {STATE: SiteSpec(("sample", "d_model"), (WIDTH,))}
-    writer = StoreWriter.create(path, sites, {"model": "planted", "data": "made"})
-    writer.append({STATE: states}, tokens.assign(side="source"))
-    writer.finish()
-    return tp.open_store(path)
+    return write_store(path, {STATE: states}, number_tokens(sequences), "sample")
 
 
 def first_row(make, seed, roles="left", twin=None, repeats=False):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from planted.bindings import HIDDEN, STATE, both, left, plant_bindings
+from planted.stores import write_store
 from typer.testing import CliRunner
 
 import tprprobe as tp
@@ -12,7 +13,6 @@ from tprprobe.analyses.decomposition import load_roles
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.analyses.decomposition.role_search import encode_shortest, name_terms
 from tprprobe.cli import app
-from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 FIELDS = ("left", "right", "length", "tree")
 
@@ -113,11 +113,7 @@ def plant_vectors(path, make, n=600):
     fillers = store.tokens.groupby("sample")["token"].agg(list)
     vectors = np.stack([make(sequence) for sequence in fillers])
     vectors = vectors + 0.05 * np.random.default_rng(1).normal(size=vectors.shape)
-    sites = {STATE: SiteSpec(("sample", "d_model"), (vectors.shape[1],))}
-    writer = StoreWriter.create(path / "store", sites, {"model": {"name": "x"}, "data": "made"})
-    writer.append({STATE: vectors}, store.tokens)
-    writer.finish()
-    return open_store(path / "store")
+    return write_store(path / "store", {STATE: vectors}, store.tokens, "sample")
 
 
 def test_length_is_no_role_of_fillers(tmp_path):

@@ -59,11 +59,6 @@ def test_words_are_searched_in_all_pages(monkeypatch, capsys):
     assert " more: add a word" in capsys.readouterr().out
 
 
-def test_an_unknown_page_is_one_line(monkeypatch, capsys):
-    assert run_main(monkeypatch, "docs", "trainign") == 2
-    assert "unknown page or word 'trainign'; did you mean 'training'?" in capsys.readouterr().err
-
-
 def test_files_with_labels_are_read_as_the_page_shows_them(tmp_path):
     section = (PAGES / "probing.md").read_text("utf-8").split("### Files with labels")[1]
     for name, task in (("a.conllu", "dep"), ("b.iob2", "nel"), ("c.jsonl", "c")):

@@ -1,11 +1,7 @@
 """What a shipped model's store holds, and what the command line says of itself."""
 
-import json
 import subprocess
 import sys
-
-import torch
-from planted.faults import run_main
 
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
@@ -38,20 +34,3 @@ def test_the_exit_code_is_that_of_the_process(tmp_path):
     process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert process.returncode == 2
     assert len(process.stderr.splitlines()) == 1, process.stderr
-
-
-def test_models_are_listed_as_json(monkeypatch, capsys):
-    assert not run_main(monkeypatch, "models", "--json")
-    listed = json.loads(capsys.readouterr().out)
-    sizes = {row["name"]: row["parameters"] for row in listed["presets"]}
-    assert sizes["tp-transformer"] == 49_178_624
-    assert sizes["transformer"] == 44_188_160
-    assert {row["name"] for row in listed["checkpoints"]} >= {
-        "tpt-c-arithmetic",
-        "transformer-arithmetic",
-    }
-
-
-def test_version_names_what_computes(monkeypatch, capsys):
-    assert not run_main(monkeypatch, "--version")
-    assert f"torch {torch.__version__}; devices: cpu" in capsys.readouterr().out

@@ -1,9 +1,9 @@
 """Wrong options are refused before the weights of a model are read."""
 
 import pytest
+from planted.faults import run_main
 
 import tprprobe as tp
-from tprprobe.cli import main
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,7 @@ def test_an_option_is_checked_before_the_model_is_read(
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("the dog sleeps\n")
     words = ["extract", "--ckpt", "hf:nowhere", "--data", "texts/a.txt", *options]
-    monkeypatch.setattr("sys.argv", ["tprprobe", *(w.replace("TEXTS", "texts") for w in words)])
-    with pytest.raises(SystemExit, match="2"):
-        main()
+    assert run_main(monkeypatch, *(word.replace("TEXTS", "texts") for word in words)) == 2
     assert message in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"texts"}
 

@@ -15,19 +15,12 @@ import pytest
 from tprprobe.cli.commands import find_resumption
 
 EXTRACT = ["extract", "--ckpt", "tpt-c-arithmetic", "-n", "400", "--sites", "encoder.*.self.role"]
-RECIPE = """
-name = "generated"
-batch_size = 16
-[model]
-architecture = "tp-transformer"
-d_model = 16
-n_heads = 2
-n_layers = [1, 1]
-d_ff = 16
-[[stages]]
-steps = 60
-learning_rate = 1e-3
-mix = [{ data = "mathematics:arithmetic__mixed", split = "train", n = 1000000 }]
+DRAW = """
+from time import sleep
+from tprpapers.worlds.parallel_draws import make
+examples = make(list, range(10**6), workers=2)
+print(next(examples), flush=True)
+sleep(60)
 """
 WAIT = 60  # seconds, at most
 
@@ -56,25 +49,21 @@ def _until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def _stop(words: list[str], number: int, begun: Callable[[int], bool]) -> str:
-    """What a command says that gets the signal once it has begun; its whole group gets SIGINT, as from
-    a terminal.
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tprprobe", *words], stderr=subprocess.PIPE, text=True,
+def _begin(*words: str) -> subprocess.Popen[str]:
+    """A process of a group of its own."""
+    return subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True, preexec_fn=_heed,
     )  # fmt: skip
-    _until(lambda: begun(process.pid) or process.poll() is not None)
+
+
+def _stop(process: subprocess.Popen[str], number: int) -> str:
+    """What a process says that gets the signal; its whole group gets SIGINT, as from a terminal."""
     (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
     _, output = process.communicate(timeout=WAIT)
-    killed = number == signal.SIGKILL
-    assert process.returncode == (-number if killed else 128 + number), output
     _until(lambda: not _processes(process.pid))
     assert not _processes(process.pid)
-    assert (
-        killed or "Traceback" not in output
-    )  # a process that was starting misses its killed parent
-    return "" if killed else output.splitlines()[-1]
+    return output
 
 
 def soaked(number: signal.Signals) -> Any:
@@ -86,16 +75,22 @@ def soaked(number: signal.Signals) -> Any:
 def test_a_stopped_extraction_says_how_to_go_on(tmp_path, number):
     out = tmp_path / "store"
     journal = out / "journal.json"
-    message = _stop([*EXTRACT, "--out", str(out)], number, lambda _: journal.exists())
+    process = _begin("-m", "tprprobe", *EXTRACT, "--out", str(out))
+    _until(lambda: journal.exists() or process.poll() is not None)
+    output = _stop(process, number)
+    assert process.returncode == 128 + number, output
+    assert "Traceback" not in output
+    message = output.splitlines()[-1]
     line = shlex.join(["tprprobe", *EXTRACT, "--out", str(out), "--resume"])
     assert message == f"tprprobe: stopped by {signal.Signals(number).name}: go on with `{line}`"
     assert find_resumption(["docs"]) == "the same command starts anew"
     assert not [path for path in tmp_path.rglob("*") if ".partial." in path.name]
 
 
-@pytest.mark.parametrize("number", [soaked(signal.SIGINT), soaked(signal.SIGTERM), signal.SIGKILL])
-def test_processes_that_make_data_end_with_the_command(tmp_path, number):
-    (tmp_path / "r.toml").write_text(RECIPE)
-    words = ["train", str(tmp_path / "r.toml"), "--out", str(tmp_path / "run")]
-    message = _stop(words, number, lambda group: len(_processes(group)) > 2)
-    assert number == signal.SIGKILL or "--resume" in message
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_processes_that_make_data_end_with_the_one_that_asks(number):
+    process = _begin("-c", DRAW)
+    assert process.stdout
+    assert process.stdout.readline()
+    assert len(_processes(process.pid)) > 2
+    _stop(process, number)

@@ -1,7 +1,6 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,6 @@ from tprprobe.data.batching import POOL, Ragged, buckets
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.vocabularies.characters import CHARACTERS, characters
-from tprprobe.errors import InputError
 
 TEXT = st.text(alphabet=CHARACTERS, max_size=40)
 ROWS = st.lists(st.lists(st.integers(0, 99), max_size=9), min_size=1, max_size=12)
@@ -35,11 +33,6 @@ def test_padded_rows_are_the_chosen_sequences(rows, data):
     assert padded.dtype == torch.int64
     assert padded.shape == (len(row_ids), width)
     assert padded.tolist() == expected
-
-
-def test_bytes_are_widened_only_in_the_batch():
-    ragged = Ragged(torch.tensor([200, 7, 255], dtype=torch.uint8), torch.tensor([0, 2, 3]))
-    assert ragged.padded(torch.tensor([1, 0]), pad=1).tolist() == [[255, 1], [200, 7]]
 
 
 @settings(deadline=None)
@@ -81,17 +74,3 @@ def test_encoded_pairs_stand_between_start_and_end(pairs):
         assert side.values.dtype == torch.uint8
         rows = [side.values[a:b].tolist() for a, b in pairwise(side.offsets.tolist())]
         assert rows == [[vocabulary.sos, *vocabulary.encode(t), vocabulary.eos] for t in texts]
-
-
-@pytest.mark.parametrize(
-    ("pair", "words"),
-    [
-        (("1" * 161, "2"), "question of 161 characters, at most 160"),
-        (("1+1", "2" * 31), "answer of 31 characters, at most 30"),
-        (("1 & 1", "2"), "'&'"),
-    ],
-)
-def test_what_cannot_be_encoded(pair, words):
-    data = Listed("", "", 0, range(2), (("1+1", "2"), pair))
-    with pytest.raises(InputError, match=words):
-        encode_pairs(data, characters())

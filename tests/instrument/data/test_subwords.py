@@ -56,29 +56,6 @@ def test_offsets_are_where_the_sub_words_stand(sentence, extra):
         assert symbol.startswith("<0x") or symbol in ("", text[start:end])
 
 
-def test_every_word_is_whole_sub_words():
-    """The words of the generated English begin and end where sub-words do."""
-    for report in load_data("english", split="test", n=20):
-        text = report.source
-        starts, ends = map(set, zip(*SUBWORDS.offsets(text), strict=True))
-        for start, end in itertools.chain.from_iterable(report.offsets):
-            assert start in starts
-            assert end in ends
-
-
-@given(st.lists(st.sampled_from(SENTENCES), max_size=5))
-def test_encoding_all_is_encoding_each(texts):
-    values, offsets = SUBWORDS.encode_all(texts)
-    rows = [values[a:b].tolist() for a, b in itertools.pairwise(offsets)]
-    assert rows == [SUBWORDS.encode(text) for text in texts]
-    assert values.dtype == SUBWORDS.dtype == "int16"
-
-
-def test_training_them_again_gives_the_same():
-    retrained = train_subwords(iter(SENTENCES), 900)
-    assert retrained.tokenizer.to_str() == SUBWORDS.tokenizer.to_str()
-
-
 def test_a_size_without_room_is_refused():
     with pytest.raises(InputError, match="259 are special or bytes"):
         train_subwords(SENTENCES, 259)

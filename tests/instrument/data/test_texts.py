@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,12 +52,6 @@ def test_a_line_is_a_sample_and_an_empty_line_parts_documents(write, name, capsy
     assert texts_of(load_data(path, n=3)) == LINES[:3]
     with pytest.raises(InputError, match="unknown unit"):
         load_data(f"{path}:words")
-
-
-def test_lines_without_empty_ones_have_no_documents(write):
-    data = load_data(write("own.txt", "\r\n".join(LINES)))
-    assert texts_of(data) == LINES
-    assert {example.document_name for example in data} == {None}
 
 
 def test_splits_of_a_text_keep_documents_whole(write):
@@ -140,37 +133,11 @@ def test_any_set_of_the_hub(tmp_path, monkeypatch):
         load_data("datasets:owner/set,config")
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("own.tx", "no data 'own.tx': there is no such file here, but 'own.txt'; give a text"),
-        ("treebank.conllu", "there is no such file here; give a text"),
-        ("notes.doc", "the file is there, but its ending says no format"),
-        ("mathematic:all", "no such file here, but 'mathematics'; give"),
-        ("empty/x.conllu", "there is no such file here; give"),
-        ("none.txt", "no data 'none.txt': there is no such file here"),
-    ],
-)
-def test_what_is_said_of_wrong_names(tmp_path, monkeypatch, spec, message):
-    monkeypatch.chdir(tmp_path)
-    for name in ("own.txt", "notes.doc"):
-        Path(name).write_text("a\n")
-    with pytest.raises(InputError) as error:
-        load_data(spec)
-    assert message in str(error.value)
-    assert len(str(error.value)) < 300
-
-
 @pytest.mark.parametrize("kind", ["own.txt", "the list"])
 def test_a_split_that_there_is_not_is_refused(write, kind):
     data = write("own.txt", "a\nb\n") if kind == "own.txt" else ["a", "b"]
     with pytest.raises(InputError, match=r"'validation' \(accepted: all, train, dev, test\)$"):
         load_data(data, split="validation")
-
-
-def test_an_empty_split_has_no_lengths(write):
-    test = load_data(write("own.txt", "a\n"), split="test")
-    assert (len(test), test.describe(10)) == (0, ({}, {"lengths": []}))
 
 
 def test_a_folder_of_texts_by_split(tmp_path):

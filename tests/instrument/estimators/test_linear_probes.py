@@ -1,6 +1,7 @@
 """Linear probes against scikit-learn, and what the other probes reach beside them."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from planted.sentences import ENCODER, FILLER, plant
+from planted.stores import number_tokens, write_store
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
@@ -25,7 +27,7 @@ from tprprobe.errors import InputError
 from tprprobe.estimators.probes import linear
 from tprprobe.estimators.probes.linear import PENALTIES, LinearProbe, Regressions
 from tprprobe.figures.probes import probe_table
-from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
+from tprprobe.store import Store
 
 SITE, DOCUMENTS, LENGTH, WIDTH, TAGS = "encoder.0.hidden", 100, 40, 8, 6
 PLAIN: dict[str, Any] = {"controls": (), "information": False}
@@ -41,23 +43,21 @@ def draw_problem(seed: int, n: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(x).float(), torch.eye(4)[y]
 
 
+def documents(words: Sequence[str]) -> pd.DataFrame:
+    """The tokens of documents of one length."""
+    return number_tokens(np.array(words).reshape(DOCUMENTS, LENGTH).tolist())
+
+
 @pytest.fixture(scope="module")
 def separable(tmp_path_factory) -> Store:
     """A store whose tags are the largest of affine functions of vectors, most of them small."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(DOCUMENTS * LENGTH, WIDTH)) @ rng.normal(size=(WIDTH, WIDTH))
     tags = (vectors @ rng.normal(size=(WIDTH, TAGS))).argmax(1)
-    writer = StoreWriter.create(
-        tmp_path_factory.mktemp("separable") / "store",
-        {SITE: SiteSpec(("source", "d_model"), (WIDTH,))},
-        {"model": "planted"},
-    )
-    tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
-    tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
-    tokens["token"] = [f"w{i % 97}" for i in range(len(tokens))]
-    writer.append({SITE: vectors.astype(np.float32)}, tokens.assign(pos=[f"T{t}" for t in tags]))
-    writer.finish()
-    return open_store(writer.path)
+    tokens = documents([f"w{i % 97}" for i in range(len(tags))])
+    tokens["pos"] = [f"T{tag}" for tag in tags]
+    path = tmp_path_factory.mktemp("separable") / "store"
+    return write_store(path, {SITE: vectors.astype(np.float32)}, tokens)
 
 
 def real(rows: pd.DataFrame) -> pd.Series:
@@ -180,20 +180,14 @@ def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_pat
     rng = np.random.default_rng(0)
     n = DOCUMENTS * LENGTH
     vectors = 1e-4 * rng.normal(size=(n, WIDTH)) + (rng.random((n, WIDTH)) < 0.005)
-    writer = StoreWriter.create(
-        tmp_path / "store", {SITE: SiteSpec(("source", "d_model"), (WIDTH,))}, {"model": "planted"}
-    )
-    tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
-    tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
-    tokens["token"] = [f"w{sample}" for sample in tokens["sample"]]
+    tokens = documents([f"w{i // LENGTH}" for i in range(n)])
     tokens["pos"] = [f"T{t}" for t in rng.integers(3, size=n)]
-    writer.append({SITE: vectors.astype(np.float32)}, tokens)
-    writer.finish()
+    store = write_store(tmp_path / "store", {SITE: vectors.astype(np.float32)}, tokens)
     compressions = []
     for min_deviation in (0.0, linear.MIN_DEVIATION):
         monkeypatch.setattr(linear, "MIN_DEVIATION", min_deviation)
         settings: dict[str, Any] = {"controls": (), "information": True, "most": 0}
-        rows = probe(open_store(writer.path), "pos", estimator="linear", **settings)
+        rows = probe(store, "pos", estimator="linear", **settings)
         compressions.append(rows.set_index("control").loc["real", "compression"])
     assert compressions[0] < 0.5 < 0.8 < compressions[1]
 
@@ -289,14 +283,8 @@ def test_input_embeddings_are_a_control(tmp_path):
         "layers.0.self.input": embedded,
         "layers.0.hidden": np.hstack([embedded, np.eye(words)[context]]).astype(np.float32),
     }
-    specs = {name: SiteSpec(("source", "d_model"), x.shape[1:]) for name, x in values.items()}
-    writer = StoreWriter.create(tmp_path / "store", specs, {"model": "planted"})
-    tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
-    tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
-    tokens["token"], tokens["pos"] = [f"w{i}" for i in word], [f"T{tag}" for tag in tags]
-    writer.append(values, tokens)
-    writer.finish()
-    store = open_store(writer.path)
+    tokens = documents([f"w{i}" for i in word]).assign(pos=[f"T{tag}" for tag in tags])
+    store = write_store(tmp_path / "store", values, tokens)
     rows = probe(store, "pos", sites=["*.self.input", "*.hidden"], most=1000, controls="static")
     by_control = rows.set_index(["site", "control"])["f1"]
     assert by_control["layers.0.self.input", "static"] == by_control["layers.0.self.input", "real"]

@@ -5,13 +5,11 @@ from string import ascii_letters
 import numpy as np
 import pandas as pd
 import pytest
-from planted.installed import install
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from benchmarks.binding.operations import FILLERS, ROLES, draw_basis, measure, summarize
+from benchmarks.binding.operations import FILLERS, ROLES, draw_basis
 from benchmarks.binding.operations import plant as plant_operation
-from tprprobe import plugins
 from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.cli import app
 from tprprobe.dashboard import decompositions
@@ -83,26 +81,6 @@ def test_a_product_in_a_rotated_basis_is_learned(truth, name):
         errors[kind] = np.sum((completed - table)[unseen] ** 2) / np.sum(table[unseen] ** 2)
     assert errors[name] < 0.12
     assert errors[name] < 0.7 * errors["matrix"]
-
-
-def test_the_benchmark_counts_right_wrong_and_none():
-    rows = pd.concat(
-        [measure("Hadamard product, rotated basis, R² 0.9", 5, 0)["draws"]] * 3, ignore_index=True
-    )
-    rows["named"] = ["Hadamard product", "rotation", ""]
-    counts = summarize(rows)[["right", "wrong", "none"]]
-    assert counts.to_numpy().tolist() == [[1, 1, 1]]
-
-
-@pytest.mark.parametrize(
-    "name", ["hadamard", "convolution", "rotation", "outer", "matrix", "additive"]
-)
-def test_bind_takes_vectors_of_any_batch(name):
-    table = plant(name, 0)
-    operation = next(iter(find_operations([name])[name].candidates(table.shape)))
-    operation.fit(table, np.ones(table.shape[:2]))
-    vector = operation.bind(operation.fillers_[2], operation.roles_[1])
-    assert np.allclose(vector, bind_all(operation)[2, 1])
 
 
 @pytest.mark.parametrize(
@@ -189,30 +167,3 @@ def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
     assert "Hadamard product" in view.title
     assert len(view.data) == 6
     assert "takes no --rank" in str(run(app, [*words, "--rank", "3"]).exception)
-
-
-PLUGIN = '''
-"""The larger of two numbers, coordinate by coordinate, as an operation."""
-import numpy as np
-
-class Maximum:
-    def fit(self, table, weights):
-        seen = weights[..., None] > 0
-        self.fillers_ = np.where(seen, table, np.inf).min(1)
-        self.roles_ = np.where(seen, table, np.inf).min(0)
-        return self
-
-    def bind(self, filler, role):
-        return np.maximum(filler, role)
-'''
-
-
-def test_a_package_adds_an_operation(tmp_path, monkeypatch):
-    store = write_store(tmp_path, plant("hadamard", 0))
-    points = "[tprprobe.operations]\nmaximum = planted_maximum:Maximum\n"
-    install(tmp_path, "planted-maximum", points, planted_maximum=PLUGIN)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(plugins, "find", plugins.find.__wrapped__)
-    monkeypatch.setattr(plugins, "load_all", plugins.load_all.__wrapped__)
-    table = tp.compare_operations(store, "state", operations=["additive", "maximum"])
-    assert table["operation"].to_list() == ["additive", "maximum"]

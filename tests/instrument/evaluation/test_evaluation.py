@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.sentences import FILLER, ROLE, plant
+from planted.stores import number_tokens, write_store
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -40,7 +41,6 @@ from tprprobe.evaluation.metrics import (
 from tprprobe.evaluation.results import Results, load_results, number, tabulate
 from tprprobe.evaluation.runner import Fold, as_codes, cross_fit, predict
 from tprprobe.evaluation.splits import divide_documents, halve_documents, leave_out
-from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 SITE = "encoder.0.hidden"
 
@@ -62,15 +62,11 @@ def unlike(tmp_path_factory):
     rng = np.random.default_rng(0)
     n_documents, length = 30, 12
     n = n_documents * length
-    path = tmp_path_factory.mktemp("unlike") / "store"
-    writer = StoreWriter.create(path, {SITE: SiteSpec(("source", "d_model"), (16,))}, {})
-    tokens = pd.DataFrame({"sample": np.repeat(np.arange(n_documents), length), "side": "source"})
-    tokens["position"] = tokens["word"] = np.tile(np.arange(length), n_documents)
-    tokens["token"] = [f"w{i}" for i in range(n)]
+    words = np.array([f"w{i}" for i in range(n)]).reshape(n_documents, length)
+    tokens = number_tokens(words.tolist())
     tokens["pos"] = [f"T{label}" for label in rng.integers(4, size=n)]
-    writer.append({SITE: rng.normal(size=(n, 16))}, tokens)
-    writer.finish()
-    return open_store(path)
+    path = tmp_path_factory.mktemp("unlike") / "store"
+    return write_store(path, {SITE: rng.normal(size=(n, 16))}, tokens)
 
 
 def real(rows):
@@ -389,17 +385,15 @@ def test_old_keywords_warn_and_work(unlike):
 def test_few_documents_that_share_a_sentence_are_probed(tmp_path):
     """Interviews that all end in the same word: 14 documents, and none is fitted on a sentence that it tests."""
     rng, folder = np.random.default_rng(0), tmp_path / "store"
-    writer = StoreWriter.create(folder, {SITE: SiteSpec(("source", "d_model"), (16,))}, {})
-    for sample in range(84):
-        is_last = sample % 6 == 5
-        words = ["thanks"] if is_last else [f"w{i}" for i in rng.integers(1000, size=4)]
-        tokens = pd.DataFrame({"sample": sample, "side": "source", "token": words})
-        tokens = tokens.assign(position=range(len(words)), word=range(len(words)))
-        tokens = tokens.assign(document=f"interview {sample // 6}")
-        tokens["pos"] = ["T0"] * is_last or [f"T{label}" for label in rng.integers(4, size=4)]
-        vectors = np.ones((1, 16)) if is_last else rng.normal(size=(4, 16))
-        writer.append({SITE: vectors}, tokens)
-    writer.finish()
+    texts = [[f"w{i}" for i in rng.integers(1000, size=4)] for _ in range(84)]
+    texts[5::6] = [["thanks"]] * 14
+    tokens = number_tokens(texts)
+    tokens["document"] = [f"interview {sample // 6}" for sample in tokens["sample"]]
+    is_last = (tokens["token"] == "thanks").to_numpy()
+    labels = rng.integers(4, size=len(tokens))
+    tokens["pos"] = [f"T{label}" for label in np.where(is_last, 0, labels)]
+    vectors = np.where(is_last[:, None], 1.0, rng.normal(size=(len(tokens), 16)))
+    write_store(folder, {SITE: vectors}, tokens)
     train_sets = []
 
     class Spy(NearestVector):

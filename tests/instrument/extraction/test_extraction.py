@@ -1,13 +1,12 @@
 """What extraction writes beside vectors: words of sub-words, labels, what the encoder is given."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from planted.foreign import save_foreign
 
@@ -16,7 +15,7 @@ from tprpapers.worlds.english.reportsets import DrawnReports
 from tprprobe.data.annotated.sentencesets import join_labels, set_source
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks, division, passes
+from tprprobe.extraction import blocks, division
 from tprprobe.extraction.alignment import PLAIN, place_written
 from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
 from tprprobe.models import build
@@ -171,36 +170,6 @@ def test_every_token_that_is_written_has_its_place_and_its_word(model, ids):
     assert covered >= {offset for offset, character in enumerate(text) if not character.isspace()}
 
 
-BYTES_OF_A_CHARACTER = st.characters(codec="utf-8").map(lambda c: [3 + byte for byte in c.encode()])
-
-
-@given(
-    characters=st.lists(
-        st.integers(259, 399).map(lambda i: [i]) | BYTES_OF_A_CHARACTER, max_size=12
-    )
-)
-def test_words_that_are_written_in_bytes_are_spelt_by_them(model, characters):
-    ids = list(chain.from_iterable(characters))
-    text, _, numbers = written_words(model.vocabulary, ids)
-    assume(REPLACEMENT not in text)
-    spelt = words(model, pd.DataFrame({"id": ids, "word": numbers}))
-    assert "".join("".join(spelt).split()) == "".join(text.split())
-
-
-def test_sentences_of_a_file_are_read_with_their_labels(model, file, tmp_path):
-    store = tp.extract(model, tp.load_data(str(file)), SITES, tmp_path / "store", control=False)
-    for name in ("source", "target"):
-        tokens = side(store, name, 0)
-        assert words(model, tokens) == ["It", "'s", "rain-ing", "."]
-        assert list(tokens.query("word >= 0").drop_duplicates("word")["pos"]) == [
-            "PRP",
-            "VBZ",
-            "VBG",
-            ".",
-        ]
-    assert set(store.tokens["document"]) == {"a"}
-
-
 def test_the_encoder_reads_what_it_is_given(file):
     data = tp.load_data(str(file))
     sources = {
@@ -265,9 +234,3 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(
     assert [len(line.splitlines()) for line in messages] == [1]
     assert store.samples == len(reports)
     assert [file.name for file in tmp_path.iterdir()] == ["store"]
-
-
-def test_a_batch_of_a_gpu_is_laid_out_after_the_pass_behind_it_has_begun():
-    begun: list[int] = []
-    batches: Any = (begun.append(n) or n for n in range(3))
-    assert [(n, len(begun)) for n in passes._one_behind(batches)] == [(0, 2), (1, 3), (2, 3)]

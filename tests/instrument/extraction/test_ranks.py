@@ -16,7 +16,6 @@ import tprprobe as tp
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks, division, extractions
-from tprprobe.extraction.division import cut_ranges
 from tprprobe.files.processes import Ranks
 
 DATA = {"name": "mathematics:arithmetic__mul", "split": "small-test", "n": 13, "seed": 1}
@@ -153,14 +152,6 @@ def test_a_process_reads_only_its_own_texts(model, tmp_path, monkeypatch):
     assert {*data.noted} == {0, *range(9, 13)}  # the first one tells the shapes of sites
 
 
-def test_ranges_are_of_whole_blocks():
-    assert cut_ranges([0, 4, 8, 10], 13, 2) == [range(8), range(8, 13)]
-    assert cut_ranges([0], 3, 2) == [range(3), range(3, 3)]  # one block: nothing to share
-    for count in range(1, 9):
-        ranges = cut_ranges([0, 4, 5, 9], 11, count)
-        assert [i for samples in ranges for i in samples] == list(range(11))
-
-
 def test_the_starters_say_who_a_process_is():
     assert Ranks.of({}) == Ranks(0, 1, 0)
     assert Ranks.of({"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}) == Ranks(5, 8, 1)
@@ -180,17 +171,9 @@ def test_the_starters_say_who_a_process_is():
 @pytest.mark.soak
 def test_torchrun_writes_the_same_store(model, tmp_path, monkeypatch):
     monkeypatch.undo()
-    options = [
-        "--ckpt",
-        "tpt-c-arithmetic",
-        "--data",
-        DATA["name"],
-        "--split",
-        "small-test",
-        "-n",
-        "300",
-    ]
-    command = ["-m", "tprprobe", "extract", *options, "--sites", "encoder.*.hidden", "--out"]
+    options = f"--ckpt tpt-c-arithmetic --data {DATA['name']} --split small-test -n 300"
+    sites = ["--sites", "encoder.*.hidden"]
+    command = ["-m", "tprprobe", "extract", *options.split(), *sites, "--out"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     subprocess.run([*torchrun, *command, str(tmp_path / "two")], check=True)
     subprocess.run([sys.executable, *command, str(tmp_path / "one")], check=True)

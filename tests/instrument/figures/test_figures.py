@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
-from planted.evaluations import plant_evaluations
 from planted.questions import CROSS, HIDDEN, LAST, MAPS, plant
 from planted.sentences import plant as plant_labelled
 
@@ -22,10 +21,10 @@ from tprprobe import figures
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import colors, strips, style
-from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.overlay import marks_legend
+from tprprobe.figures.patching import summarize_patching
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +67,6 @@ def test_role_clusters_of_all_questions_mark_wrong_answers(store, roles):
     figure = figures.role_clusters(store, roles, n_rows=4, correct_only=False)
     token = store.tokens[store.tokens["sample"] == 3].iloc[0]
     assert texts(figure)[-1] == f"✗ {token['prediction']}  (right: {token['answer']})"
-
-
-def test_role_clusters_of_chosen_questions(store, roles):
-    figure = figures.role_clusters(store, roles, samples=[5, 1])
-    assert texts(figure) == rows_of(store, roles, [5, 1])
 
 
 def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
@@ -263,6 +257,27 @@ def test_words_and_colors_are_ones_own_in_given_axes_too(scores):
         InputError, match=r"unknown text of this figure 'hiden'; did you mean 'hidden'"
     ):
         tp.draw("probes", scores, task="pos", labels={"hiden": "MiniLM"})
+    plain = Figure().subplots()
+    tp.draw("probes", scores, ax=plain, task="pos", legend=False, colors={"hidden": "red"})
+    assert plain.get_legend() is None
+    handles, labels = plain.get_legend_handles_labels()
+    assert to_rgb(handles[labels.index("hidden")].get_color()) == (1, 0, 0)
+    with pytest.raises(InputError, match="unknown line of this figure 'hiden'"):
+        tp.draw("probes", scores, task="pos", colors={"hiden": "red"})
+
+
+def test_a_token_carries_a_difference_only_beyond_the_control_of_its_site():
+    rows = pd.DataFrame(
+        {"site": ["layers.0.hidden"] * 2 + ["layers.1.hidden"] * 2, "position": [0, 1] * 2}
+    )
+    rows = rows.assign(token=["a", "b"] * 2, control="", recovered=[0.9, 0.0, 0.6, 0.1])
+    controls = rows.assign(control="random direction", recovered=[0.2, 0.1, 0.7, 0.1])
+    text = summarize_patching(pd.concat([rows, controls]))
+    assert "position 0, ‘a’, from layer 0 to layer 0 (at least 0.90" in text
+    assert "At the other site no token does" in text
+    assert summarize_patching(pd.concat([rows.assign(recovered=0.1), controls])).startswith(
+        "At no site"
+    )
 
 
 def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_path):
@@ -290,24 +305,6 @@ def test_what_cannot_be_drawn_is_one_line(store, options, message):
 
 
 # ---------------------------------------------------------------- accuracy
-
-
-@pytest.fixture(scope="module")
-def evaluations():
-    return plant_evaluations()
-
-
-def test_bars_are_the_exact_matches_with_intervals(evaluations):
-    figure = module_bars(evaluations, "interpolate")
-    axes = figure.axes[0]
-    bars = {round(bar.get_width(), 2) for bar in axes.patches}
-    assert bars == {0.96, 0.5, 0.1}
-    ends = np.concatenate([lines.get_segments() for lines in axes.collections])[:, :, 0]
-    assert {tuple(end) for end in ends.round(2)} == {(0.9, 0.98), (0.4, 0.6), (0.05, 0.15)}
-    middles = {round(bar.get_y() + bar.get_height() / 2) for bar in axes.patches}
-    assert middles == {0, 1}
-    with pytest.raises(InputError, match="did you mean 'extrapolate'"):
-        module_bars(evaluations, "extrapolation")
 
 
 def test_learning_curve_draws_every_run_and_set():

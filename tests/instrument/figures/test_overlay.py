@@ -1,7 +1,6 @@
 """Gold structure over figures: frames are the numbers, by value; the examples show what they say."""
 
 import pytest
-from matplotlib.patches import Rectangle
 from planted.questions import LAST, MAPS, plant
 
 from tprpapers.schlag.attention_examples import attention_examples, pick_examples
@@ -11,7 +10,6 @@ from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import overlay
 from tprprobe.figures.strips import COLUMNS, Strip, StripFrame
-from tprprobe.gold import arithmetic
 
 
 @pytest.fixture(scope="module")
@@ -80,28 +78,6 @@ def pick_examples_of(store):
     import pandas as pd
 
     return pd.DataFrame({"kind": ["simple"], "sample": [0], "question": ["?"]})
-
-
-def test_examples_frame_the_query_and_its_target(store):
-    examples = pick_examples(store)
-    figure = attention_examples(store, MAPS, 0, examples)
-    headings = [text for text in written(figure) if " from ‘" in text]
-    gold = {
-        sample: arithmetic(q)
-        for sample, q in zip(examples["sample"], examples["question"], strict=True)
-    }
-    numbers = sum(table.loc[table["place"] == 0, "number"].nunique() for table in gold.values())
-    assert len(headings) == numbers
-    below = [text for text in headings if "denominator:" in text]
-    assert len(below) == len(headings) / 2
-    dashed = [
-        patch
-        for axes in figure.axes
-        for patch in axes.patches
-        if patch.get_linestyle() not in ("-", "solid")
-    ]
-    assert len(dashed) == len(below)
-    assert all(isinstance(patch, Rectangle) for patch in dashed)
 
 
 def test_the_weight_told_is_that_of_the_map(store):

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 from planted.printed import DPI, FIGURES, FOLDER
 
-from tprprobe.figures import colors, style
+from tprprobe.figures import colors
 from tprprobe.figures.tables import Table
 
 # Severe deficiency of cones for long, middle and short waves. Source: Machado, Oliveira & Fernandes (2009), Table 1.
@@ -42,18 +42,6 @@ def test_hues_are_told_apart_by_all_eyes(eyes):
     ]
     perceived = [lab(np.array(SEEN_AS[eyes]) @ color) for color in linear]
     assert min(np.linalg.norm(a - b) for a, b in combinations(perceived, 2)) > MIN_DISTANCE
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_fonts_are_inside_and_figures_fit_a_page(name):
-    figure = FIGURES[name]()
-    with io.BytesIO() as stream:
-        figure.savefig(stream, format="pdf")
-        content = stream.getvalue()
-    assert b"/FontFile2" in content  # Type 42: outlines as TrueType has them
-    assert b"/Type3" not in content
-    assert isinstance(figure, style.Drawing)
-    assert figure.get_size_inches()[0] <= 7
 
 
 def draw(figure):
@@ -110,14 +98,6 @@ def is_drawn(text):
     box = text.get_window_extent()
     inside = axes.get_window_extent().padded(20)
     return bool(inside.overlaps(box))
-
-
-def test_texts_over_one_another_are_found():
-    figure = style.drawing(3, 2)
-    axes = figure.subplots()
-    axes.text(0.5, 0.5, "one")
-    axes.text(0.52, 0.5, "two")
-    assert ("one", "two") in overlaps(figure)
 
 
 def test_a_table_has_room_for_its_headings_and_none_too_much_below():

@@ -9,7 +9,6 @@ from planted.captions import plant_captions
 from planted.folders import write_evaluation, write_log
 from planted.questions import LAST, plant
 
-from tprpapers.demo import binding_section
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.errors import InputError
@@ -144,16 +143,6 @@ def test_report_of_a_store_leaves_out_what_is_of_others(tmp_path):
     assert "own" in text
 
 
-def test_report_of_only_a_log_elsewhere(tmp_path):
-    write_log(tmp_path / "training")
-    file = report_run(tmp_path / "training", tmp_path / "out")
-    assert file == tmp_path / "out" / "report.html"
-    assert "Role clusters" not in Page(file).shown
-    file = report_run(tmp_path / "training", tmp_path / "new" / "mine.html")
-    assert file == tmp_path / "new" / "mine.html"
-    assert file.is_file()
-
-
 def test_figures_that_do_not_concern_a_store_are_not_listed(tmp_path):
     plant_captions(tmp_path / "store", 60)
     text = Page(report_run(tmp_path)).shown
@@ -183,20 +172,6 @@ def test_the_report_of_a_run_tells_its_clusters_and_their_names(tmp_path):
         assert name in page.shown
     assert "Not in this run: query, key, filler, " in page.shown
     assert "nan" not in page.shown.lower()
-
-
-def test_clusters_alone_are_a_run(tmp_path):
-    store = plant(tmp_path / "store", 6)
-    save_clusters([cluster(store, LAST, head=0, k=4, n_seeds=2)], tmp_path / "run", store)
-    assert "stability" in Page(report_run(tmp_path / "run")).shown
-
-
-def test_the_binding_problem_is_told_with_both_answers():
-    (table,) = binding_section().folded.values()
-    shares = table.cells.set_index(["attention", "case"])["equal"]
-    assert shares["standard", "equal weights"] == "100%"
-    assert shares["tp", "as printed"] == "0%"
-    assert shares["tp", "constant roles"] == "100%"
 
 
 def test_the_page_of_examine_stays(tmp_path):

@@ -71,16 +71,6 @@ def test_the_cheapest_scheme_is_not_the_best_one():
     )
 
 
-def test_substitution_is_shown_where_a_decoder_was_given(run):
-    from tprprobe.analyses.kinds import DECOMPOSITIONS
-
-    scores = DECOMPOSITIONS.load(run / "decomposed").assign(name="x")
-    for end in ("", "_low", "_high"):
-        scores[f"substitution{end}"] = scores[f"substitution_withheld{end}"] = 0.25
-    assert scheme_table(scores).title.endswith("Substitution accuracy")
-    assert scheme_table(scores).cells["score"].str.startswith("0.250").all()
-
-
 def test_withheld_pairs_stand_beside_held_out_sequences(run):
     figure = catalogue.draw("withheld", decompositions=[run / "decomposed"])
     [panel] = figure.axes
@@ -104,12 +94,6 @@ def test_a_search_shows_its_curve_what_it_found_and_its_controls(run):
     assert np.all(np.diff(bits) < 0)
     _, names = panel.get_legend_handles_labels()
     assert names[0].startswith("left*right")
-
-
-def test_a_folder_shows_what_it_holds(run):
-    inputs = catalogue.find_inputs(run)
-    assert inputs["roles"] == [run / "roles"]
-    assert inputs["decompositions"] == [run / "decomposed", run / "unwithheld"]
 
 
 def swapped(place, counterfactual, vectors="hidden", layer=-1):

@@ -6,7 +6,6 @@ import pytest
 from planted.questions import ROLE, plant
 
 import tprprobe as tp
-from tprprobe.analyses.decomposition.role_findings import RoleSearch
 from tprprobe.evaluation.results import Results
 from tprprobe.files.kinds import RunContents
 from tprprobe.files.notebook import ROWS, as_html
@@ -51,17 +50,6 @@ def test_stores_clusters_and_runs_are_shown(store):
     assert "<script" not in run._repr_html_()
     assert repr(RunContents({".": store})) == "RunContents({'.': Store}): a dictionary, by folder"
     assert ".table is their DataFrame" in repr(Results(pd.DataFrame({"value": [1.0]})))
-
-
-def test_searches_of_roles_are_shown():
-    row = {"control": "", "n_roles": 5, "pairs": 40, "r2_low": 0.8, "r2_high": 0.9}
-    schemes = [
-        row | {"roles": "bag", "bits": -1.0, "r2": 0.2},
-        row | {"roles": "left", "pairs": 50, "bits": -9.0, "r2": 0.85},
-    ]
-    html = RoleSearch("state", "left", pd.DataFrame(schemes))._repr_html_()
-    assert "Roles of state: left" in html
-    assert "<td>left</td>" in html
 
 
 def test_models_and_data_print_one_line_or_a_table():

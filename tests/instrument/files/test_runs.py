@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tprprobe.errors import InputError
-from tprprobe.files.runs import BEGUN, PARTS_FOLDER, KeptRun, join_parts, kept
+from tprprobe.files.runs import BEGUN, PARTS_FOLDER, KeptRun, join_parts
 
 MANIFEST = "done.json"
 SETTINGS = {"seeds": [0, 1], "variants": {"a": {"k": 1}}, "of": "é"}
@@ -71,12 +71,3 @@ def test_some_settings_may_grow(changed, grown, tmp_path):
     else:
         with pytest.raises(InputError, match=r"another run \(its"):
             KeptRun.open(*arguments, growing=("seeds", "variants"))
-
-
-def test_without_a_folder_nothing_is_kept(tmp_path):
-    with kept(None) as folder:
-        begin(folder)
-    assert not folder.exists()
-    with kept(tmp_path / "run") as folder:
-        begin(folder)
-    assert (tmp_path / "run" / BEGUN).is_file()

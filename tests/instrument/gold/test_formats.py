@@ -3,7 +3,6 @@ reported of other readers.
 """
 
 import csv
-import json
 
 import pandas as pd
 import pytest
@@ -222,30 +221,6 @@ def test_tables_are_read_by_their_own_rules(tmp_path, capsys, case):
     assert [(example.source, example.target) for example in data] == pairs
     assert message in (lines := capsys.readouterr().err)
     assert len(lines.splitlines()) <= 2
-
-
-def test_a_report_says_what_is_read(tmp_path):
-    path = write(tmp_path, "a.jsonl", json.dumps({"id": 1, "text": "a", "label": 2}) + "\n")
-    columns = {"columns": ["text", "label"], "columns_not_read": ["id"]}
-    assert load_data(path).report == columns
-    assert load_data(path, split="all").report == columns
-    text = "# text = b\n" + row(1, "a") + "\n"
-    report = load_data(write(tmp_path, "a.conllu", text)).report
-    assert report == {
-        "sentences": 1, "documents": 1, "words": 1, "targets": {"pos": 1, "upos": 1, "dep": 1},
-        "read_otherwise": {"other_text": 1},
-    }  # fmt: skip
-
-
-def test_the_english_web_treebank_is_spelled_as_its_text(shared):
-    from tprprobe.gold import blocks, conllu, surface
-
-    path = shared / "data" / "ewt" / "conllu" / "en_ewt-ud-dev.conllu.gz"
-    n_spelled = 0
-    for block in blocks.read_blocks(path):
-        _, tokens, _ = conllu._words(path, blocks.rows(block), conllu.PLAIN)
-        n_spelled += surface.spell_text(tokens) == blocks.comments(block)["text"]
-    assert n_spelled == 2001
 
 
 def test_entities_of_a_shared_token_go_on(tmp_path):

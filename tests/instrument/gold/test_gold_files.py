@@ -23,7 +23,6 @@ from tprprobe.gold.labels import (
     decode_cell,
     encode_shared,
     token_columns,
-    words_of_tokens,
 )
 
 CONLLU = """# newdoc id = letters
@@ -112,6 +111,30 @@ def test_sentences_of_the_same_words_are_taken_in_order(tmp_path):
         add_labels(gold, write(tmp_path, "c.iob2", thrice), "nel")
 
 
+def _treebank(*heads, form="w"):
+    lines = [f"{i}\t{form}\t_\tX\tX\t_\t{head}\tdep\t_\t_\n" for i, head in enumerate(heads, 1)]
+    return "".join(lines) + "\n"
+
+
+def _exchange(text: str) -> str:
+    rows = [line.split("\t") for line in text.split("\n")]
+    moved = [[*r[:3], r[4], r[3], *r[5:]] if len(r) > 4 else r for r in rows]
+    return "\n".join(map("\t".join, moved))
+
+
+def _cut(text: str) -> str:
+    return text.rstrip().rsplit("\n", 1)[0] + "\n"
+
+
+TREEBANK = """# sent_id = s1
+# text = The cat sleeps
+1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
+2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_
+3\tsleeps\tsleep\tVERB\tVBZ\t_\t2\tacl\t_\t_
+
+"""
+
+
 WRONG = {
     "a.conllu": [
         ("", "is empty"),
@@ -119,6 +142,12 @@ WRONG = {
         (CONLLU.replace("4\tnsubj", "9\tnsubj"), r"line 4: head '9' in a sentence of 5 words"),
         (CONLLU.replace("4\tnsubj", "_\tnsubj"), r"line 4: head '_'"),
         (CONLLU.replace("NNP", "N NP"), r"line 4: label 'N NP'"),
+        (_treebank(0, 2), r"line 1: word 2 is its own head"),
+        (_treebank(0, 3, 2), r"line 1: word 3 is below itself \(head 2\)"),
+        (_treebank(0) + _treebank(1), r"line 3: word 1 is its own head"),
+        (_treebank(0, form="\u00a0"), r"line 1: word '\\xa0' has no character but blanks"),
+        (_cut(TREEBANK), "is cut: its last sentence ends with 'cat'"),
+        (_exchange(TREEBANK), "UPOS has tags like .*: exchange the columns"),
     ],
     "a.conllup": [
         (PLUS.replace("NER", "NERD"), r"line 1: unknown column 'NERD'; did you mean 'NER'"),
@@ -157,11 +186,7 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, name, text, message):
     assert "\n" not in str(error.value)
 
 
-def test_damaged_and_unknown_files_are_refused(tmp_path):
-    truncated = write(tmp_path, "a.conllu.gz", CONLLU)
-    truncated.write_bytes(truncated.read_bytes()[:-12])
-    with pytest.raises(InputError, match=r"a\.conllu\.gz cannot be read"):
-        read_annotated(truncated)
+def test_unknown_files_are_refused(tmp_path):
     latin = tmp_path / "b.conllu"
     latin.write_bytes(CONLLU.replace("Ann", "Zoë").encode("latin-1"))
     with pytest.raises(InputError, match="not UTF-8"):
@@ -232,58 +257,6 @@ def test_tokens_belong_to_words_and_bear_their_cells():
     assert columns["nel"][:2] == ["PER[0,2)"] * 2
 
 
-def test_a_token_of_two_words_is_the_first_ones():
-    assert words_of_tokens([(0, 2), (2, 5)], [(0, 1), (1, 3), (3, 5)]) == [0, 0, 1]
-
-
-def test_ewt_is_what_its_files_say(shared, tmp_path):
-    folder = shared / "data" / "ewt"
-    with gzip.open(folder / "conllu" / "en_ewt-ud-dev.conllu.gz", "rt", encoding="utf-8") as file:
-        blocks = file.read().split("\n\n")[:150]
-    sentences = read_annotated(write(tmp_path, "dev.conllu", "\n\n".join(blocks)))
-    sentences = add_labels(
-        sentences, _first(folder / "ner" / "en_ewt-ner-dev.iob2.gz", tmp_path), "nel"
-    )
-    for task, file in {"pos": "pos", "dep": "dep"}.items():
-        edges = read_annotated(folder / "edges" / f"{file}.dev.jsonl.gz", task)[:150]
-        assert [sentence.words for sentence in sentences] == [sentence.words for sentence in edges]
-        assert [sentence.targets[task] for sentence in sentences] == [
-            sentence.targets[task] for sentence in edges
-        ]
-    entities = read_annotated(folder / "edges" / "ner.dev.jsonl.gz", "nel")
-    by_name = {sentence.name: sentence.targets["nel"] for sentence in entities}
-    assert [sentence.targets["nel"] for sentence in sentences] == [
-        by_name.get(e.name, ()) for e in sentences
-    ]
-
-
-def _first(path, folder):
-    """The first 150 sentences of a gzipped file."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return write(folder, path.stem, "\n\n".join(file.read().split("\n\n")[:150]))
-
-
-def _treebank(*heads, form="w"):
-    lines = [f"{i}\t{form}\t_\tX\tX\t_\t{head}\tdep\t_\t_\n" for i, head in enumerate(heads, 1)]
-    return "".join(lines) + "\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (_treebank(0, 2), r"line 1: word 2 is its own head"),
-        (_treebank(0, 3, 2), r"line 1: word 3 is below itself \(head 2\)"),
-        (_treebank(2, 3, 1), r"line 1: word 3 is below itself \(head 1\)"),
-        (_treebank(0) + _treebank(1), r"line 3: word 1 is its own head"),
-        (_treebank(0, form="\u00a0"), r"line 1: word '\\xa0' has no character but blanks"),
-        (_treebank(0, form=""), r"line 1: word '' has no character but blanks"),
-    ],
-)
-def test_what_is_no_tree_or_no_word_is_refused(tmp_path, text, message):
-    with pytest.raises(InputError, match=message):
-        read_annotated(write(tmp_path, "a.conllu", text))
-
-
 def test_odd_sentences_are_counted_in_a_line(tmp_path, capsys):
     respelled = "# text = Bob slept.\n" + _treebank(0)
     odd = "\ufeff" + CONLLU + "\n" + _treebank(0, 0) + _treebank(0, 0, 1) + respelled
@@ -313,38 +286,6 @@ def test_heads_are_refused_unless_every_word_reaches_a_root(heads):
     else:
         with pytest.raises(InputError, match="heads must lead to a root"):
             check_heads(heads)
-
-
-def _exchange(text: str) -> str:
-    rows = [line.split("\t") for line in text.split("\n")]
-    moved = [[*r[:3], r[4], r[3], *r[5:]] if len(r) > 4 else r for r in rows]
-    return "\n".join(map("\t".join, moved))
-
-
-def _cut(text: str) -> str:
-    return text.rstrip().rsplit("\n", 1)[0] + "\n"
-
-
-TREEBANK = """# sent_id = s1
-# text = The cat sleeps
-1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
-2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_
-3\tsleeps\tsleep\tVERB\tVBZ\t_\t2\tacl\t_\t_
-
-"""
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (_cut, "is cut: its last sentence ends with 'cat'"),
-        (_exchange, "UPOS has tags like .*: exchange the columns"),
-    ],
-)
-def test_a_treebank_that_contradicts_itself_is_refused(tmp_path, change, message):
-    (tmp_path / "a.conllu").write_text(change(TREEBANK))
-    with pytest.raises(InputError, match=message):
-        read_annotated(tmp_path / "a.conllu")
 
 
 @pytest.mark.parametrize(

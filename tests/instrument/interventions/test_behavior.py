@@ -11,7 +11,7 @@ from planted.word_models import FRAME, save_words
 
 import tprprobe as tp
 from tprprobe.data import load_data
-from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
+from tprprobe.data.frames.pairsets import pair_of_text
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.dots import render
@@ -20,7 +20,6 @@ from tprprobe.interventions.behavior import measure_pairs, summarize_pairs
 from tprprobe.interventions.pair_trials import make_trials
 from tprprobe.interventions.word_edits import EDITS, WordStates, list_edits
 from tprprobe.models import load_model
-from tprprobe.models.answers import next_words
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -143,16 +142,6 @@ def test_surgery_exchanges_the_means_of_words_at_a_place():
     assert torch.allclose(*moved, atol=1e-5)
 
 
-def test_surgery_needs_the_words_in_further_items():
-    x = torch.randn(2, 2, 4)
-    (real, *_) = (
-        w
-        for w in list_edits(words_of(x, x, [("0", "1"), ("2", "3")]), ["surgery"])
-        if w.edit == "surgery"
-    )
-    assert not real.is_possible.any()
-
-
 def test_erasing_leaves_nothing_linear_of_the_places():
     rng = torch.Generator().manual_seed(0)
     x = torch.randn(400, 2, 6, generator=rng)
@@ -189,17 +178,6 @@ def test_holm_corrects_over_the_sites_of_an_edit():
     assert table.loc[("one", ""), "beyond"] == pytest.approx(3.0)
     assert table.loc[("two", ""), "p"] == 1
     assert (table["missing"] == 2).all()
-
-
-def test_a_run_goes_on_to_the_same_table(model, frame, tmp_path):
-    data = find_pairs(frame, 12, 0, 64)
-    table = measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run")
-    resumed = measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run", resume=True)
-    pd.testing.assert_frame_equal(table, resumed)
-    with pytest.raises(InputError, match="--resume goes on"):
-        measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run")
-    with pytest.raises(InputError, match="holds another run"):
-        measure_pairs(model, data, "layers.1.hidden", out=tmp_path / "run", resume=True)
 
 
 def test_the_picture_has_a_row_an_edit(table):
@@ -240,18 +218,6 @@ def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):
     assert run_main(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "0") == 2
 
 
-def test_next_symbols_of_our_own_models(make_model):
-    question = "Calculate 1/2."
-    model = make_model()
-    rows = next_words(model, question, 5)
-    source = torch.tensor(
-        [[model.config.sos, *model.vocabulary.encode(question), model.config.eos]]
-    )
-    target = torch.tensor([[model.config.sos]])
-    best = model(source, target)[0, -1].softmax(-1).topk(5)
-    assert rows["id"].tolist() == best.indices.tolist()
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -259,10 +225,6 @@ def test_next_symbols_of_our_own_models(make_model):
         (["--data", "mathematics:arithmetic__mixed"], "give pairs:FRAME, of active"),
         (["--text", TEXT], "give two words and two answers"),
         (["--text", TEXT, "--exchange", "dog,fox"], "no word 'fox' in"),
-        (
-            ["--text", TEXT, "--exchange", "dog,cat", "--edit", "swap"],
-            "unknown edit of pairs 'swap'",
-        ),
         (["recipe.toml", "--edit", "exchange"], "--edit: of minimal pairs, not of a recipe"),
     ],
 )

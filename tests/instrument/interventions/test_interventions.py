@@ -9,16 +9,11 @@ from torch import Tensor
 from tprprobe import interventions as edits
 from tprprobe.errors import InputError
 from tprprobe.interventions.batched_edits import (
-    BEHIND,
-    BELOW,
     SYMBOLS_PER_PASS,
-    first_places,
-    list_steps,
     score_variants,
 )
 from tprprobe.models import build
 from tprprobe.models.decoding.generation import generate
-from tprprobe.site.cached_prefix import hold
 from tprprobe.site.hooks import capture, find_sites, intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (2, 2), "d_ff": 24}
@@ -204,16 +199,6 @@ def test_nested_interventions_leave_the_model_as_it_was():
     assert model(SOURCE, TARGET).equal(expected)
 
 
-def test_what_is_held_is_not_computed():
-    model = model_of("tp-transformer")
-    with capture(model, "encoder.*.hidden") as acts:
-        expected = model(SOURCE, TARGET)
-    with hold(model, {"encoder.0": acts["encoder.0.hidden"]}):
-        assert model(SOURCE.flip(0).flip(0), TARGET).equal(expected)
-        assert model(torch.full_like(SOURCE, 9), TARGET)[0].allclose(expected[0], atol=1e-6)
-    assert "forward" not in model.encoder[0].__dict__
-
-
 @pytest.mark.parametrize(  # one variant a pass, and all of a place
     ("case", "at_once"),
     [("tp-transformer", 1), *((case, 10**6) for case in ("tp-transformer", "tpt", "tpgn"))],
@@ -235,43 +220,3 @@ def test_variants_in_one_pass_are_the_same_as_one_by_one(case, at_once, monkeypa
                 )
                 best = (logits.argmax(-1) == target[:, 1:]) | ~real
                 assert scores.is_written[variant_index, number].equal(best.all(1))
-
-
-@pytest.mark.parametrize("at_once", [1, 10**6])  # one variant a pass, and all of them
-@pytest.mark.parametrize("case", ["tp-transformer", "tpt"])
-def test_attentions_that_no_edit_reaches_are_read_once(case, at_once, monkeypatch):
-    monkeypatch.setitem(SYMBOLS_PER_PASS, "cpu", at_once)
-    model, calls = model_of(case), []
-    for name in list_steps(model):
-        if name.endswith((".self", ".cross")):
-            module = model.get_submodule(name)
-            monkeypatch.setattr(
-                module,
-                "read",
-                lambda *x, n=name, read_memory=module.read: calls.append(n) or read_memory(*x),
-            )
-    behind = ["decoder.0.cross", "decoder.1.self", "decoder.1.cross"]
-    for site, reached in {
-        "encoder.0.self.role": ["encoder.1.self", *behind],
-        "encoder.1.self.query": ["encoder.1.self", *behind],
-        "encoder.1.hidden": behind,
-        "decoder.0.cross.key": behind,
-        "decoder.0.cross.role": behind[1:],
-    }.items():
-        calls.clear()
-        score_variants(model, SOURCE, [TARGET], [{site: edits.zero()}])
-        once = ["encoder.0.self", "encoder.1.self", "decoder.0.self", *behind]
-        assert calls == [*once, *reached], site
-
-
-def test_the_first_places_that_edits_reach():
-    layer = {"encoder.1.self.role": 0, "encoder.0.hidden": 0}
-    assert first_places(layer) == ((0, 2, 1), (0, 1, 0))
-    assert first_places({"encoder.1.self.role": 0}) == ((1, 0, 1), (0, 1, 0))
-    assert first_places({"embedding.role": 0, "encoder.1.hidden": 0}) == (BELOW, (0, 1, 0))
-    assert first_places({"encoding": 0}) == (BELOW, (0, 1, 0))
-    assert first_places({"decoder.0.cross.key": 0}) == (BEHIND, (0, 1, 0))
-    assert first_places({"decoder.1.self.query": 0}) == (BEHIND, (1, 0, 0))
-    edits_of_both_stacks = {"encoder.1.hidden": 0, "embedding.target.role": 0}
-    assert first_places(edits_of_both_stacks) == ((1, 2, 1), BELOW)
-    assert first_places({}) == (BEHIND, BEHIND)

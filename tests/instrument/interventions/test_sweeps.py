@@ -1,21 +1,18 @@
 """Sweeps and swaps by a recipe: bad recipes, tables, going on after a cut, the command, the figures."""
 
 import json
-import sys
 
 import pandas as pd
 import pytest
+from planted.faults import run_main
 
-from tprprobe import cli
 from tprprobe import dashboard as views
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.files.runs import BEGUN, PARTS_FOLDER
 from tprprobe.interventions import Recipe, read_recipe, sweep
-from tprprobe.interventions.folders import MANIFEST
 from tprprobe.interventions.sweep_recipes import read_references
-from tprprobe.interventions.sweeps import SAMPLES, TABLE
+from tprprobe.interventions.sweeps import TABLE
 from tprprobe.models.answers import exact_matches
 from tprprobe.site.hooks import intervene
 
@@ -51,10 +48,7 @@ def folder(model, data, recipe, tmp_path_factory):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "sites = ['a']\nedits = ['zerro']",
-            r"r\.toml: unknown edit 'zerro'; did you mean 'zero'",
-        ),
+        ("sites = ['a']\nedits = ['zerro']", r"r\.toml: unknown edit 'zerro'"),
         ("sites = ['a']\nedits = ['snap']", "clusters"),
         ("sites = [", "not TOML"),
     ],
@@ -92,47 +86,11 @@ def test_sites_together_are_one_point(model, data):
     assert table["site"].tolist() == ["none", "encoder.0.self.role + encoder.1.self.role"]
 
 
-def test_a_sweep_goes_on_where_it_was_cut_off(model, data, recipe, folder, tmp_path, monkeypatch):
-    from tprprobe.interventions import sweeps
-
-    calls, score = [], sweeps._score
-
-    def cut(*args):
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        calls.append(args)
-        return score(*args)
-
-    out = tmp_path / "cut"
-    monkeypatch.setattr(sweeps, "_score", cut)
-    with pytest.raises(KeyboardInterrupt):
-        sweep(model, data, recipe, out)
-    assert (out / BEGUN).is_file()
-    assert len(list((out / PARTS_FOLDER).iterdir())) == 2
-    with pytest.raises(InputError, match="--resume goes on"):
-        sweep(model, data, recipe, out)
-    other_recipe = recipe.model_copy(update={"seed": 1})
-    with pytest.raises(InputError, match=r"another run \(its recipe\.seed\)"):
-        sweep(model, data, other_recipe, out, resume=True)
-    monkeypatch.setattr(sweeps, "_score", score)
-    resumed = sweep(model, data, recipe, out, resume=True)
-    pd.testing.assert_frame_equal(resumed, pd.read_csv(folder / TABLE))
-    assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, SAMPLES, TABLE])
-    assert (out / SAMPLES).read_bytes() == (folder / SAMPLES).read_bytes()
-
-
 def test_an_unknown_site_and_too_few_examples_are_told(model, data, recipe):
     with pytest.raises(InputError, match="did you mean"):
         sweep(model, data, recipe.model_copy(update={"sites": ["encoder.0.self.rolle"]}))
     with pytest.raises(InputError, match="the recipe asks for 12"):
         sweep(model, data[:5], recipe)
-
-
-def test_another_model_of_the_same_name_is_another_run(make_model, data, recipe, folder):
-    second_model = make_model(fluent=True, seed=5)
-    second_model.name = "tiny"
-    with pytest.raises(InputError, match=r"holds another run \(its weights\)"):
-        sweep(second_model, data, recipe, folder, resume=True)
 
 
 def test_figures_of_a_sweep(folder, tmp_path):
@@ -169,15 +127,9 @@ def test_the_command_writes_json_and_refuses_in_one_line(
         f"data = '{questions}'\nsplit = 'interpolate'\nn = 6\nreference = 4\n"
         "sites = ['decoder.*.role']\nedits = ['one']\nheads = 'all'\n"
     )
-    arguments = ["intervene", str(path), "--ckpt", str(checkpoint), "--out", str(tmp_path / "out")]
-    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments, "--json"])
-    with pytest.raises(SystemExit) as exit:
-        cli.main()
-    assert exit.value.code == 0
+    arguments = ["intervene", path, "--ckpt", checkpoint, "--out", tmp_path / "out"]
+    assert run_main(monkeypatch, *arguments, "--json") == 0
     assert [row["edit"] for row in json.loads(capsys.readouterr().out)] == ["none", "one", "one"]
     path.write_text("sites = 3")
-    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments])
-    with pytest.raises(SystemExit) as exit:
-        cli.main()
-    assert exit.value.code == 2
+    assert run_main(monkeypatch, *arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1

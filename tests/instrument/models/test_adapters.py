@@ -144,12 +144,6 @@ def test_texts_go_straight_in(folder):
     assert model.vocabulary.decode(ids[0].tolist()) == answers[0]
 
 
-def test_our_own_models_read_texts_too(make_model):
-    model = make_model()
-    assert isinstance(model.generate("1+2"), str)
-    assert model.predict(["1+2", "3"]).shape[0] == 2
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_sentence_transformers_are_read_as_they_encode(tmp_path):
     library = pytest.importorskip("sentence_transformers", reason="not installed")
@@ -178,8 +172,3 @@ def test_prompt_tuning_is_one_line(folder):
     options = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
     with pytest.raises(tp.InputError, match="before every text"):
         tp.sites(peft.get_peft_model(module, options))
-
-
-def test_a_tokenizer_beside_a_name_is_one_line(folder):
-    with pytest.raises(tp.InputError, match="tokenizer of its own"):
-        tp.load_model(f"hf:{folder}", object())

@@ -1,7 +1,6 @@
 """Exact match by teacher forcing, its proof against greedy decoding, and its intervals."""
 
 import json
-import math
 
 import numpy as np
 import pandas as pd
@@ -17,11 +16,9 @@ from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.models.answers import (
     evaluate,
-    exact_match,
     exact_matches,
     save_evaluation,
     summarize,
-    write_answers,
 )
 from tprprobe.models.decoding.generation import generate
 from tprprobe.site.attachment import attach
@@ -98,15 +95,6 @@ def test_answers_are_what_greedy_decoding_writes(model, answered, make_data):
     assert 0 < rows["correct"].sum() < len(rows)
 
 
-def test_written_ids_have_their_start_and_end(model, answered):
-    answers = list(answered.items())[:12]
-    pairs = encode_texts([q for q, _ in answers], ["77"] * 12, model.vocabulary)
-    correct, _ = exact_matches(model, pairs)
-    rows = write_answers(model, pairs, correct)
-    assert rows == [[2, *ids] for _, ids in answers]
-    assert not correct.any()
-
-
 def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch):
     data = load_data(questions, split="interpolate", n=12)
     table = evaluate(model, data)
@@ -115,34 +103,6 @@ def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch)
     pd.testing.assert_frame_equal(evaluate(model, data), table)
     assert table["question"].tolist() == [question.question for question in data]
     assert set(table["module"]) == {"arithmetic__add_or_sub", "arithmetic__mixed"}
-
-
-def test_evaluation_turns_dropout_off(make_model, questions):
-    model = make_model(dropout=0.5, fluent=True).train()
-    data = load_data(questions, split="interpolate", n=8)
-    pd.testing.assert_frame_equal(evaluate(model, data), evaluate(model, data))
-
-
-@pytest.mark.parametrize("right", [0, 1, 53, 99, 100])
-def test_intervals_are_wilsons(right):
-    rows = pd.DataFrame({"correct": [True] * right + [False] * (100 - right)})
-    z, n, p = 1.959963984540054, 100, right / 100
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    scores = exact_match(rows)
-    assert (scores["exact_match"], scores["n"]) == (p, 100)
-    assert scores["exact_match_interval"] == pytest.approx([middle - half, middle + half], abs=1e-9)
-
-
-def test_a_summary_has_all_modules():
-    rows = pd.DataFrame({"module": ["b", "a", "b", "b"], "correct": [True, False, False, True]})
-    summary = summarize(rows)
-    assert (summary["exact_match"], summary["n"]) == (0.5, 4)
-    assert list(summary["modules"]) == ["a", "b"]
-    assert summary["modules"]["b"]["exact_match"] == pytest.approx(2 / 3)
-    assert summary["modules"]["a"]["n"] == 1
-    assert set(summary["modules"]["a"]) == {"exact_match", "exact_match_interval", "n"}
-    json.dumps(summary)
 
 
 def test_an_evaluation_is_saved_with_every_prediction(model, questions, tmp_path):

@@ -7,21 +7,17 @@ from pathlib import Path
 import huggingface_hub
 import huggingface_hub.constants
 import pytest
-import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
 
-from tprprobe.cli.repositories import push_to_hub
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
-from tprprobe.models import build, load_model
-from tprprobe.models.answers import evaluate
+from tprprobe.models import build, load_model, origins
 from tprprobe.models.checkpoint import (
     checkpoint_files,
     default_data,
     save_pretrained,
-    untrained_twin,
 )
 
 SOURCE, TARGET = torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2, 9]])
@@ -148,10 +144,7 @@ def refusal(folder: Path, **options) -> str:
         ({"architecture": "tp-transfomer"}, "did you mean 'tp-transformer'"),
         ({"n_heads": "2"}, "n_heads = '2': give a positive int"),
         ({"n_heads": 3}, "cannot be divided among 3 heads"),
-        (
-            {"d_ff": 25},
-            "feed_forward.expand.weight has shape (24, 16), config.json asks for (25, 16)",
-        ),
+        ({"d_ff": 25}, "expand.weight has shape (24, 16), config.json asks for (25, 16)"),
         ({"n_layers": [3, 1]}, "lacks the tensor 'encoder.2.norm1.weight'"),
         ({"n_layers": [1, 1]}, "unknown tensor in model.safetensors 'encoder.1."),
         ({"vocab_size": 80}, "(73, 16), config.json asks for (80, 16)"),
@@ -219,34 +212,11 @@ def test_shipped_names_are_found_and_near_ones_suggested(checkpoint, tmp_path, m
     assert ".hidden" not in assets.available("models")
 
 
-def test_untrained_twins_are_random_and_always_the_same(checkpoint):
-    trained, twin = load_model(checkpoint), load_model(f"untrained:{checkpoint}")
-    assert twin.name == "untrained:tiny"
-    assert twin.vocabulary == trained.vocabulary
-    assert twin.config == trained.config
-    assert twin(SOURCE, TARGET).equal(load_model(f"untrained:{checkpoint}")(SOURCE, TARGET))
-    second_draw = load_model(f"untrained:{checkpoint}", seed=1)
-    assert not twin(SOURCE, TARGET).equal(second_draw(SOURCE, TARGET))
-    baseline = untrained_twin(trained)
-    assert baseline.name == "untrained:tiny"
-    assert baseline(SOURCE, TARGET).equal(twin(SOURCE, TARGET))
-
-
 def test_an_untrained_twin_needs_no_weights_but_a_right_config(folder):
     (folder / hub.WEIGHTS).unlink()
     load_model(f"untrained:{folder}")
     edit_config(folder, d_modle=3)
     assert "did you mean 'd_model'" in refusal(Path(f"untrained:{folder}"))
-
-
-def test_a_model_that_was_built_can_be_saved_evaluated_and_twinned(tmp_path, make_data):
-    model = build(
-        {"architecture": "tp-transformer", "d_model": 8, "n_layers": 1, "d_ff": 8}, seed=4
-    )
-    save_pretrained(model, tmp_path / "saved")
-    assert untrained_twin(model).vocabulary is None
-    rows = evaluate(model, make_data([("1", "1")]), characters())
-    assert len(rows) == 1
 
 
 def snapshot(cache: Path, checkpoint: Path) -> None:
@@ -264,52 +234,16 @@ def test_a_hub_id_is_read_from_the_hubs_cache(checkpoint, tmp_path, monkeypatch)
     assert model.name == "owner/tiny"
     assert load_model("untrained:owner/tiny", local_files_only=True).name == "untrained:owner/tiny"
     assert model(SOURCE, TARGET).equal(load_model(checkpoint)(SOURCE, TARGET))
+    origin = {file.name for file in origins._files("owner/tiny")}  # what it is told from others by
+    assert "config.json" in origin <= {file.name for file in checkpoint.iterdir()}
     message = refusal("owner/nothing", local_files_only=True)
     assert message.startswith("no folder 'owner/nothing' here, and the hub did not give it: ")
-
-
-def test_local_files_only_is_passed_on(checkpoint, monkeypatch):
-    calls = []
-
-    def download(name, local_files_only):
-        calls.append((name, local_files_only))
-        return str(checkpoint)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    monkeypatch.setattr("tprprobe.files.hub.is_offline", lambda: False)  # as where the hub answers
-    load_model("owner/tiny")
-    load_model("owner/tiny", local_files_only=True)
-    assert calls == [("owner/tiny", False), ("owner/tiny", True)]
 
 
 def test_a_folder_goes_before_a_hub_id(checkpoint, tmp_path, monkeypatch):
     shutil.copytree(checkpoint, tmp_path / "runs" / "tiny")
     monkeypatch.chdir(tmp_path)
     assert load_model("runs/tiny").folder == Path("runs/tiny")
-
-
-def test_pushing_uploads_the_folder(checkpoint, tmp_path, monkeypatch):
-    calls = []
-
-    class Api:
-        def create_repo(self, repo_id, repo_type, private, exist_ok):
-            calls.append((repo_id, repo_type, private, exist_ok))
-            return f"https://hub/{repo_id}"
-
-        def upload_folder(self, repo_id, folder_path, repo_type, ignore_patterns):
-            assert not ignore_patterns
-            calls.append((repo_id, folder_path, repo_type))
-
-    monkeypatch.setattr("tprprobe.files.hub.answers", lambda _: True)
-    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
-    assert push_to_hub(checkpoint, "owner/tiny", private=True) == "https://hub/owner/tiny"
-    assert calls == [
-        ("owner/tiny", "model", True, True),
-        ("owner/tiny", str(checkpoint), "model"),
-    ]
-    with pytest.raises(InputError, match="holds nothing to share"):
-        push_to_hub(tmp_path, "owner/tiny")
-    assert len(calls) == 2
 
 
 def test_the_card_names_the_data(make_model, tmp_path, checkpoint):
@@ -330,11 +264,6 @@ def test_a_card_that_names_no_data_says_so(front, make_model, tmp_path):
     model = load_model(save_pretrained(make_model(), tmp_path / "saved", card=card))
     with pytest.raises(InputError, match="names no data"):
         default_data(model)
-
-
-def test_safetensors_say_their_format(checkpoint):
-    with safetensors.safe_open(checkpoint / hub.WEIGHTS, "pt") as file:
-        assert file.metadata()["format"] == "pt"
 
 
 def test_the_same_weights_are_the_same_bytes(make_model):

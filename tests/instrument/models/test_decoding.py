@@ -153,30 +153,6 @@ def test_a_beam_that_keeps_all_finds_the_best_answer_of_all():
         assert row == answers[max(range(len(answers)), key=scores.__getitem__)]
 
 
-def test_decoding_stops_when_all_rows_have_ended():
-    model = model_of("tp-transformer", 0)
-    steps = []
-    for name, parameter in model.named_parameters():
-        if name.startswith("decoder.1.norm4"):
-            parameter.data.zero_()
-    model.embedding.token.weight.data[3] = 1.0
-    model.decoder[1].norm4.bias.data.fill_(1.0)  # the last layer's output is constant: always eos
-    model.decoder[1].register_forward_hook(lambda *_: steps.append(1))
-    ids = generate(model, batch(1), max_length=9)
-    assert ids.tolist() == [[3]] * len(SOURCES)
-    assert len(steps) == 1
-    assert generate(model, batch(1), max_length=9, beam=3).tolist()[0][0] == 3
-
-
-def test_each_step_computes_one_position_only():
-    model, widths = model_of("tp-transformer", 0), []
-    model.embedding.token.weight.data[[1, 3]] = 0.0  # rarely the argmax: rows go on
-    model.decoder[0].register_forward_hook(lambda _m, args, _o: widths.append(args[0].shape[1]))
-    ids = generate(model, batch(1), max_length=5)
-    assert not ids.eq(1).any()
-    assert widths == [1] * 5
-
-
 EDITS = {
     "encoder.0.self.filler": lambda x: 1.5 * x,
     "decoder.*.self.key": lambda x: x + 0.3,
@@ -197,19 +173,6 @@ def test_edited_sites_are_edited_once_at_every_step(case, seed):
     assert as_rows(plain, model) != beams
 
 
-def test_what_is_read_has_every_row_at_every_step():
-    model, shapes = model_of("tp-transformer", 0), []
-    site = model.decoder[1].cross.attention
-    reader = site.register_forward_hook(lambda _m, _i, out: shapes.append(tuple(out.shape)))
-    outputs = [generate(model, batch(1), 6, beam) for beam in (1, 3)]
-    reader.remove()
-    assert {shape[0] for shape in shapes} == {5, 15}
-    assert all(shape[1:] == (2, 1, 7) for shape in shapes if shape[2] == 1)
-    assert all(
-        ids.equal(generate(model, batch(1), 6, n)) for ids, n in zip(outputs, (1, 3), strict=True)
-    )
-
-
 def test_rows_that_have_ended_are_dropped():
     model, rows = model_of("tpt", 0), []
     model.decoder[0].register_forward_hook(lambda _m, args, _o: rows.append(len(args[0])))
@@ -217,26 +180,6 @@ def test_rows_that_have_ended_are_dropped():
     assert len({len(row) for row in answers}) > 1, "all rows are of one length: nothing to drop"
     assert rows == sorted(rows, reverse=True)
     assert rows[0] > rows[-1]
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_no_ngram_is_written_twice(beam, n):
-    model = model_of("t5", 0)
-    for row in as_rows(generate(model, batch(0), 7, beam, no_repeat=n), model):
-        grams = [tuple([0, *row][i : i + n]) for i in range(len(row) + 2 - n)]
-        assert len(set(grams)) == len(grams)
-    assert generate(model, batch(0), 7, beam, no_repeat=8).equal(generate(model, batch(0), 7, beam))
-
-
-@pytest.mark.parametrize("beam", [1, 2])
-def test_no_row_ends_before_the_least_length(beam):
-    models = [model_of("tp-transformer", seed) for seed in range(3)]
-    free = [len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam), m)]
-    restricted = [
-        len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam, min_length=3), m)
-    ]
-    assert min(free) < 4 <= min(restricted)
 
 
 @pytest.mark.parametrize("case", ["tp-transformer", "t5", "lstm"])

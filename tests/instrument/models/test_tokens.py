@@ -6,7 +6,6 @@ import torch
 from planted.tokenizers import KINDS, train_bytes
 
 import tprprobe as tp
-from tprprobe.data.vocabularies.encoded import place_pieces
 from tprprobe.data.vocabularies.tokens import BEHIND, DECODER, MASKS, Tokens
 from tprprobe.errors import InputError
 from tprprobe.models.answers import evaluate, next_words
@@ -259,17 +258,6 @@ def test_a_context_is_as_long_as_asked_and_long_texts_are_cut_or_divided(
 def test_a_function_may_name_its_symbols(tmp_path, way):
     """The words of a stranger's module are shown, and stand where the text has them."""
 
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table, self.cells = (
-                torch.nn.Embedding(300, 4),
-                torch.nn.GRU(4, 4, batch_first=True),
-            )
-
-        def forward(self, ids):
-            return self.cells(self.table(ids))[0]
-
     def pieces(text):
         return [symbol for word in text.split() for symbol in (word[:2], word[2:]) if symbol]
 
@@ -282,26 +270,13 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
         "pairs": lambda text: [*zip(ids(text), pieces(text), strict=True)],
         "two functions": (ids, names.__getitem__),
     }[way]
-    model = tp.attach(
-        Net().eval(), {"layers.0.hidden": "cells"}, forward=lambda net, batch: net(batch[0])
-    )
-    store = tp.extract(
-        model,
-        ["seeing dogs", "see  dogs"],
-        None,
-        tmp_path / "s",
-        control=False,
-        vocabulary=vocabulary,
-    )
+    net = torch.nn.Sequential(torch.nn.Embedding(300, 4), torch.nn.Tanh())
+    model = tp.attach(net, {"layers.0.hidden": "1"}, forward=lambda net, batch: net(batch[0]))
+    texts = ["seeing dogs", "see  dogs"]
+    store = tp.extract(model, texts, None, tmp_path / "s", control=False, vocabulary=vocabulary)
     table = store.tokens_of("layers.0.hidden")
     assert table["token"].tolist() == ["se", "eing", "do", "gs", "se", "e", "do", "gs"]
     assert table["word"].tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-
-
-def test_pieces_are_found_one_behind_the_other():
-    assert place_pieces("A cat, a cat", ["a", " ", "CAT", "##", "a", "cat"]) == [
-        (0, 1), (0, 0), (2, 5), (0, 0), (7, 8), (9, 12),
-    ]  # fmt: skip
 
 
 def test_a_tokenizer_of_bytes_without_files_is_read_from_a_folder(tmp_path):

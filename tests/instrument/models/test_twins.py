@@ -13,7 +13,6 @@ import tprprobe as tp
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.models import find_twins
-from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.loading import FAR
 from tprprobe.site.attachment import Attached
 
@@ -69,12 +68,6 @@ def test_a_twin_in_memory_is_the_one_of_that_name_and_seed():
     assert [*find_twins(trained)] == ["untrained"]
     with pytest.raises(InputError, match=r"unknown twin 'premuted'.*permuted"):
         find_twins(trained, ["premuted"])
-
-
-def test_a_checkpoint_folder_has_its_twins(tmp_path):
-    folder = save_pretrained(tp.load_model(NAME), tmp_path / "mine")
-    assert_permuted(tp.load_model(f"permuted:{folder}"), tp.load_model(str(folder)))
-    assert tp.load_model(f"permuted:{folder}").name == "permuted:mine"
 
 
 def attached() -> Attached:

@@ -17,45 +17,6 @@ from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import probe_table
 
 PAGE = (Path(__file__).parents[3] / "docs/plugins.md").read_text("utf-8")
-PERCEPTRON = '''
-import numpy as np
-import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
-
-
-class Perceptron(ClassifierMixin, BaseEstimator):
-    """A multilayer perceptron.
-
-    Args:
-        hidden: Its hidden units.
-        steps: Steps of Adam.
-    """
-
-    def __init__(self, hidden: int = 32, steps: int = 100, random_state: int = 0):
-        self.hidden, self.steps, self.random_state = hidden, steps, random_state
-
-    def fit(self, X, y):
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        with torch.random.fork_rng():
-            torch.manual_seed(self.random_state)
-            sizes = X.shape[1], self.hidden, len(self.classes_)
-            first, last = (torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:]))
-        self.model_ = torch.nn.Sequential(first, torch.nn.ReLU(), last)
-        optimizer = torch.optim.Adam(self.model_.parameters(), 1e-2)
-        inputs, labels = torch.as_tensor(X), torch.as_tensor(codes)
-        for _ in range(self.steps):
-            optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(self.model_(inputs), labels).backward()
-            optimizer.step()
-        return self
-
-    @torch.no_grad()
-    def predict_proba(self, X):
-        return self.model_(torch.as_tensor(X)).softmax(-1).numpy()
-
-    def predict(self, X):
-        return self.classes_[self.predict_proba(X).argmax(1)]
-'''
 PIPELINE = '''
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -79,7 +40,6 @@ class Discriminant(Pipeline):
 POINTS = """
 [tprprobe.estimators]
 sparse The k most informative neurons = sparse_probe:SparseProbe
-perceptron A multilayer perceptron = perceptron:Perceptron
 discriminant Fisher's discriminant of principal components = discriminant:Discriminant
 rsa Representational similarity = similarity:Similarity
 """
@@ -87,12 +47,12 @@ rsa Representational similarity = similarity:Similarity
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Installs the four for this file's tests."""
+    """Installs the three for this file's tests."""
     folder = tmp_path_factory.mktemp("site")
     pattern = r'title="(sparse_probe|similarity).py"\n(.*?)^```$'
     texts = dict(re.findall(pattern, PAGE, re.MULTILINE | re.DOTALL))
     assert len(texts) == 2
-    texts |= {"perceptron": PERCEPTRON, "discriminant": PIPELINE}
+    texts |= {"discriminant": PIPELINE}
     for text in texts.values():
         assert "tprprobe" not in text
         assert len(text.strip().splitlines()) <= 42
@@ -122,15 +82,12 @@ def test_their_parameters_are_options(installed):
     expected = f"Of sparse: {neurons} Default: 16. Of discriminant: {components} Default: 4."
     assert helps["k"] == expected
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
-    assert helps["hidden"] == "Of perceptron: Its hidden units. Default: 32."
-    assert "random_state" not in helps
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
         ("sparse", {"k": 6}),
-        ("perceptron", {"steps": 60, "seeds": 2}),
         ("discriminant", {"k": 6}),
     ],
 )
@@ -181,9 +138,9 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
 
 
 def test_an_option_of_another_probe_is_one_line(installed, store):
-    command = ["pos", str(store.path), "--probe", "sparse", "--hidden", "4"]
+    command = ["pos", str(store.path), "--probe", "sparse", "--metric", "euclidean"]
     with (
         installed.make_context("probe", command) as ctx,
-        pytest.raises(Exception, match="hidden: no setting of sparse probes, which have k"),
+        pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"),
     ):
         installed.invoke(ctx)

@@ -1,6 +1,5 @@
 """Whatever values options have, every command ends in a result or in one line."""
 
-import json
 import os
 import random
 import shutil
@@ -9,12 +8,10 @@ from typing import Any
 
 import pytest
 import typer
-from planted import sentences, soaked
-from planted.bindings import STATE, left, plant_bindings
+from planted import soaked
+from planted.commands import COMMANDS, fill_places, plant_places
 from planted.damage import Outcome
 from planted.faults import call_main
-from planted.foreign import save_foreign
-from planted.questions import LAST, plant
 
 from tprprobe.cli import app
 from tprprobe.figures.catalogue import list_figures
@@ -33,52 +30,13 @@ QUICK = [
     "docs",
     "convert",
 ]  # of all commands in `make soak`
-COMMANDS: dict[str, list[object]] = {  # of a store in STORE, or the model in MODEL
-    "inspect": ["STORE"],
-    "cluster": ["STORE", "--site", LAST, "--k", 3, "--out", "OUT"],
-    "name": ["STORE", "--site", LAST, "--k", 3, "--out", "OUT"],
-    "export": ["STORE", "OUT.npz"],
-    "report": ["STORE"],
-    "probe": ["pos", "WORDS", "--out", "OUT"],
-    "decompose": ["BOUND", "--site", STATE, "--roles", "left", "--rank", "2x2", "--out", "OUT"],
-    "roles": ["BOUND", "--site", STATE, "--out", "OUT"],
-    "reconstruct": ["STORE", "--out", "OUT"],
-    "predict": ["the dog", "--ckpt", "MODEL"],
-    "extract": ["--ckpt", "MODEL", "--data", "LINES", "-n", 4, "--out", "OUT"],
-    "intervene": ["--ckpt", "MODEL", "--text", "the dog sees a cat", "--out", "OUT"],
-    "eval": ["--ckpt", "MODEL", "--data", "ASKED", "--out", "OUT"],
-    "examine": ["MODEL", "--data", "LINES", "--layers", 1, "--out", "OUT"],
-    "trajectory": [
-        "MODEL",
-        "--ask",
-        "cluster --site decoder.0.hidden",
-        "--data",
-        "LINES",
-        "--out",
-        "OUT",
-    ],
-    "import": ["STORE", "OUT"],
-    "figure": ["NAME", "--store", "STORE", "--out", "OUT.png"],
-    "docs": ["stores"],
-    "models": [],
-    "convert": ["MODEL", "OUT"],
-    "binding": ["--seed", 1],
-}
 FIGURES = sorted(entry.name for entry in list_figures())
 
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory) -> Path:
     """A folder with what the commands read."""
-    folder = tmp_path_factory.mktemp("places")
-    plant(folder / "store", 12)
-    sentences.plant(folder / "words", 20)
-    plant_bindings(folder / "bound", left, n=60, ranks=(4, 2))
-    save_foreign("gpt2", folder / "model", "causal")
-    (folder / "lines.txt").write_text("the dog sees cats\na cat sees the dogs\n" * 6)
-    question = {"document": "the dog sees cats and a dog", "summary": "a dog"}
-    (folder / "asked.jsonl").write_text(f"{json.dumps(question)}\n" * 3)
-    return folder
+    return plant_places(tmp_path_factory.mktemp("places"))
 
 
 def _draw(command: str, rng: random.Random) -> list[str]:
@@ -107,23 +65,10 @@ def _try(
     for number in seeds:
         rng = random.Random(f"{command} {seed} {number}")
         folder = Path(shutil.copytree(places, places.parent / f"{command}-{seed}-{number}"))
-        names = {
-            "STORE": "store",
-            "WORDS": "words",
-            "BOUND": "bound",
-            "MODEL": "hf:",
-            "LINES": "lines.txt",
-            "ASKED": "asked.jsonl",
-        }
-        words = [command, *_draw(command, rng)]
-        full_words = [
-            word.replace("OUT", str(folder / "out")).replace("PIPE", str(folder / "pipe"))
-            for word in words
-        ]
         os.mkfifo(folder / "pipe")
-        for name, path in names.items():
-            place = f"hf:{folder / 'model'}" if path == "hf:" else str(folder / path)
-            full_words = [word.replace(name, place) for word in full_words]
+        words = [command, *_draw(command, rng)]
+        full_words = fill_places(words, folder, folder / "out")
+        full_words = [word.replace("PIPE", str(folder / "pipe")) for word in full_words]
 
         def read(_: Path, full_words: list[str] = full_words) -> None:
             code, lines = call_main(full_words, monkeypatch, capsys)

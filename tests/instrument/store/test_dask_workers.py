@@ -5,19 +5,18 @@ import pickle
 import signal
 import threading
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
+from planted.faults import call_main
 from planted.sentences import plant
 from typer.testing import CliRunner
 
 from tprprobe.analyses.clustering import kmeans
-from tprprobe.analyses.clustering.kmeans import Source, run_all
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing import run as run_module
-from tprprobe.cli import app, main
+from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.extraction import dask_parts, extract
 from tprprobe.extraction.blocks import plan
@@ -27,7 +26,7 @@ from tprprobe.store.dask_workers import each_part, parts_of, scheduled
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-ROLE, QUERY = "encoder.1.self.role", "encoder.1.self.query"
+ROLE = "encoder.1.self.role"
 COMMANDS = {
     "cluster": ["--site", ROLE, "--head", "0", "--k", "3"],
     "decompose": ["--site", ROLE, "--family", "additive"],
@@ -70,32 +69,6 @@ def test_two_workers_find_what_one_process_does(command, store, address, in_part
     assert single.exit_code == 0
     assert len(single.stdout) > 100
     assert shared.stdout == single.stdout
-
-
-def test_vectors_that_names_are_found_for_are_the_same(store, address, in_parts):
-    """Names and their statistics are counted from the labels of all runs of whitened vectors."""
-
-    def labelled():
-        return run_all(Source.find(store, QUERY, 0).whitened(), k=3, n_seeds=3)
-
-    single = labelled()
-    with scheduled(address):
-        shared = labelled()
-    np.testing.assert_array_equal(single[1], shared[1])
-    for name in ("labels", "centers", "inertia", "mean", "scale"):
-        np.testing.assert_array_equal(getattr(single[0], name), getattr(shared[0], name))
-
-
-def test_parts_are_computed_by_workers_and_come_in_order(address):
-    row_ranges = parts_of(45, 2)
-    with scheduled(address):
-        results = list(each_part(lambda rows: (rows, os.getpid()), row_ranges))
-        [(_, process_id)] = each_part(lambda rows: (rows, os.getpid()), row_ranges[:1])
-    assert [rows for rows, _ in results] == row_ranges
-    assert process_id == os.getpid() not in {process for _, process in results}
-    assert {process for _, process in each_part(lambda p: (p, os.getpid()), row_ranges)} == {
-        process_id
-    }
 
 
 def test_the_last_worker_that_is_killed_ends_a_pass_with_a_line(monkeypatch):
@@ -180,14 +153,6 @@ def test_a_model_that_was_loaded_by_its_name_is_sent_as_this_name():
     assert all(torch.equal(one, other) for one, other in weights)
 
 
-def test_bad_input_that_a_worker_finds_is_told_as_here(address):
-    def refuse(rows):
-        raise InputError(f"row {rows.start} is not finite")
-
-    with scheduled(address), pytest.raises(InputError, match=r"^row 0 is not finite$"):
-        list(each_part(refuse, parts_of(10, 2)))
-
-
 def test_a_store_is_sent_as_its_path(store):
     assert pickle.loads(pickle.dumps(store)).manifest == store.manifest
     assert len(pickle.dumps(store)) < 500
@@ -200,21 +165,7 @@ def test_a_store_is_sent_as_its_path(store):
 def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
     monkeypatch.setattr(dask_workers, "PATIENCE", "200ms")
     words = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", url]
-    monkeypatch.setattr("sys.argv", ["tprprobe", *words])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    (line,) = printed.err.splitlines()
+    code, (line,) = call_main(words, monkeypatch, capsys)
+    assert code == 2
     assert f"no Dask scheduler at {url!r}" in line
     assert dask.config.get("scheduler", None) is None  # what computes arrays is as before
-
-
-def test_a_scheduler_without_workers_is_told():
-    with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as idle,
-        pytest.raises(InputError, match="has no workers: start one with `dask worker"),
-        scheduled(idle.scheduler_address),
-    ):
-        pass

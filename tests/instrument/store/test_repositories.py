@@ -48,7 +48,7 @@ def hub(tmp_path, monkeypatch):
             raise OSError(f"404 Client Error\nno {repo_type} {repo_id}")
         return str(root / repo_type / repo_id)
 
-    monkeypatch.setattr("tprprobe.files.hub.answers", lambda _: True)
+    monkeypatch.setattr("tprprobe.files.hub.is_offline", lambda: False)
     monkeypatch.setattr(huggingface_hub, "HfApi", Api)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     return root
@@ -154,6 +154,11 @@ def test_what_cannot_be_shared_is_told(hub, store, tmp_path):
     with pytest.raises(InputError, match="is not complete"):
         tp.push_to_hub(store.path, "owner/begun")
     assert not hub.exists()
+
+
+def test_a_checkpoint_is_pushed_as_a_model(hub, checkpoint):
+    assert tp.push_to_hub(checkpoint, "owner/tiny") == "https://hub/models/owner/tiny"
+    assert {*list_files(hub / "model" / "owner" / "tiny")} == {*list_files(checkpoint)}
 
 
 def test_commands_push_and_take_a_store_by_name(hub, store, capsys):

@@ -2,19 +2,17 @@
 
 import pandas as pd
 import pytest
+from planted.faults import run_main
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all
-from tprprobe.cli import main
 from tprprobe.errors import InputError
 
 
 def _inspected(folder, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", str(folder), "--verify"])
-    with pytest.raises(SystemExit) as ended:
-        main()
+    code = run_main(monkeypatch, "inspect", folder, "--verify")
     printed = capsys.readouterr()
-    return ended.value.code, (printed.out + printed.err).splitlines()[-1]
+    return code, (printed.out + printed.err).splitlines()[-1]
 
 
 def test_a_changed_table_of_a_run_is_named(tmp_path, monkeypatch, capsys):

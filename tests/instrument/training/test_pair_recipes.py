@@ -67,6 +67,8 @@ def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
     )
     scored = cli("eval", "--ckpt", "run/model", "--data", pairs, "--split", "test")
     assert f"{line[1]}  control {line[2]}" in scored.stdout
+    assert "wrong answers (the first 10 of" in scored.stdout
+    assert scored.stdout.count("expected") == 10
     assert "next: tprprobe examine run/model --data pairs.tsv" in result.stderr
     resumed = cli("train", "--data", pairs, "--out", "run", "--resume", *options)
     assert resumed.exit_code == 0, resumed.output
@@ -86,7 +88,9 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right_and_what_it_leav
     assert "<h1>run</h1>" in page
     sections = json.loads(Path("page/examination.json").read_text("utf-8"))["sections"]
     commands = {section["heading"]: section["deeper"] for section in sections}
-    assert "decoder and roles" in sections[-1]["lack"]
+    assert "states of the decoder and roles" in sections[-1]["lack"]
+    assert "place i" in "".join(section["text"] for section in sections)
+    assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
     for command in commands["What is not on this page?"].split("; ")[:2]:
         assert cli(*shlex.split(command)[1:]).exit_code == 0
     command = shlex.split(commands["What does a late layer hold together?"])

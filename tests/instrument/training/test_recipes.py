@@ -56,12 +56,6 @@ def test_a_recipe_is_read_with_its_defaults(path):
     assert recipe.evaluate[0].split == "small-test"
 
 
-def test_the_papers_optimizer_is_the_default(path):
-    optimizer = read_recipe(path).optimizer
-    assert (optimizer.name, optimizer.betas, optimizer.clip) == ("adam", (0.9, 0.995), 0.1)
-    assert optimizer.weight_decay == 0
-
-
 def test_overrides_reach_every_place(path):
     recipe = read_recipe(
         path,
@@ -103,34 +97,19 @@ def refusal(path: Path, *overrides: str) -> str:
     ("override", "message"),
     [
         ("batchsize=3", "unknown key 'batchsize'; did you mean 'batch_size'"),
-        ("optimizer.beta=[0.9, 0.9]", "'optimizer.beta'; did you mean 'optimizer.betas'"),
-        (
-            "stages.1.learnig_rate=1",
-            "'stages.1.learnig_rate'; did you mean 'stages.1.learning_rate'",
-        ),
+        ("stages.1.learnig_rate=1", "did you mean 'stages.1.learning_rate'"),
         ("=3", "unknown key ''"),
         ("batch_size=0", "batch_size: Input should be greater than 0 (given: 0)"),
         ("batch_size=many", "batch_size: Input should be a valid integer"),
-        ("precision=fp16", "precision: Input should be 'fp32' or 'bf16' (given: 'fp16')"),
-        (
-            "optimizer.name=sgd",
-            "optimizer.name: unknown optimizer 'sgd' (accepted: adam, adamw, adafactor, muon)",
-        ),
+        ("optimizer.name=sgd", "optimizer.name: unknown optimizer 'sgd'"),
         ("optimizer.betas=[0.9, 1.0]", "optimizer.betas.1: Input should be less than 1"),
         ("stages=[]", "stages: List should have at least 1 item"),
-        ("stages.0.decay=linear", "stages.0.decay"),
-        ("model=3", "model: Input should be a valid dictionary"),
         ("batch_size", "--set 'batch_size': give key=value"),
         ("stages.7.steps=1", "the recipe has no place 'stages.7.steps'"),
     ],
 )
 def test_wrong_keys_and_values_are_refused_with_the_nearest(override, message, path):
     assert message in refusal(path, override)
-
-
-def test_a_missing_key_is_named(path):
-    path.write_text(RECIPE.replace('name = "tiny"', ""))
-    assert "name: Field required" in refusal(path)
 
 
 def test_recipes_are_shipped():

@@ -19,7 +19,7 @@ from tprprobe.errors import InputError
 from tprprobe.models import build, load_model
 from tprprobe.training import loop
 from tprprobe.training.logs import COLUMNS, read_log
-from tprprobe.training.loop import learning_rate, make_optimizers, place_of, train
+from tprprobe.training.loop import learning_rate, make_optimizers, train
 from tprprobe.training.pools import Pool, load_pairs
 from tprprobe.training.recipes import Mix, Recipe, Stage, read_recipe
 
@@ -99,6 +99,21 @@ def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(
     assert same(resumed_state, expected)
 
 
+@pytest.mark.parametrize("step", [6, 10])
+def test_a_run_stops_where_its_score_no_longer_gets_better_also_after_it_was_killed(
+    step, recipe, tmp_path, monkeypatch, capsys
+):
+    still = recipe().stages[0].model_copy(update={"learning_rate": 1e-9, "steps": 30})
+    settings = recipe(stages=[still], patience=2)
+    train(settings, tmp_path / "whole")
+    assert state(tmp_path / "whole")["step"] == 12  # the first score, and two that are no better
+    assert "stopped after 12 of 30 steps" in capsys.readouterr().err
+    killed_at(step, monkeypatch, settings, tmp_path / "killed")
+    train(settings, tmp_path / "killed", resume=True)
+    assert same(weights(tmp_path / "killed" / "model"), weights(tmp_path / "whole" / "model"))
+    assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
+
+
 def test_killed_twice_and_after_the_last_step(recipe, uninterrupted, tmp_path, monkeypatch):
     settings = recipe()
     killed_at(6, monkeypatch, settings, tmp_path / "killed")
@@ -169,16 +184,6 @@ def test_a_step_is_the_papers(recipe, questions, tmp_path):
         torch.testing.assert_close(moved[large], step[large], rtol=1e-3, atol=1e-6)
     logged = {row["metric"]: float(row["value"]) for row in read_log(tmp_path / "run")}
     assert logged["loss"] == pytest.approx(loss.item(), abs=1e-4)
-
-
-def test_training_learns(recipe, tmp_path):
-    stage = {**recipe().stages[0].model_dump(), "steps": 60}
-    train(
-        recipe(stages=[stage], optimizer={"clip": 1.0}, batch_size=20, evaluate=[]),
-        tmp_path / "run",
-    )
-    losses = [float(row["value"]) for row in read_log(tmp_path / "run") if row["metric"] == "loss"]
-    assert losses[-1] < 0.5 * losses[0]
 
 
 def test_the_log_is_a_table_and_a_board(recipe, uninterrupted, questions):
@@ -267,13 +272,6 @@ def test_learning_rates():
     assert learning_rate(long, 44_999) == pytest.approx(0.5 * 25_000**-0.5)
     for step, rate in enumerate(cosine):
         assert rate == pytest.approx(0.1 + 0.45 * (1 + math.cos(math.pi * step / 11)))
-
-
-def test_places_of_steps(recipe):
-    places = [place_of(recipe(), step) for step in range(20)]
-    assert places == [(0, step) for step in range(12)] + [(1, step) for step in range(8)]
-    with pytest.raises(ValueError, match="20 steps"):
-        place_of(recipe(), 20)
 
 
 def test_a_pool_repeats_its_mix_and_goes_on_anywhere(questions):

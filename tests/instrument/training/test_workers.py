@@ -1,8 +1,7 @@
-"""Processes that torchrun starts train as one: by Adam, by Muon, and captions."""
+"""Processes that are started as torchrun starts them train as one: by Adam, by Muon, and captions."""
 
-import os
-import subprocess
-import sys
+import socket
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -40,21 +39,24 @@ def recipes(questions) -> dict[str, Recipe]:
 
 
 @pytest.fixture(scope="module")
-def together(recipes, root, tmp_path_factory) -> Path:
-    """A folder of a run by each recipe, of two processes; importing takes them longest."""
+def together(recipes, tmp_path_factory) -> Path:
+    """A folder of a run by each recipe, of two processes."""
     folder = tmp_path_factory.mktemp("together")
     for name, recipe in recipes.items():
         (folder / f"{name}.toml").write_text(tomli_w.dumps(recipe.model_dump(exclude_none=True)))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    process = subprocess.run(
-        [*command, train_each.__file__, str(folder)],
-        env=environment | {"PYTHONPATH": str(root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    shared["GLOO_SOCKET_IFNAME"] = "lo"
+    server = get_context("forkserver")  # which imports everything once
+    server.set_forkserver_preload(["tprprobe.cli", "tprprobe.training.loop"])
+    places = [shared | {"RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+    processes = [server.Process(target=train_each.main, args=(folder, place)) for place in places]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
     return folder
 
 

@@ -49,7 +49,11 @@ def describe_binding(row: Row) -> str:
         gain += (
             f", of which learned {_score(row, 'learned')} (beyond the {row['twin']} baseline model)"
         )
-    return f"Binds fillers to {roles}: {share + '; ' if share else ''}{gain}"
+    learned = row.get("share_learned", np.nan)
+    lowest = row.get("share_learned_low", np.nan)
+    is_unlearned = (learned if np.isnan(lowest) else lowest) <= 0
+    beside = ", not more than its baseline models" if is_unlearned else ""
+    return f"Binds fillers to {roles}{beside}: {share + '; ' if share else ''}{gain}"
 
 
 def _score(row: Row, name: str) -> str:

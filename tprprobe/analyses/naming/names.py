@@ -9,7 +9,7 @@ predicates that were not chosen need no correction, since the questions of the t
 Source: schlag §5.1 names clusters by eye.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,13 +18,16 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
+from tprprobe.analyses.naming.places import build_places, build_tokens_at_places
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import (
+    LIFT,
     PRECISION,
     Lattice,
     build_lattice,
     choose_names,
     count_by_group,
+    join_lattices,
     measure_names,
 )
 from tprprobe.evaluation import splits
@@ -40,6 +43,7 @@ REPLICATES = 1000
 MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
+NO_ARITHMETIC = ("worded", "unparsed", "sos", "eos")  # kinds of characters that have no structure
 NOTHING_TO_NAME_BY = "neither exact labels of words (of a treebank, or extract --labels TASK=FILE; a tagger's are not exact) nor questions of arithmetic"
 
 Labels = Int[np.ndarray, " token"]
@@ -100,7 +104,7 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     is_tested = scored["candidate"] != ""
     q = np.ones(len(scored))
     q[is_tested] = adjust(scored.loc[is_tested, "p_value"].to_numpy())
-    holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
+    holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] >= LIFT)
     table = scored.assign(q_value=q)
     table.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
     reasons = [_explain_unnamed(row) for row in table.to_dict("records")]
@@ -120,8 +124,8 @@ def _explain_unnamed(row: Row) -> str:
         return f"{candidate}: no tokens in the held-out documents"
     if row["precision"] < PRECISION:
         return f"{candidate}: precision {_round_down(row['precision'])}, {PRECISION:g} needed"
-    if row["lift"] <= 1:
-        return f"{candidate}: as frequent in other clusters"
+    if row["lift"] < LIFT:
+        return f"{candidate}: hardly more frequent in it than elsewhere (lift {_round_down(row['lift'])}, {LIFT:g} needed)"
     q = max(
         row["q_value"], 1.01 * RATE
     )  # rounded up where three digits would write the limit itself
@@ -203,6 +207,28 @@ def read_gold(store: Store) -> Gold:
     return Gold(joined, described, build_lattice(described))
 
 
+def is_arithmetic(store: Store) -> bool:
+    """Whether the source tokens are the characters of questions, some of which are arithmetic."""
+    try:
+        return not read_gold(store).tokens["kind"].isin(NO_ARITHMETIC).all()
+    except InputError:
+        return False
+
+
+def read_fields(store: Store, side: str) -> Gold:
+    """What names the tokens of a side: exact labels and, where these explain less, places; the gold structure of arithmetic; of
+    other texts places and tokens.
+    """
+    is_labelled = bool(list_exact(store))
+    if side == SAMPLE or (not is_labelled and side == "source" and is_arithmetic(store)):
+        return read_structure(store, side)
+    tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
+    if not is_labelled:
+        return Gold(tokens, pd.DataFrame(), build_tokens_at_places(tokens))
+    labels = read_structure(store, side)
+    return replace(labels, lattice=join_lattices(labels.lattice, build_places(tokens)))
+
+
 def read_structure(store: Store, side: str) -> Gold:
     """The exact labels of the tokens of a side; where the store has none, what :func:`read_gold` finds."""
     if fields := list_exact(store):
@@ -220,7 +246,8 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
     """The names of a head's clusters, chosen on half of the questions and scored on the other half.
 
     A name is the shortest conjunction of gold predicates that explains a cluster (`digit ∧ ones ∧ denominator`; of labelled
-    words `NN ∧ nsubj ∧ ARG0`). It needs a precision of 0.7, a lift above 1 and q of at most 1 %; else the cluster is `unnamed`.
+    words `NN ∧ nsubj ∧ ARG0`; of any text `place 3 from the left`, unless a label explains the cluster equally well, and ‘token’).
+    It needs a precision of 0.7, a lift of 1.5 and q of at most 1 %; else the cluster is `unnamed`.
     ``tprprobe name`` names the clusters of all heads, beside controls.
 
     Args:
@@ -232,8 +259,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
         One row per cluster; see [columns](tutorials/roles.md#columns-of-names).
 
     Raises:
-        InputError: The clusters are of another store, the store has neither labels nor questions of arithmetic on that
-            side, or fewer than four samples.
+        InputError: The clusters are of another store, of vectors of samples without labels, or of fewer than four samples.
 
     Source: schlag Sec. 5.1, where clusters are named by eye.
 
@@ -241,7 +267,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
         >>> tp.name_roles(store, roles)[["cluster", "name", "precision", "recall"]].shape
         (8, 4)
     """
-    gold = read_structure(store, store.side(roles.site))
+    gold = read_fields(store, store.side(roles.site))
     if len(roles.labels) != len(gold.tokens):
         raise InputError(
             f"clusters of {len(roles.labels)} tokens, but {store.path} has {len(gold.tokens)}: "

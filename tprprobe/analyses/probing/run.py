@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -41,6 +42,7 @@ from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
 REMEDY = "make it again with `tprprobe probe`"
+FEW_TYPES = 30  # word types whose random labels every probe learns by heart
 ROWS, COUNTS = "rows.parquet", "counts"  # the view of a run, and the table of a part of it
 
 
@@ -133,6 +135,13 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
             stderr.print(
                 f"{task}: {targets.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
+            )
+        n_types = len(np.unique(targets.examples.forms, axis=0))
+        if n_types <= FEW_TYPES and run.settings.has("control"):
+            stderr.print(
+                f"{targets.name[0]}: {n_types} word types, whose random labels (control) any probe memorizes: compare with static, "
+                "identity and the baseline model",
+                soft_wrap=True,
             )
     results: list[TrialResult] = []
     with progress() as bars:

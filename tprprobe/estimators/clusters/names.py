@@ -11,11 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from tprprobe.statistics import divide
 
-PRECISION = 0.7  # a name must reach
+PRECISION, LIFT = (
+    0.7,
+    1.5,
+)  # a name must reach; what holds for two tokens of three tells no cluster apart
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 
 
@@ -74,6 +77,17 @@ def build_lattice(
     return Lattice(names, sizes, csr_array(extensions, dtype=np.float32), of_token)
 
 
+def join_lattices(first: Lattice, second: Lattice) -> Lattice:
+    """The predicates of both, those of the first one in front: where two explain a cluster equally well, these win."""
+    kinds = np.stack([first.kinds, second.kinds], 1)
+    pairs, kind_of_token = np.unique(kinds, axis=0, return_inverse=True)
+    members = [lattice.members[:, pairs[:, i]] for i, lattice in enumerate((first, second))]
+    sizes = np.concatenate([first.sizes, second.sizes])
+    return Lattice(
+        [*first.names, *second.names], sizes, csr_array(vstack(members)), kind_of_token.ravel()
+    )
+
+
 def _conjoin(
     fields: Int[np.ndarray, " atom"],
     holds: Bool[np.ndarray, "atom kind"],
@@ -112,7 +126,7 @@ def choose_names(
     lattice: Lattice, kinds: Tokens, labels: Tokens, n_clusters: int
 ) -> tuple[Int[np.ndarray, " cluster"], Float[np.ndarray, " cluster"]]:
     """The strongest predicate of every cluster on tokens of these kinds, and its precision there: the first whose F0.5 ties with
-    the best one's of enough precision, or, if none has that, of all that are more frequent in the cluster; −1 for none.
+    the best one's of enough precision and lift, or, if none has these, of all that are more frequent in the cluster; −1 for none.
     """
     n_kinds = int(lattice.kinds.max()) + 1
     cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
@@ -121,7 +135,7 @@ def choose_names(
     clustered = counts.sum(0, dtype=float, keepdims=True)
     described = joint.sum(1, keepdims=True)
     measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
-    is_eligible = measures["precision"] >= PRECISION
+    is_eligible = (measures["precision"] >= PRECISION) & (measures["lift"] >= LIFT)
     is_eligible |= ~is_eligible.any(0) & (measures["lift"] > 1)
     f05 = np.where(is_eligible, measures["f05"], -1.0)
     best = f05.max(0, initial=-1.0)

@@ -1,0 +1,112 @@
+"""Places and tokens as names of clusters, and the places that cross-attention reads."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tprprobe.analyses.attention.cross_places import mean_map, score_cross_heads
+from tprprobe.analyses.naming.names import name_clusters
+from tprprobe.analyses.naming.places import build_tokens_at_places, compare_places, read_places
+from tprprobe.estimators.clusters.names import build_lattice, join_lattices
+from tprprobe.store import Store
+
+CROSS = "decoder.0.cross.attention"
+RNG = np.random.default_rng(0)
+WORDS = ["".join(RNG.choice([*"abcdef"], RNG.integers(3, 6))) for _ in range(60)]
+
+
+def list_tokens(words: list[str], side: str = "source") -> pd.DataFrame:
+    rows = [
+        {"sample": i, "side": side, "position": j, "token": token}
+        for i, word in enumerate(words)
+        for j, token in enumerate(["<sos>", *word, "<eos>"])
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_places_count_tokens_or_words_but_no_marks():
+    places = read_places(list_tokens(["abc"]))
+    assert places["mark"].tolist()[::4] == ["<sos>", "<eos>"]
+    assert places["left"].tolist()[1:4] == [1, 2, 3]
+    assert places["right"].tolist()[1:4] == [3, 2, 1]
+    pieces = list_tokens(["abcd"]).assign(word=[-1, 0, 0, 1, 2, -1])
+    assert read_places(pieces)["right"].tolist()[1:5] == [3, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("column", "name"), [("left", "place 2 from the left"), ("right", "place 2 from the right")]
+)
+def test_clusters_of_a_place_are_named_by_it(column, name):
+    tokens = list_tokens(WORDS)
+    labels = (read_places(tokens)[column] == 2).fillna(False).to_numpy(int)
+    names = name_clusters(labels, build_tokens_at_places(tokens), tokens["sample"].to_numpy())
+    assert names["name"].tolist() == ["unnamed", name]
+
+
+def test_a_label_wins_over_a_place_that_explains_as_much_and_loses_to_one_that_explains_more():
+    tokens = list_tokens(WORDS)
+    at_two = (read_places(tokens)["left"] == 2).fillna(False).to_numpy()
+    for share, name in ((1.0, "DT"), (0.8, "place 2 from the left")):
+        tags = np.where(at_two & (RNG.random(len(tokens)) < share), "DT", "NN")
+        lattice = build_lattice(pd.DataFrame({"pos": pd.Categorical(tags)}))
+        both = join_lattices(lattice, build_tokens_at_places(tokens))
+        names = name_clusters(at_two.astype(int), both, tokens["sample"].to_numpy())
+        assert names["name"][1] == name
+
+
+def test_what_holds_for_nearly_all_tokens_is_no_name():
+    tokens = list_tokens(WORDS)
+    kinds = pd.Categorical(np.where(tokens["token"].str.len() == 1, "letter", "mark"))
+    labels = np.where(kinds == "letter", RNG.integers(0, 2, len(tokens)), 2)
+    lattice = build_lattice(pd.DataFrame({"kind": kinds}))
+    names = name_clusters(labels, lattice, tokens["sample"].to_numpy())
+    assert names["name"].tolist() == ["unnamed", "unnamed", "mark"]
+    assert "hardly more frequent in it than elsewhere" in names["unnamed_because"][0]
+
+
+def test_clusters_of_chance_get_no_place():
+    tokens = list_tokens(WORDS)
+    lattice, questions = build_tokens_at_places(tokens), tokens["sample"].to_numpy()
+    n_named = 0
+    for seed in range(20):
+        labels = np.random.default_rng(seed).integers(0, 12, len(tokens))
+        names = name_clusters(labels, lattice, questions, seed)
+        n_named += bool((names["name"] != "unnamed").any())
+    assert n_named <= 1
+
+
+def test_the_baseline_models_places_stand_beside():
+    assert compare_places(0, [0]) == ""
+    assert compare_places(9, [0]).endswith("9 of the names say where a token stands, none of the baseline model’s.")  # fmt: skip
+    assert "position embeddings alone" in compare_places(9, [3])
+
+
+class CrossMaps(Store):
+    """A store of words and their reversals, whose head 0 reads from the right, and whose head 1 reads anything."""
+
+    specs = {CROSS: None}  # noqa: RUF012
+
+    def __init__(self, tokens: pd.DataFrame):
+        self.__dict__["tokens"] = tokens
+
+    def count_maps(self, site: str) -> int:
+        return len(WORDS)
+
+    def attention(self, site: str, sample: int) -> np.ndarray:
+        n = len(WORDS[sample]) + 2
+        maps = np.random.default_rng(sample).dirichlet(np.ones(n), (2, n))
+        for output in range(n - 2):
+            maps[0, output] = np.eye(n)[n - 2 - output]
+        return maps
+
+
+def test_the_place_that_cross_attention_reads_is_found():
+    reversals = list_tokens([word[::-1] for word in WORDS], "target")
+    store = CrossMaps(pd.concat([list_tokens(WORDS), reversals]))
+    heads = score_cross_heads(store)
+    assert heads["relation"][0] == "place i from the right"
+    assert heads["value"][0] == 1
+    assert heads["chance"][0] == pytest.approx(1 / 4, abs=0.05)
+    assert heads["value"][1] < 0.5
+    values = mean_map(store, CROSS, 0)
+    assert (values == np.eye(len(values))[::-1]).all()

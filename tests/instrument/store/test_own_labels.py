@@ -1,0 +1,62 @@
+"""Labels of one's own: on a store in memory, as good as labels of its data."""
+
+import pickle
+
+import numpy as np
+import pytest
+from planted.stores import number_tokens, write_store
+
+import tprprobe as tp
+from tprprobe.errors import InputError
+
+PLACES = ["first", "second", ""]
+
+
+@pytest.fixture
+def store(tmp_path):
+    """60 samples of three tokens, whose vectors tell the places of tokens."""
+    rng = np.random.default_rng(0)
+    tokens = number_tokens([list(rng.choice([*"abcdefgh"], 3)) for _ in range(60)])
+    vectors = np.tile(np.eye(3), (60, 1)) + 0.1 * rng.normal(size=(180, 3))
+    tokens = tokens.assign(document=[f"d{sample}" for sample in tokens["sample"]])
+    return write_store(tmp_path / "store", {"layers.0.hidden": vectors}, tokens)
+
+
+def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
+    labeled = store.with_labels("place", PLACES * 60)
+    rows = tp.probe(labeled, "place").set_index("control")
+    assert rows.loc["real", "f1"] == 1
+    assert rows.loc["identity", "f1"] < 0.8
+    assert (
+        "8 word types, whose random labels (control) any probe memorizes" in capsys.readouterr().err
+    )
+    assert "place" not in store.tokens
+    assert "place" not in tp.open_store(store.path).tokens
+    assert pickle.loads(pickle.dumps(labeled)).tokens["place"].tolist() == PLACES * 60
+
+
+def test_pieces_of_words_and_tokens_without_words(store):
+    store = tp.open_store(store.path)
+    words = store.tokens["word"].replace({1: 0, 2: -1})
+    object.__setattr__(store, "table", store.tokens.assign(word=words))
+    del store.__dict__["tokens"]
+    labeled = store.with_labels("place", ["whole", "whole", None] * 60)
+    assert labeled.tokens["place"].tolist() == ["whole", "whole", ""] * 60
+    with pytest.raises(InputError, match="sample 0 has several labels of place in word 0"):
+        store.with_labels("place", PLACES * 60)
+
+
+@pytest.mark.parametrize(
+    ("task", "labels", "side", "message"),
+    [
+        ("place", PLACES * 59, "source", "177 labels of place for 180 tokens"),
+        ("place", PLACES * 60, "target", "180 labels of place for 0 tokens"),
+        ("place", PLACES * 60, "left", "unknown side"),
+        ("word", PLACES * 60, "source", "give a name of letters that is no column"),
+        ("place", ["a b", *PLACES * 59, "", ""], "source", "a label has no blanks"),
+        ("place", ["a[1,2)", *PLACES * 59, "", ""], "source", "a label has no blanks"),
+    ],
+)
+def test_labels_that_cannot_be(store, task, labels, side, message):
+    with pytest.raises(InputError, match=message):
+        store.with_labels(task, labels, side)

@@ -1,0 +1,91 @@
+"""Which place of the source the heads of a decoder look at while they write the word or character at a place of the output."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
+from tprprobe.analyses.naming.places import SIDES, read_places
+from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import read_provenance
+from tprprobe.site.patterns import sides_of
+from tprprobe.store import Store
+
+OFFSETS = range(-2, 3)
+OUTPUT = "output"  # the column of the place that a query writes
+
+
+def list_cross_maps(store: Store) -> list[str]:
+    """The sites of maps from the tokens of the target to those of the source."""
+    return [s for s in store.specs if store.count_maps(s) and sides_of(s) == ("target", "source")]
+
+
+def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
+    """One row per head of cross-attention: the place of the source that it looks most at while place i of the output is
+    written, `place i from the right` or up to two places beside it, counted from the left or from the right.
+
+    The columns are those of :func:`score_heads`: the relation is chosen on half of the documents and scored on the other half.
+    """
+    sites = list_cross_maps(store)
+    if not sites:
+        raise InputError("the model has no decoder that attends to its input")
+    tallies: dict[str, list[Tally]] = defaultdict(list)
+    for sample, queries, keys in read_queries(store, sites):
+        weights = np.concatenate([store.attention(site, sample) for site in sites])
+        attended = np.nan_to_num(weights[:, queries.index][..., keys.index]).argmax(-1).T
+        document, outputs = int(queries["document"].iloc[0]), queries[OUTPUT].to_numpy(float)
+        for side in SIDES:
+            places = keys[side].to_numpy(float, na_value=np.nan)
+            for offset in OFFSETS:
+                related = places[None] == outputs[:, None] + offset
+                rows = np.flatnonzero(related.any(1))
+                hits = related[rows[:, None], attended[rows]]
+                tally = Tally(document, hits, related[rows].mean(1))
+                tallies[name_place(side, offset)].append(tally)
+    n_heads = [len(store.attention(site, 0)) for site in sites]
+    heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
+    return choose_relations(tallies, heads, seed)
+
+
+def read_queries(
+    store: Store, sites: list[str]
+) -> Iterator[tuple[int, pd.DataFrame, pd.DataFrame]]:
+    """The samples with maps: the tokens before which a place of the output is written, and the source's tokens that are no marks;
+    both by their number in the map.
+    """
+    tokens = store.tokens
+    tokens = tokens[tokens["sample"] < min(store.count_maps(site) for site in sites)]
+    by_side = {
+        side: rows.reset_index(drop=True).pipe(lambda rows: rows.join(read_places(rows)))
+        for side, rows in tokens.groupby("side")
+    }
+    targets = by_side["target"]
+    outputs = targets["left"].groupby(targets["sample"]).shift(-1)
+    targets = targets.assign(output=outputs, document=read_provenance(targets).documents)
+    sources = dict(list(by_side["source"].groupby("sample")))
+    for sample, queries in targets.groupby("sample"):
+        queries, keys = (rows.reset_index(drop=True) for rows in (queries, sources[sample]))
+        queries, keys = queries[queries[OUTPUT].notna()], keys[keys["mark"].isna()]
+        if len(queries) and len(keys) > 1:
+            yield int(str(sample)), queries, keys
+
+
+def name_place(side: str, offset: int) -> str:
+    shift = f" {'+' if offset > 0 else '−'} {abs(offset)}" if offset else ""
+    return f"place i{shift} from the {side}"
+
+
+def mean_map(store: Store, site: str, head: int) -> Float[np.ndarray, "output source"]:
+    """The mean map of a head over the samples of the most frequent numbers of tokens, from places of the output to those of the source."""
+    samples = list(read_queries(store, [site]))
+    shapes = [(len(queries), len(keys)) for _, queries, keys in samples]
+    shape = max(shapes, key=shapes.count)
+    maps = [
+        store.attention(site, sample)[head][queries.index][:, keys.index]
+        for (sample, queries, keys), n in zip(samples, shapes, strict=True)
+        if n == shape
+    ]
+    return np.mean(maps, 0)

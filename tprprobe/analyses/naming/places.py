@@ -1,0 +1,63 @@
+"""Fields that every text has without labels: where a token stands, counted from the left and from the right, and which it is."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tprprobe.analyses.naming.fields import Field, describe
+from tprprobe.estimators.clusters.names import Lattice, build_lattice
+from tprprobe.gold.labels import WORD
+from tprprobe.store.token_texts import SPECIAL, spell
+
+MAX_PLACE, MAX_TOKENS = 20, 40  # places from an end, and most frequent tokens, that have a name
+SIDES = ("left", "right")
+PLACES = {"mark": Field(("mark",))}  # a special token such as <eos> stands at no place
+PLACES |= {side: Field((side,), f"place {{}} from the {side}") for side in SIDES}
+
+
+def read_places(tokens: pd.DataFrame) -> pd.DataFrame:
+    """The special token, or the places from the left and from the right (from 1), of the tokens of a side; of words where these are numbered."""
+    texts = tokens["token"].astype(str).reset_index(drop=True)
+    samples = tokens["sample"].reset_index(drop=True)
+    is_special = texts.str.fullmatch(SPECIAL)
+    if WORD in tokens and tokens[WORD].max() >= 0:
+        words = tokens[WORD].reset_index(drop=True).astype("Int64")
+        left = words.where(words >= 0) + 1
+    else:
+        left = (~is_special).astype("Int64").groupby(samples).cumsum().where(~is_special)
+    right = left.groupby(samples).transform("max") - left + 1
+    places = {side: n.where(n <= MAX_PLACE) for side, n in zip(SIDES, (left, right), strict=True)}
+    return pd.DataFrame({"mark": texts.where(is_special & left.isna()), **places})
+
+
+def build_places(tokens: pd.DataFrame) -> Lattice:
+    """Predicates of places."""
+    return build_lattice(describe(read_places(tokens), PLACES))
+
+
+def build_tokens_at_places(tokens: pd.DataFrame) -> Lattice:
+    """Predicates of places, of the most frequent tokens, and of both."""
+    places = read_places(tokens)
+    texts = tokens["token"].astype(object).map(spell).reset_index(drop=True)
+    texts = texts.where(places["mark"].isna())
+    frequent = texts.value_counts().index[:MAX_TOKENS]
+    fields = PLACES | {"text": Field(("text",), "‘{}’")}
+    return build_lattice(describe(places.assign(text=texts.where(texts.isin(frequent))), fields))
+
+
+def count_places(names: "pd.Series[str]") -> int:
+    """How many names say where a token stands."""
+    return int(names.astype(str).str.contains(r"(?:^|∧ )place \d+ from the ", regex=True).sum())
+
+
+def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:
+    """How many names say where a token stands, in a model and its baseline models, and what that means; empty if none does."""
+    if not n_places and not any(of_baselines):
+        return ""
+    baselines = "".join(f", {n or 'none'} of the baseline model’s" for n in of_baselines)
+    untrained = (
+        ""
+        if of_baselines and not any(of_baselines)
+        else "; position embeddings alone can make such clusters"
+    )
+    return f"{n_places or 'None'} of the names say where a token stands{baselines}{untrained}."

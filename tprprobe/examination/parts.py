@@ -1,0 +1,38 @@
+"""Questions of models that have a decoder or roles: where the decoder looks, and what the clusters of roles are."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from tprprobe.analyses.attention.cross_places import list_cross_maps, score_cross_heads
+from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.analyses.naming.word_names import name_words
+from tprprobe.examination.subject import N_CLUSTERS, Subject
+
+
+def list_parts(subject: Subject) -> dict[str, Callable[[Subject], pd.DataFrame]]:
+    """The questions that this model has the parts for."""
+    parts: dict[str, Callable[[Subject], pd.DataFrame]] = {}
+    if list_cross_maps(subject.store):
+        parts["decoder"] = measure_decoder
+    if subject.role_sites:
+        parts["roles"] = measure_roles
+    return parts
+
+
+def measure_decoder(subject: Subject) -> pd.DataFrame:
+    """The place of the source that every head of cross-attention looks at, in the model and its baseline."""
+    stores = {TRAINED: subject.store, **subject.store.twins}
+    tables = [
+        score_cross_heads(store, subject.seed).assign(model=model)
+        for model, store in stores.items()
+        if list_cross_maps(store)
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def measure_roles(subject: Subject) -> pd.DataFrame:
+    """The names of the clusters of every head's roles, in the model and its baseline."""
+    n_tokens = len(subject.store.tokens_of(subject.role_sites[0]))
+    k = max(2, min(N_CLUSTERS, n_tokens // 10))
+    return name_words(subject.store, subject.role_sites, k=k, seed=subject.seed)

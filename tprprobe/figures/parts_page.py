@@ -1,0 +1,87 @@
+"""Sections of a model's page on its decoder and its roles."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.attention.cross_places import mean_map
+from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.places import compare_places, count_places
+from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.figures.clusters import text_strips
+from tprprobe.figures.dots import render
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.report.sections import Section
+from tprprobe.figures.scenes import Squares
+from tprprobe.figures.tables import write_minus
+from tprprobe.statistics import write_interval
+
+MIN_WEIGHT = 0.05  # mean attention that is printed
+DECODER = "Where does its decoder look?"
+ROLES = "What are its roles?"
+
+
+def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
+    """The clearest head of cross-attention, and its mean map over places."""
+    is_real, is_sure = table["model"] == TRAINED, table["beyond_low"] > 0
+    best = table.loc[table["beyond"].where(is_real).idxmax()]
+    counts, clearest = "", ""
+    if not is_real.all():
+        rival = table.loc[table["beyond"].mask(is_real).idxmax()]
+        counts = f" ({(is_sure & ~is_real).sum()} of {(~is_real).sum()} in the baseline model)"
+        clearest = f"; the clearest head of the baseline model: {_percent(rival, 'value')} at {rival['relation']}"
+    where = site_label(best["site"], best["head"])
+    text = (
+        f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
+        f"Clearest is {where}: to write place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
+        f"{_percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
+    )
+    values = mean_map(subject.store, best["site"], int(best["head"]))
+    rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
+    texts = np.where(values < MIN_WEIGHT, "", np.char.mod("%.0f", 100 * values))
+    scene = Squares(values, rows, columns, ("output place", "source place"), texts, title=where)
+    note = (
+        f"Mean attention in percent over the texts of {len(columns)} tokens with outputs of {len(rows)}, the most frequent lengths. Relations: place i, or up to "
+        "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half."
+    )
+    deeper = f"tprprobe app {subject.folder}    (page Attention)"
+    figures = {write_minus(note): render(scene)}
+    return Section(DECODER, text, figures, deeper=deeper, name="decoder")
+
+
+def show_roles(table: pd.DataFrame, subject: Any) -> Section:
+    """How many clusters of roles have a name in the model and its baseline, and the head with the most names on some texts."""
+    site, seed = str(table["site"].iloc[0]), subject.seed
+    real = table[table["model"] == TRAINED]
+    is_named = real["name"] != UNNAMED
+    head = int(is_named.groupby(real["head"]).sum().idxmax())
+    rows, named = real[real["head"] == head], real[is_named & (real["head"] == head)]
+    n_heads, k = real["head"].nunique(), len(rows)
+    layer = site_label(site).removesuffix(", role")
+    place = f"roles at {layer} ({n_heads} heads, {k} clusters each)"
+    text = f"{compare_names(count_by_model(table), place)} {_compare_places(table)}".strip()
+    if len(named):
+        best = named.loc[named["f05"].idxmax()]
+        text += (
+            f" Head {head} has most names ({len(named)} of {k}); the clearest is ‘{best['name']}’ (precision {_percent(best, 'precision')}, "
+            f"recall {_percent(best, 'recall')})."
+        )
+    clusters = cluster(subject.store, site, head, k=k, seed=seed)
+    labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
+    figure = render(text_strips(subject.store, clusters, labels))
+    note = f"The roles of head {head}; the number of its group stands under every token."
+    deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
+    return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
+
+
+def _compare_places(table: pd.DataFrame) -> str:
+    """How many names of roles say where a token stands, in the model and in its baseline models."""
+    counts = table.groupby("model", sort=False)["name"].agg(count_places).to_dict()
+    return compare_places(counts.pop(TRAINED), [*counts.values()])
+
+
+def _percent(row: pd.Series, name: str) -> str:
+    return write_interval(row, name, ".0f", 100, "\u00a0%")
