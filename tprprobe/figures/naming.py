@@ -7,6 +7,7 @@ from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.analyses.naming.word_names import AGREEMENT
 from tprprobe.figures.clusters import quote_sign
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
@@ -21,10 +22,29 @@ def summarize_words(cluster_names: pd.DataFrame) -> str:
     of_trained = by_model.pop(TRAINED, 0)
     compared = compare_names(count_by_model(cluster_names))
     lines = [f"{compared} {compare_places(of_trained, [*by_model.values()])}".strip()]
+    lines += _list_agreements(cluster_names)
     places = list(cluster_names.groupby(["site", "head"], sort=False, dropna=False))
     if len(places) > 1:
         lines += ["", *(f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places)]
     return "\n".join([*lines, ""])
+
+
+def _list_agreements(cluster_names: pd.DataFrame) -> list[str]:
+    """How far clusters agree with the labels of every task, at the site or head where they do most, beside the baseline model there."""
+    lines = []
+    for column in filter(lambda name: name.startswith(AGREEMENT), map(str, cluster_names)):
+        by_place = cluster_names.groupby(["model", "site", "head"], sort=False, dropna=False)
+        table = by_place[column].first().unstack("model").reset_index()
+        best = table.iloc[table[TRAINED].to_numpy().argmax()]
+        baselines = [model for model in table if model not in ("site", "head", TRAINED)]
+        beside = "; ".join(
+            f"{best[model]:.2f} in the baseline model ({model})" for model in baselines
+        )
+        lines.append(
+            f"Clusters agree with {column.removeprefix(AGREEMENT)} most at {site_label(best['site'], best['head'])}: adjusted mutual "
+            f"information {best[TRAINED]:.2f}{beside and f'; {beside}'} (0: chance, 1: the same groups)."
+        )
+    return lines
 
 
 def _write_counts(cluster_names: pd.DataFrame) -> str:

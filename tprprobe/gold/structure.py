@@ -163,4 +163,5 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
         raise InputError(f"{FOREIGN}: gold structure is of questions read by character")
     kind = columns["kind"].to_numpy(object)
     kind[ends] = [ENDS[end] for end in text[ends]]
+    tokens = tokens.drop(columns=[name for name in COLUMNS if name in tokens])
     return pd.concat([tokens, columns.assign(kind=pd.Categorical(kind, KINDS))], axis=1)

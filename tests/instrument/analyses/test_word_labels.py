@@ -102,6 +102,8 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     figure = tp.figures.role_clusters(trained, clusters, correct_only=False, names=held)
     texts = {text.get_text() for text in figure.findobj(Text)}
     assert texts & labels
+    agreements = word_table.groupby("model")["ami_pos"].first()
+    assert agreements.min() > 0.5  # the twin has the same clusters
     sizes = word_table.loc[word_table["model"] == "trained", ["cluster", "candidate", "size"]]
     expected = held[["cluster", "candidate", "size"]]
     assert sizes.to_numpy().tolist() == expected.to_numpy().tolist()
@@ -127,6 +129,10 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     by_layer = pd.concat([named, named.assign(site="encoder.1.hidden", layer=1)])
     assert "layer 1: trained 1 of 1; permuted 1 of 1" in summarize_words(by_layer)
     assert "no baseline model" in summarize_words(named.iloc[:1])
+    later = [{**rows, "site": "encoder.1.hidden", "layer": 1, "model": "trained", "ami_pos": 0.4}]
+    agreements = pd.concat([table.assign(ami_pos=[0.3, 0.1]), pd.DataFrame(later)])
+    text = summarize_words(agreements.assign(name="DT", coverage=0.5))
+    assert "Clusters agree with pos most at layer 1: adjusted mutual information 0.40" in text
 
 
 def test_a_name_that_rests_on_few_documents_has_no_interval():

@@ -6,10 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
+from sklearn.metrics import adjusted_mutual_info_score
 
-from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
+from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
@@ -20,6 +22,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 TABLE = "names.csv"  # of version 0.3 and before
+AGREEMENT = "ami_"  # before a task, the column of how far clusters agree with its labels
 COLUMNS = columns(
     text="model site name commonest",
     whole="cluster size",
@@ -38,7 +41,7 @@ def name_words(
     progress: Progress = iter,
 ) -> pd.DataFrame:
     """One row per cluster of every head of the sites that match, in the model (``trained``) and its twins: its stability over
-    seeds, its commonest tokens, and the columns of ``name_roles``. ``out`` and ``resume`` are those of ``name_all``. By default
+    seeds, its commonest tokens, the columns of ``name_roles``, and by task the agreement of the head's clusters with its labels (``ami_pos`` …). ``out`` and ``resume`` are those of ``name_all``. By default
     sites of roles are named, of a store without any the outputs of layers.
     """
     if patterns is None:
@@ -72,5 +75,17 @@ def _name(
     names = name_roles(store, clusters, seed)
     commonest = names["cluster"].map(clusters.summary.set_index("cluster")["top"])
     names = names.assign(stability=clusters.stability, commonest=commonest)
+    names = names.assign(**_agree_with_labels(store, clusters))
     place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
     return stack_tables({"names": names.assign(**place)})
+
+
+def _agree_with_labels(store: Store, clusters: Clusters) -> dict[str, float]:
+    """The adjusted mutual information of clusters and the labels of every task, by column."""
+    tokens, agreements = read_labels(store, store.side(clusters.site)), dict[str, float]()
+    for task in list_exact(store):
+        is_labelled = tokens[task].notna().to_numpy()
+        labels = tokens.loc[is_labelled, task].astype(str)
+        ami = adjusted_mutual_info_score(labels, clusters.labels[is_labelled])
+        agreements[f"{AGREEMENT}{task}"] = float(ami)
+    return agreements
