@@ -28,7 +28,7 @@ from tprprobe.site.patterns import layer_of
 
 RANDOM = "random direction"  # the control: moved as far, elsewhere
 PLACE = ["site", "position"]
-EQUAL = 1e-4  # nats
+EQUAL = 1e-6  # nats
 DRAWS = 5  # random directions of every site
 SITES_PER_PASS = 4  # whose cells are rows of one batch
 States = dict[str, Tensor]  # by site
