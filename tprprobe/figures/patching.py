@@ -15,12 +15,12 @@ from tprprobe.store.token_texts import sign
 MIN_WRITTEN = 0.05  # shares below are not written into their squares
 MOST = 0.5  # the smallest share that is most of the difference
 UNDECIDED = 0.5  # nats: odds of less than 1.65 to 1
-SHORT = 8  # characters of two tokens that stand in one line
 MAX_RANGES = 4  # of layers, in a sentence
 NARROW, MAX_NUMBERED = 4, 16  # inches, and rows whose numbers are legible in a narrower figure
 ROW, MARGINS = 0.1, 1.4  # inches of a row with legible numbers, and above and below all rows
 COLUMN, SIDES = 0.22, 1.2  # of the narrowest column, and beside all columns
 EMBEDDING, LAYER = "embedding", re.compile(r"layer \d+|embedding")
+GAP = "\u2003"  # the name of the empty column before the control
 CARRIED, WITHIN_CONTROL, BELOW = "carried", "within control", "below half"
 
 
@@ -35,8 +35,7 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(sites)
     control = _find_controls(controls).reindex(sites)
     tokens = rows[rows["site"] == sites[0]]
-    columns = [_label_token(row) for _, row in tokens.iterrows()]
-    columns = [c.replace(" → ", " →\n" if len(c) > SHORT else "→") for c in columns]
+    columns = [f"{row['position']}: {_label_token(row)}" for _, row in tokens.iterrows()]
     values = np.column_stack([wide, np.full(len(sites), np.nan), control])
     labels, axis = _label_rows(sites)
     n_draws = int(controls.groupby("site").size().max())
@@ -45,7 +44,7 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     missing = f"Shares below {MIN_WRITTEN:.2f} have no number."
     is_numbered = _has_room(*values.shape)
     return Squares(
-        np.clip(values, -1, 1), labels, [*columns, "", "random"], (axis, "token whose state is replaced"),
+        np.clip(values, -1, 1), labels, [*columns, GAP, "random"], (axis, "position and token of the state"),
         _write_numbers(values) if is_numbered else np.full(values.shape, ""), signed=True, bar="share recovered",
         title="Activation patching", note="\n".join([share, random, *([missing] if is_numbered else [])]),
     )  # fmt: skip

@@ -27,6 +27,7 @@ SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
 FLAT, MAX_ROWS = 0.135, 14  # inches of a row of numbers, where there are more than so many
 PLAIN = 0.085  # inches of such a row without numbers
+MAX_NAME = 12  # characters of a column that stand in one line
 MIN_CELLS = 20  # of a side without text
 
 
@@ -103,9 +104,15 @@ def _write_squares(panel: Axes, squares: Squares, colors: np.ndarray) -> None:
         look: Options = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
         panel.text(column, row, texts[row, column], parse_math=False, **look)
     turn: Options = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
-    panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
+    names = [_break_name(name) for name in squares.columns]
+    panel.set_xticks(range(len(names)), names, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
+
+
+def _break_name(name: str) -> str:
+    """The name of a column, in two lines where it is long and has an arrow."""
+    return name.replace(" → ", " →\n") if len(name) > MAX_NAME else name
 
 
 def frame(panel: Axes) -> None:

@@ -28,7 +28,7 @@ from tprprobe.site.patterns import layer_of
 
 RANDOM = "random direction"  # the control: moved as far, elsewhere
 PLACE = ["site", "position"]
-EQUAL = 1e-4  # nats
+EQUAL = 1e-6  # nats
 DRAWS = 5  # random directions of every site
 SITES_PER_PASS = 4  # whose cells are rows of one batch
 States = dict[str, Tensor]  # by site
@@ -98,11 +98,7 @@ def _measure(
 ) -> pd.DataFrame:
     spell, sources = require_vocabulary(model).spell, [model.read(text) for text in texts]
     tokens, other_tokens = ([spell([i]) for i in ids[0].tolist()] for ids in sources)
-    if len(tokens) != len(other_tokens):
-        raise InputError(
-            f"{texts[0]!r} has {len(tokens)} tokens, {texts[1]!r} {len(other_tokens)}: give texts of as many tokens "
-            f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
-        )
+    _check_lengths(texts, tokens, other_tokens)
     answer_ids = read_answer_ids(model, texts, answers)
     answer, rival = (spell([i]) for i in answer_ids)
     note(f"answers: {answer!r}; to the other text {rival!r}")
@@ -129,6 +125,16 @@ def _measure(
     columns |= {"answer": answer, "other_answer": rival}
     columns |= {"difference_text": runs.contrast, "difference_against": end}
     return table.assign(**columns)
+
+
+def _check_lengths(
+    texts: tuple[str, str], tokens: Sequence[str], other_tokens: Sequence[str]
+) -> None:
+    if len(tokens) != len(other_tokens):
+        raise InputError(
+            f"{texts[0]!r} has {len(tokens)} tokens, {texts[1]!r} {len(other_tokens)}: give texts of as many tokens "
+            f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
+        )
 
 
 def _find_best(edited: pd.DataFrame, change: float) -> "pd.Series[int]":

@@ -24,7 +24,6 @@ from tprprobe.figures import colors, strips, style
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.overlay import marks_legend
-from tprprobe.figures.patching import summarize_patching
 
 
 @pytest.fixture(scope="module")
@@ -264,20 +263,6 @@ def test_words_and_colors_are_ones_own_in_given_axes_too(scores):
     assert to_rgb(handles[labels.index("hidden")].get_color()) == (1, 0, 0)
     with pytest.raises(InputError, match="unknown line of this figure 'hiden'"):
         tp.draw("probes", scores, task="pos", colors={"hiden": "red"})
-
-
-def test_a_token_carries_a_difference_only_beyond_the_control_of_its_site():
-    rows = pd.DataFrame(
-        {"site": ["layers.0.hidden"] * 2 + ["layers.1.hidden"] * 2, "position": [0, 1] * 2}
-    )
-    rows = rows.assign(token=["a", "b"] * 2, control="", recovered=[0.9, 0.0, 0.6, 0.1])
-    controls = rows.assign(control="random direction", recovered=[0.2, 0.1, 0.7, 0.1])
-    text = summarize_patching(pd.concat([rows, controls]))
-    assert "position 0, ‘a’, from layer 0 to layer 0 (at least 0.90" in text
-    assert "At the other site no token does" in text
-    assert summarize_patching(pd.concat([rows.assign(recovered=0.1), controls])).startswith(
-        "At no site"
-    )
 
 
 def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_path):

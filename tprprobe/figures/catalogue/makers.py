@@ -2,6 +2,7 @@
 
 import fnmatch
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -105,7 +106,7 @@ def measure_reconstruction(source: Store | pd.DataFrame, seed: int) -> pd.DataFr
 
 def load_reconstructed(sources: Source | Store | Sequence[Source]) -> Store | pd.DataFrame:
     """A store, or the results of ``reconstruct`` in folders, one after another."""
-    paths = list(sources) if isinstance(sources, list | tuple) else [sources]
+    paths: list[Any] = list(sources) if isinstance(sources, list | tuple) else [sources]
     if len(paths) == 1 and (isinstance(paths[0], Store) or not RECONSTRUCTION.is_in(paths[0])):
         return as_store(paths[0])
     return pd.concat([RECONSTRUCTION.load(path) for path in paths], ignore_index=True)
