@@ -102,6 +102,7 @@ def show_heads(prompt, heads) -> None:
         views, dark = tp.dashboard.attention, state.is_dark()
         ramp = tp.figures.theme.find_theme(dark).scale
         choices = [*CLICKS]
+        st.caption(widgets.AXES)
         click = st.radio("A click on a map", choices, 0, CLICKS.get, "click", horizontal=True)
         if click == "ablate":
             groups = views.pack_heads(heads, " becomes 0 (click again to undo)")
@@ -142,7 +143,8 @@ def show_beside(prompt, name: str, store) -> None:
     compare = lambda: views.compare_texts(prompt.model, prompt.text, other, store)  # noqa: E731
     texts = state.once(compare, "beside", name, prompt.text, other)
     st.markdown(state.escape(views.summarize_texts(texts)))
-    widgets.table(texts.outputs)
+    if len(texts.outputs):
+        widgets.table(tp.dashboard.asking.name_columns(texts.outputs))
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")

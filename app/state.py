@@ -25,7 +25,7 @@ SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 SLICES = "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: length, {}"
-PLACING = "Clustering the vectors and placing them on a map …"
+PLACING = "Clustering the vectors of {} and placing them on a map{} …"
 
 
 @st.cache_resource(ttl=30, show_spinner=False)
@@ -38,9 +38,16 @@ def open_store(root: str, name: str) -> Any:
     return find_runs(root).open(name)
 
 
-@st.cache_resource(max_entries=16, show_spinner=PLACING)
-def build_scene(root: str, name: str, *options: Any) -> Any:
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _build_scene(root: str, name: str, *options: Any) -> Any:
     return tp.dashboard.build_scene(open_store(root, name), *options)
+
+
+def build_scene(root: str, name: str, *options: Any) -> Any:
+    """The clusters of a head and their map; ``options``: site, head, number of clusters, method."""
+    note = " (UMAP takes minutes)" if options[-1] == "umap" else ""
+    with st.spinner(PLACING.format(escape(name), note)):
+        return _build_scene(root, name, *options)
 
 
 @st.cache_resource(ttl=60, max_entries=64, show_spinner="Reading …")
@@ -96,11 +103,21 @@ def follow_link() -> None:
             st.session_state[name] = int(value) if name in NUMBERS else value
 
 
+def show_store(path: Path) -> None:
+    """Chooses the store of that folder when the page is drawn next; results that are no store change nothing."""
+    if name := next(
+        (name for name in runs().names("store") if runs().folder("store", name) == path), None
+    ):
+        st.session_state["next_store"] = name
+
+
 def choose_store() -> None:
     """The choice of a store in the sidebar; the first that opens, unless the address names one that is there."""
     OFFERED.add("store")
     names, linked = runs().names("store"), st.query_params.get("store")
     if names:
+        if name := st.session_state.pop("next_store", None):
+            st.session_state["store"] = linked = st.query_params["store"] = name
         alike = [name for name in names if linked and name.endswith(f"/{linked}")]
         if linked not in names and len(alike) == 1:  # a link may leave out the folders above
             linked = st.query_params["store"] = alike[0]

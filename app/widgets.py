@@ -20,6 +20,7 @@ CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=FOLDER.joinpath("page.js").read_text("utf-8"))
 UNCLAIMED = "Not shown, because they do not record their store (an earlier version made them; make them again): "
+AXES = "In every map, down: tokens that attend; across: tokens that they attend to."
 REFUSED = "Analyses that are impossible for this store, and why"
 KEYS = {
     "← →": "step through the samples",
@@ -237,6 +238,7 @@ def _watch(key) -> None:
     elif status == "complete":
         jobs().pop(key)
         state.forget()
+        state.show_store(job.launch.out)
         st.rerun(scope="app")
     else:
         st.button("Close", on_click=jobs().pop, args=(key,), key=f"close-{key[-1]}")

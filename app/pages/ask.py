@@ -61,7 +61,7 @@ def _show_answer(model, name: str, store, lead) -> None:
             table, experiments[key] = state.once(attempt, *key)
             widgets.lead(changes.summarize_change(experiments[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
-    widgets.table(table)
+    widgets.table(asking.name_columns(table))
     st.caption(state.escape(changes.explain(table)))
     dialogue.show_heads(prompt, heads)
     if not prompt.is_image:

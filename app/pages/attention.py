@@ -8,9 +8,9 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store has no attention maps. If its model has attention, extract it again with them and the other sites:"
+NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
-CLICK = "Click a square: that head is shown below."
+CLICK = "Click a square: that head is shown below. Squares are of all documents."
 SHARP = "Mean largest weight of every head, in percent"
 
 
@@ -18,6 +18,7 @@ def _show_heads(store, sites, sample: int, head: str) -> None:
     views = tp.dashboard.attention
     widgets.head("All heads", lambda: views.show_grid(store, sites, sample), "grid")
     weights = {site: views.read_maps(store, site, sample).weights for site in sites}
+    st.caption(widgets.AXES)
     ramp = tp.figures.theme.find_theme(state.is_dark()).scale
     canvas.offer_heads("every-head", views.pack_heads(weights), head, ramp=ramp, look="shown")
 
@@ -27,11 +28,10 @@ def attention() -> None:
     store, views, dark = state.store(), tp.dashboard.attention, state.is_dark()
     sites = tp.dashboard.contents.list_maps(store)
     if not sites:
-        is_imported = "imported" in store.manifest
-        st.info(IMPORTED if is_imported else NOTHING)
-        if not is_imported:
-            command = tp.dashboard.launches.write_extraction(state.runs(), store, "*.attention")
-            st.code(command, language="bash", wrap_lines=True)
+        if "imported" in store.manifest:
+            st.info(IMPORTED)
+        else:
+            widgets.offer_runs("attention", why=NOTHING)
         return
     lead, followed = st.container(), state.once(lambda: views.follow(store), "followed")
     with widgets.controls():
@@ -40,7 +40,8 @@ def attention() -> None:
         relation = "" if label == ALL else label
         score = lambda: views.score_attention(store, followed, relation)  # noqa: E731
         scores = state.once(score, "heads", relation)
-        summary = views.summarize_attention(scores)
+        pick = lambda: views.pick_head(followed, relation)  # noqa: E731
+        summary = views.summarize_attention(scores, state.once(pick, "picked", relation))
         best = summary.links[0].query  # what the first line names is shown first
         site = widgets.choose_site("Sub-layer", sites, "maps", sites.index(best["maps"]))
         heads = range(tp.dashboard.contents.count_heads(store, site))

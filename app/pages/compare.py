@@ -30,13 +30,16 @@ def compare() -> None:
         head = widgets.choose("Head", heads, "head") if heads else 0
         k = widgets.choose_count()
     pairs = views.comparison.match_samples(*stores)
+    line = lead.empty()
+    with line.container():
+        widgets.lead(views.comparison.summarize_pairs(pairs, names))
     places = [
         canvas.Place(state.root(), label, (place, contents.find_head(store, place, head), k, "pca"))
         for label, store, place in zip(names, stores, (site, second_site), strict=True)
     ]
     scenes = [place.scene() for place in places]
     agreement = views.comparison.show_agreement(*scenes, pairs)
-    with lead:
+    with line.container():
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
     pair = pairs.iloc[widgets.choose_sample(stores[0], len(pairs), search=False)]

@@ -46,6 +46,17 @@ def _show_examination(questions) -> None:
             st.caption(state.escape(question.lack))
 
 
+def _show_results(runs, store) -> None:
+    summary = state.once(lambda: tp.dashboard.run_summary.summarize(runs, store), "summary")
+    if statements := (*summary.roles, *summary.results):
+        st.subheader("Results")
+    for statement in statements:
+        widgets.write(statement)
+    if len(summary.names):
+        label = f"All {len(summary.names)} named roles"
+        widgets.fold(label, "named", lambda: widgets.table(summary.names))
+
+
 def _show_slices(store) -> None:
     """Metrics of the slices that are saved, and of the chosen one, beside those of all tokens."""
     views = tp.dashboard.slices
@@ -60,17 +71,9 @@ def _show_slices(store) -> None:
 def overview() -> None:
     runs, store, views = state.runs(), state.store(), tp.dashboard
     widgets.lead(views.contents.summarize_store(store))
-    summary = state.once(lambda: views.run_summary.summarize(runs, store), "summary")
-    statements = (*summary.roles, *summary.results)
     _show_examination(views.contents.read_examination(store))
-    if statements:
-        st.subheader("Results")
-    for statement in statements:
-        widgets.write(statement)
+    results = st.container()
     _show_slices(store)
-    if len(summary.names):
-        label = f"All {len(summary.names)} named roles"
-        widgets.fold(label, "named", lambda: widgets.table(summary.names))
     widgets.fold("Sizes and types", "sizes", lambda: _show_sizes(store))
     widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")
@@ -78,3 +81,5 @@ def overview() -> None:
     if st.button("Write a report of this run"):
         page = views.folders.write_report(runs, state.store_name())
         st.download_button("Download report.html", page, "report.html", "text/html")
+    with results:  # last: the first result of a kind imports what reads it, which takes seconds
+        _show_results(runs, store)

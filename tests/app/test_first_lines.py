@@ -90,12 +90,12 @@ def test_what_a_page_starts_is_the_command_that_it_shows(named_run):
             launches.plan(named_run, named_run.open("runs/store"), kind)
 
 
-def test_a_store_without_maps_has_the_command_that_extracts_them(tmp_path):
+def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):
     store = plant_words(tmp_path / "runs" / "store", 12)
     runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     origin = {"name": "my data.txt", "split": "all", "n": 12, "seed": 0}
     store = replace(store, manifest={**store.manifest, "data": origin})
-    words = shlex.split(launches.write_extraction(runs, store, "*.attention"))
+    words = shlex.split(launches.plan(runs, store, "attention").command)
     assert words[:3] == ["tprprobe", "extract", "--ckpt"]
     assert words[words.index("--data") + 1] == "my data.txt"
     assert words[words.index("-n") + 1] == "12"
@@ -104,6 +104,9 @@ def test_a_store_without_maps_has_the_command_that_extracts_them(tmp_path):
     assert patterns[-1] == "*.attention"
     assert store.select(patterns[:-1]) == list(store.sites)
     assert words[-2:] == ["--out", str(store.path.parent / "store-attention")]
+    labeled = replace(store, manifest={**store.manifest, "labels": {"pos": {"name": "tagger"}}})
+    with pytest.raises(InputError, match=r"extract it again with them: tprprobe extract .*--labels"):
+        launches.plan(runs, labeled, "attention")
 
 
 def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):

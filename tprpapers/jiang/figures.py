@@ -5,38 +5,22 @@ import pandas as pd
 
 from tprpapers.jiang.discreteness import SUFFIX, measure_roles, share_of_peaks
 from tprpapers.jiang.discreteness_drawings import dictionary_table, role_peaks
+from tprpapers.jiang.probe_table4 import table4 as table4
 from tprpapers.jiang.role_names import name_dictionary
 from tprpapers.jiang.summary_folders import find_scored, load_matches, load_summaries, load_votes
 from tprpapers.jiang.summary_tables import table2, table3, unsupported_table
 from tprpapers.verdicts import judge_cases, with_verdicts
+from tprprobe.analyses.kinds import PROBES
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.probes import KINDS, ProbeTable, probe_table
+from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.files import assets
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
-TABLE4_NOTE = (
-    " Of the paper's Table 4 (XSum) four\nnumbers are known, all of its last decoder layer: POS role 56.0, "
-    "TPR 74.5; NEL role 42.2, TPR 73.8."
-)
 DOCUMENTS = 100  # on which roles are made one-hot
-
-
-def table4(probes: pd.DataFrame) -> ProbeTable:
-    """F1 by task, layer and vector of every model, as the paper's Table 4: of the vectors that it probes.
-
-    The caption has the paper's numbers where all models are shipped ones.
-
-    Raises:
-        InputError: no row is of a role, filler, tpr or hidden state with all its heads.
-    """
-    models = probes["model"].astype(str).str.partition(" (")[0]  # in brackets: a folder
-    is_ours = models.isin([*assets.available("models")]).all()
-    return probe_table(probes, TABLE4_NOTE if is_ours else "", KINDS)
 
 
 def draw_discreteness(store: Store) -> Drawing:
@@ -115,10 +99,16 @@ MATCHES = Input(
     load_matches,
     lambda folders: find_scored(folders)["matches"],
 )
+PROBED = Input(
+    "probes: give --ckpt with folders of `probe all --ckpt MODEL --out` of tpt-d-english, t5-english or another model of the "
+    "family, or let `tprprobe paper jiang --out` make them",
+    load_probes,
+    PROBES.find_finished,
+)
 
 TABLE2 = Maker(table2, inputs={"summaries": SUMMARIES})
 TABLE3 = Maker(table3, inputs={"votes": VOTES})
 UNFAITHFUL = Maker(unsupported_table, inputs={"matches": MATCHES})
-TABLE4 = Maker(table4)
+TABLE4 = Maker(table4, inputs={"probes": PROBED})
 DISCRETENESS = Maker(draw_discreteness, ("*.role_weights",))
 ROLES = Maker(tabulate_dictionary, ("*.role_weights",))

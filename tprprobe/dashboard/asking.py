@@ -1,5 +1,7 @@
 """What a model says of what it is asked, in sentences."""
 
+import pandas as pd
+
 from tprprobe.interventions.prompts import (
     ANSWER,
     NEAREST_SAMPLE,
@@ -29,6 +31,12 @@ def write_share(p: float, measure: str = "probability") -> str:
     if p >= 0.001 or measure != "probability":
         return f"{p:.3f}"
     return f"{p:.1e}" if p >= SMALLEST else f"below {SMALLEST:.0e}"
+
+
+def name_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """What may be said, with what its numbers are in their headings: ``probability, as it is``."""
+    measure = "cosine" if table.columns[0] == NEAREST_SAMPLE else "probability"
+    return table.rename(columns={name: f"{measure}, {name}" for name in table.columns[1:]})
 
 
 def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:

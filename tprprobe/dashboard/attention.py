@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import Maps, find_maps, gold_pairs
 from tprprobe.analyses.attention.gold_maps import read_maps as read_maps
-from tprprobe.analyses.attention.head_relations import OFFSETS, has_sink, score_relation
+from tprprobe.analyses.attention.head_relations import OFFSETS, has_sink, pick_heads, score_relation
 from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.analyses.attention.head_relations import score_sharpness as score_sharpness
@@ -26,6 +26,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots
 from tprprobe.figures.theme import find_theme, shade
 from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special, sign
 
@@ -39,6 +40,7 @@ BASELINES = {  # that need no head
     "shuffled": "another head, drawn at random",
     **{f"offset {n:+d}": f"the best fixed distance, {n:+d}" for n in OFFSETS},
 }
+SAME = "chosen and scored on the same, so a little too high"
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
 
@@ -129,9 +131,18 @@ def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, object]]:
     return [{"heading": heading, "items": items} for heading, items in groups.items()]
 
 
-def summarize_attention(scores: pd.DataFrame) -> Statement:
+def pick_head(followed: pd.DataFrame | None, relation: str = "") -> pd.Series | None:
+    """The head that follows a relation (or all) best on half of the documents, scored on the others; None where these are too few."""
+    if followed is None:
+        return None
+    words = followed[followed["relation"] == relation] if relation else followed
+    picked = pick_heads(words)
+    return picked.iloc[0] if len(picked) else None
+
+
+def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -> Statement:
     """Which head follows a gold relation most (scores with a column ``follows``), beside what needs no head; else which head
-    has the largest weights.
+    has the largest weights. ``picked``: the head of :func:`pick_head`, which is scored on other documents than it was chosen on.
     """
     is_head = scores["source"] == "head"
     best, n_heads = top(scores[is_head], "value"), is_head.sum()
@@ -142,12 +153,25 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
         sink = " on tokens other than the first" * has_sink(best["site"])
         text = f"Sharpest of {n_heads} heads is {where}: a query’s largest weight{sink} is {weight} on average ({best['n']} samples)."
         return Statement(text, (link,))
+    if picked is not None:
+        return _summarize_picked(picked, str(best["follows"]), int(n_heads))
     controls = scores[~is_head].to_dict("records")
     without = ", ".join(
         f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
     )
-    text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
+    text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,}; {SAME})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
+
+
+def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statement:
+    where = site_label(picked["site"], picked["head"])
+    offset = BASELINES[f"offset {picked['offset']:+d}"]
+    text = (
+        f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads on half of the documents. On the other half, {percent(picked)} of {follows} "
+        f"(n = {picked['n']:,}); without a head, {offset}, chosen in the same way: {percent(picked, 'by_offset')}; "
+        f"the difference is {interval_text(read_interval(picked, 'beyond'), '+.1f', 100, ' points')}."
+    )
+    return Statement(text, (link_head(picked["site"], picked["head"]),))
 
 
 def link_head(site: str, head: Any) -> Link:

@@ -27,6 +27,7 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 LAYERS = re.compile(r"\.\d+\.")
 MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
+AGAIN = "labels were added to its data: extract it again with them"
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
 EDITED = "n = 60\nreference = 60\n"
 EDITED += 'sites = ["encoder.*.self.role"]\nedits = ["zero", "mean"]\nheads = "each"\n'
@@ -90,28 +91,6 @@ def plan(runs: Runs, store: Store, kind: str) -> Launch:
     return Launch(title, (*words, "--out", str(out)), out, files)
 
 
-def write_extraction(runs: Runs, store: Store, site: str) -> str:
-    """The command that extracts a store anew with further sites beside those that it has, to copy."""
-    origin, settings = (
-        store.facts.data,
-        {"--ckpt": runs.find_model(store) or store.facts.model.name},
-    )
-    settings |= {"--data": origin.name or "DATA", "--split": origin.split, "-n": origin.n}
-    settings |= {"--seed": origin.seed or None, "--target": store.facts.target}
-    defaults = {"--split": "all", "--target": "reference"}
-    words = [
-        word
-        for option, value in settings.items()
-        if value is not None and value != defaults.get(option)
-        for word in (option, str(value))
-    ]
-    sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, site))
-    words += [word for pattern in sites for word in ("--sites", pattern)]
-    words += ["--labels", "LABELS"] * bool(store.facts.labels)  # as a tagger wrote them
-    out = _free(store.path.parent, f"{store.path.name}-attention")
-    return shlex.join(["tprprobe", "extract", *words, "--out", str(out)])
-
-
 def start(launch: Launch) -> Job:
     """The job of a launch, started as `python -m tprprobe …`."""
     for path, text in launch.files.items():
@@ -170,6 +149,28 @@ def _require(condition: object, why: str) -> None:
         raise InputError(why)
 
 
+def _attention(runs: Runs, store: Store) -> Plan:
+    """The extraction of a store anew, with attention maps beside the sites that it has."""
+    origin, settings = (
+        store.facts.data,
+        {"--ckpt": runs.find_model(store) or store.facts.model.name},
+    )
+    settings |= {"--data": origin.name or "DATA", "--split": origin.split, "-n": origin.n}
+    settings |= {"--seed": origin.seed or None, "--target": store.facts.target}
+    defaults = {"--split": "all", "--target": "reference"}
+    words = [
+        word
+        for option, value in settings.items()
+        if value is not None and value != defaults.get(option)
+        for word in (option, str(value))
+    ]
+    sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, "*.attention"))
+    words += [word for pattern in sites for word in ("--sites", pattern)]
+    command = shlex.join(["tprprobe", "extract", *words, "--labels", "LABELS", "--out", "STORE"])
+    _require(not store.facts.labels, f"{AGAIN}: {command}")
+    return ("extract", *words), ""
+
+
 def _swaps(runs: Runs, store: Store) -> Plan:
     is_arithmetic = list_contents(store).arithmetic
     _require(is_arithmetic, "numbers can be exchanged in questions of arithmetic only")
@@ -213,6 +214,7 @@ LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]] 
     "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs, ("behaviors",)),
     "sweep": ("Replace every head's roles, one head at a time", _intervene, ("interventions",)),
     "swaps": ("Exchange the vectors of two numbers", _swaps, ()),
+    "attention": ("Extract again with attention maps", _attention, ()),
 }
 
 

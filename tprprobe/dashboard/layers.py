@@ -1,6 +1,7 @@
 """Everything that was measured by layer, in one plot: probes, steps of decompositions, what is learned, effects on behavior."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
-from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, top
+from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, percent, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.labels import site_label
@@ -36,10 +37,11 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     tables = [pair for measure in measures for pair in measure(runs, store)]
     rows = [lines[COLUMNS] for lines, _ in tables if len(lines)]
     bands = [band[BAND] for _, band in tables if len(band)]
+    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS)
     return Lines(
-        pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS),
+        table,
         pd.concat(bands, ignore_index=True) if bands else pd.DataFrame(columns=BAND),
-        percent=False,
+        percent={*table.loc[table["page"] == "probes", "panel"]},
     )
 
 
@@ -59,18 +61,21 @@ def show_layers(lines: Lines) -> View:
 def select_panels(lines: Lines, panels: list[str]) -> Lines:
     """Some panels of the plot."""
     rows, bands = (table[table["panel"].isin(panels)] for table in (lines.rows, lines.bands))
-    return Lines(rows.reset_index(drop=True), bands, percent=False)
+    return replace(lines, rows=rows.reset_index(drop=True), bands=bands)
 
 
 def summarize_layers(lines: Lines) -> Statement:
     """The layer where every measure is largest."""
     claims, links = [], []
     for panel, rows in lines.rows.groupby("panel", sort=False):
-        best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
-        measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
+        is_percent = lines.is_percent(str(panel))  # scores of probes, of which any line may be best
+        best = top(rows if is_percent else rows[rows["line"] == rows["line"].iloc[-1]], "value")
+        is_clear = rows["line"].nunique() == 1 or str(best["line"]) in str(panel)
+        measure = str(panel) if is_clear else f"{panel} ({best['line']})"
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
         verb = "peaks" if rows["x"].nunique() > 1 else "is measured"
-        claims.append(f"{measure} {verb} {where}: {number(best, 'value')}")
+        write = percent if is_percent else number
+        claims.append(f"{measure} {verb} {where}: {write(best, 'value')}")
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -97,9 +102,8 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
         if (of_kind["control"] == "real").any():
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
             scene = probe_table(pd.concat([of_kind, rules])).scene
-            models = ": " + scene.rows["model"] if scene.rows["model"].nunique() > 1 else ""
             panel = f"{TITLES.get(str(task), task)} {scene.label} ({kind})"
-            lines = scene.rows.assign(panel=panel, line="probe" + models, page="probes")
+            lines = scene.rows.assign(panel=panel, page="probes")
             lines["query"] = _queries(task=[task] * len(lines))
             yield lines, scene.bands.assign(panel=panel)
 

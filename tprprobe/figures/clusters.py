@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 
 import pandas as pd
 
@@ -20,7 +21,8 @@ from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
-KEY_LENGTH, NARROW_KEY, NARROW = 34, 20, 4  # characters of what a color means; inches
+KEY_LENGTH, NARROW = 34, 4  # characters of what a color means; inches
+NARROW_KEY = 21  # characters of a line of it in a narrow figure
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH, WHITE = 52, (1.0, 1.0, 1.0)  # characters of two places; the square between two texts
@@ -66,7 +68,7 @@ def role_clusters(
 
 def quote_sign(name: str) -> str:
     """The name, in quotation marks if it has no letter, as those of punctuation."""
-    return name if any(map(str.isalnum, name)) else f"‘{name}’"
+    return name if any(map(str.isalnum, name)) or name.startswith("‘") else f"‘{name}’"
 
 
 def label_named(names: pd.DataFrame) -> dict[int, str]:
@@ -110,23 +112,23 @@ def cluster_strips(
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
     colors = palette(roles.k)
     strips = [_strip(groups[sample], colors, overlay) for sample in samples]
-    caption = (
-        f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardized'} vectors · agreement of "
-        f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f}"
-    )
+    vectors = "raw" if roles.raw else "standardized"
+    caption = f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
     if any("<sos>" in strip.tokens for strip in strips):
         caption += " · # start, % end"
-    legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
+    legend = marks_legend(letter for strip in strips for letter in strip.gold)
     labels = {label for sample in samples for label in groups[sample]["label"]}
     texts = describe_clusters(roles, names or {})
     is_narrow = (current_look().inches or NARROW) < NARROW
-    length = NARROW_KEY if is_narrow else KEY_LENGTH  # in one column two entries stand side by side
-    key = [(colors[i], visible(text, length)) for i, text in texts.items() if i in labels]
-    if names:
-        caption += (
-            " · names hold on held-out documents (precision); in parentheses: most frequent tokens"
-        )
-    note = "\n".join(filter(None, [caption, legend]))
+    if is_narrow:  # two entries stand side by side
+        names = names or {}
+        texts = {
+            i: "\n".join(wrap(text, NARROW_KEY)) if i in names else visible(text, NARROW_KEY)
+            for i, text in texts.items()
+        }
+    key = [(colors[i], text) for i, text in texts.items() if i in labels]
+    scored = " · (.90): held-out precision" if names else ""
+    note = " · ".join(filter(None, [f"{caption}{scored}", legend]))
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
     return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import matplotlib
 import numpy as np
 from matplotlib.colors import to_rgb
+from matplotlib.typing import ColorType
 
 from tprprobe.figures.look import current_look
 
@@ -23,7 +24,7 @@ RAMP = "viridis"  # of values in an order, such as positions
 def palette(n: int) -> list[tuple[float, float, float]]:
     """n colors: seven hues, then their light, dark, paler and darkest versions, then again from the start."""
     hues = current_look().palette or HUES
-    shades = [_shade(hue, shade) for shade in SHADES for hue in hues]
+    shades = [shade_color(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
 
 
@@ -42,7 +43,7 @@ def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
     return [tuple(color[:3]) for color in matplotlib.colormaps[RAMP](ranks).tolist()]
 
 
-def _shade(color: str, shade: float) -> tuple[float, float, float]:
+def shade_color(color: ColorType, shade: float) -> tuple[float, float, float]:
     """The color mixed with white below 1, with black above."""
     rgb = np.array(to_rgb(color))
     red, green, blue = (1 - (1 - rgb) * shade if shade <= 1 else rgb / shade).tolist()

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.errors import unknown
-from tprprobe.figures.colors import line_colors, palette, text_color
+from tprprobe.figures.colors import line_colors, palette, shade_color, text_color
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
@@ -35,6 +35,7 @@ from tprprobe.figures.style import (
 )
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
+RANKED = (1.0, 0.5)  # shades of the first line of a group, and of others
 EMBEDDING = -1  # the layer that stands for the embedding
 NARROW = 4  # inches, in which titles have two lines
 LEGEND_ROW = 0.16  # inches
@@ -157,7 +158,7 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
 
 
 def style_lines(rows: pd.DataFrame) -> dict[str, Options]:
-    """Color, marker and dashes of every line; those of a ``group`` differ in dashes alone."""
+    """Color, marker and dashes of every line; those of a ``group`` differ in shade, marker and dashes."""
     groups = rows["group"].fillna(rows["line"]) if "group" in rows else rows["line"]
     lines = pd.DataFrame({"line": rows["line"], "group": groups}).drop_duplicates("line")
     colors = line_colors(lines["group"].nunique())
@@ -169,10 +170,10 @@ def style_lines(rows: pd.DataFrame) -> dict[str, Options]:
     numbers = pd.factorize(lines["group"])[0]
     return {
         str(line): {
-            "color": named.get(str(line), colors[n]),
-            "marker": MARKERS[n % 8],
+            "color": named.get(str(line), shade_color(colors[n], RANKED[rank > 0])),
+            "marker": MARKERS[(n + 4 * rank) % 8],
             "linestyle": DASHES[rank % 4],
-            "zorder": 3 - n / 100,
+            "zorder": 3 - n / 100 + rank / 10,  # dashes are seen on a line, not below it
         }
         for line, n, rank in zip(lines["line"], numbers, ranks, strict=True)
     }
@@ -215,7 +216,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter("{x:g}")
-    if lines.percent:
+    if lines.is_percent(name):
         panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
     if lines.limits:
         panel.set_ylim(*lines.limits)
@@ -271,9 +272,12 @@ def _measure(pictures: Sequence[Squares] | Sequence[Lines]) -> tuple[float, floa
 
 
 def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:
-    """One legend of all panels, each line once; in the first panel of axes that are given."""
+    """One legend of all panels, each line once, those of a model together; in the first panel of axes that are given."""
     legends = (panel.get_legend_handles_labels() for panel in axes.flat)
     handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
+    models = list(dict.fromkeys(label.partition(": ")[0] for label in handles))
+    ranks = {label: models.index(label.partition(": ")[0]) for label in handles}
+    handles = {label: handles[label] for label in sorted(handles, key=ranks.__getitem__)}
     if len(handles) > 1:
         columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
         below: Options = {"loc": "outside lower center", "ncols": columns}

@@ -28,7 +28,6 @@ from tprprobe.statistics import Row, write_interval
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
 MEANS = " A mean over tokens hides most of their order: a high share does not say that the model ignores it."
-OFFSET = " Looking at a fixed distance may explain as much; the page Attention compares heads with the best one."
 N_LISTED = 6  # relations of a sentence
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -185,6 +184,13 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
             yield f"Check at the input embeddings, which have no context: {values}."
 
 
+def _rival(row: Row) -> str:
+    """The stronger control of a head: a random choice, or the best fixed distance."""
+    if np.isnan(row["by_offset"]):
+        return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
+    return f"{100 * row['by_offset']:.0f}\u00a0% for the one at distance {int(row['offset']):+d}"
+
+
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows."""
     follows = table["beyond_low"] > 0
@@ -192,7 +198,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
-            f"None of {len(table)} heads follows a relation more often than chance. "
+            f"None of {len(table)} heads follows a relation more often than chance and any fixed distance. "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
@@ -203,12 +209,12 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), _percent(best, "value")
     text = (
-        f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
-        f"it looks most at the related one in {share} of the cases, against {100 * best['chance']:.0f}\u00a0% for a random choice.{OFFSET * bool(subject.tasks)}"
+        f"{follows.sum()} of {len(table)} heads follow a relation more often than chance and any fixed distance: {listed}. Clearest is {where} ({best['relation']}): "
+        f"it looks most at the related one in {share} of the cases, against {_rival(best)}."
     )
     note = (
         "Depth of color, and the number where a square has room: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
-        "Special tokens and the token itself do not count. Empty: no relation beyond chance."
+        "Special tokens and the token itself do not count. Empty: no relation beyond chance and the best fixed distance."
     )
     return _section("heads", text, render(scene), deeper, note, lack)
 

@@ -8,21 +8,14 @@ from tprprobe.figures.strips import StripFrame
 
 LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
 LETTERS = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
-DISCORDANT = (
-    "capital letter: the '/' right before the number, or its absence, suggests the opposite"
-)
+DISCORDANT = " (capital: the symbol before misleads)"
 
 
-def marks_legend(letters: Iterable[str], framed: bool = False) -> str:
-    """The legend of the letters that are drawn, and of their frames; empty without letters."""
+def marks_legend(letters: Iterable[str]) -> str:
+    """The legend of the letters that are drawn; empty without letters."""
     present = {letter for letter in letters if letter}
     names = [name for letter, name in LETTERS.items() if {letter, letter.upper()} & present]
-    if framed:
-        styles = {LETTERS[kind[0]]: f" ({style} frame)" for kind, (_, style) in LOOKS.items()}
-        names = [name + styles.get(name, "") for name in names]
-    lines = [f"gold structure: {', '.join(names)}"] if names else []
-    has_capitals = any(letter.isupper() for letter in present)
-    return "\n".join(lines + [DISCORDANT] * has_capitals)
+    return ", ".join(names) + DISCORDANT * any(letter.isupper() for letter in present)
 
 
 def mark_polarity(question: pd.DataFrame) -> tuple[list[StripFrame], list[str]]:

@@ -1,6 +1,6 @@
 """F1 of probes layer by layer, beside the strongest control: a table, and its figure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ import pandas as pd
 from tprprobe.analyses.probing.rows import BEYOND, find_metric, name_control, name_score
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import kind_of
-from tprprobe.figures.dots import EMBEDDING, render
+from tprprobe.figures.dots import EMBEDDING, NARROW, render
 from tprprobe.figures.labels import CONTROLS
+from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
@@ -22,18 +23,21 @@ ALL_HEADS = -1  # as head; where it is missing, too
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 ENDS = ("", "_low", "_high")
 NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
+UNREAD = " (no control here: the probed state precedes the word)"
 STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
 NEEDED = {"task", "site", "f1", *(f"f1{end}" for end in ENDS)}  # columns of a table of probes
 TITLE = "What vectors know about words: {} of edge probes"
+BRACKETS = ", in brackets the 95 % interval over documents"
 CAPTION = (
-    "{} in percent on held-out documents, mean over seeds, in brackets the 95 % interval over "
-    "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
+    "{} in percent on held-out documents, mean over seeds{}.\n"
+    "In a decoder the state that predicts a word is probed. Layers count from 0."
 )
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 EMBEDDED, HOLLOW = "input embedding", "hollow: not shown to beat every control"
 LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
 PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
+ACROSS = 3  # panels of one task in a row
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
@@ -76,16 +80,21 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         cells.append(cell)
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
-    warning = _warn_of_fewer_targets(_fill_columns(probes))
-    marked = MARKED if rows["beats_controls"].notna().any() else ""
     table = pd.DataFrame(cells).fillna("–")
     same = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
+    note = "".join(f"\n{name.capitalize()}: {table[name][0]}." for name in same) + note
+    caption = write_caption(probes, rows, BRACKETS, note)
+    title = TITLE.format(rows.attrs["label"])
+    return ProbeTable(table.drop(columns=same), title, caption, ruled, rows=rows)
+
+
+def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: str) -> str:
+    """What scores, marks and controls are; ``cells`` says what else a cell has."""
     score = rows.attrs["label"]
-    caption = CAPTION.format(score[0].upper() + score[1:])
-    caption += "".join(f"\n{name.capitalize()}: {table[name][0]}." for name in same)
-    caption += f"{note}{marked}{_describe_targets(rows)}{warning}"
-    table = table.drop(columns=same)
-    return ProbeTable(table, TITLE.format(score), caption, ruled, rows=rows)
+    marked = MARKED if rows["beats_controls"].notna().any() else ""
+    warning = _warn_of_fewer_targets(_fill_columns(probes))
+    opening = CAPTION.format(score[0].upper() + score[1:], cells)
+    return f"{opening}{note}{marked}{_describe_targets(rows)}{warning}"
 
 
 def _describe_targets(rows: pd.DataFrame) -> str:
@@ -95,12 +104,17 @@ def _describe_targets(rows: pd.DataFrame) -> str:
         n_train = int(points["n_train"].max())
         facts = [f"learned from {n_train:,} targets"] if n_train else []
         facts += [
-            f"{NAMES[row['control']]} {100 * row['f1']:.1f}"
+            f"{NAMES[row['control']]} {100 * row['f1']:.1f}{UNREAD * _is_unread(row)}"
             for row in rows.attrs["baselines"]
             if (row["task"], row["side"]) == (task, side)
         ]
         lines.append(f"\n{_title(str(task))} ({side}): {', '.join(facts)}." if facts else "")
     return "".join(lines)
+
+
+def _is_unread(row: Mapping[str, Any]) -> bool:
+    """True for the rule that knows a word, beside a decoder's states, which have not read it."""
+    return row["side"] == "target" and row["control"] == "identity"
 
 
 def _side(place: str) -> str:
@@ -222,10 +236,11 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         ", "
     )
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
-    panels = titles + counts.map(lambda n: f"\nlearned from {n:,} targets" if n else "")
+    is_crowded = titles.nunique() > 2 and (current_look().inches or NARROW) < NARROW
+    sizes = counts.map(lambda n: f"\nlearned from {n:,} targets" if n and not is_crowded else "")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
-    means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])
+    means = means.assign(panel=titles + sizes, line=names, group=means["kind"], x=means["layer"])
     is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
     means = _add_embeddings(means.assign(sure=is_sure), attributes["embeddings"], is_one)
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()])
@@ -243,6 +258,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         (panel, NAMES[row["control"]], row["f1"])
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
         for row in _of_place(attributes["baselines"], str(task), str(place))
+        if not _is_unread(row)
     ]
     lowest = min(
         np.nanmin(table[["value", "low"]].to_numpy(float)) for table in (rows, bands) if len(table)
@@ -251,8 +267,9 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     in_sight = [level for level in levels if level[-1] >= lower_limit]
     controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
+    across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
-        rows, bands, attributes["label"], across=rows["task"].nunique(), limits=(lower_limit, 1.02),
+        rows, bands, attributes["label"], across=across, limits=(lower_limit, 1.02),
         levels=pd.DataFrame(in_sight, columns=LEVEL), band=f"{STRONGEST}{band}", hollow=HOLLOW,
     )  # fmt: skip
 

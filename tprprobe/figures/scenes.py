@@ -1,6 +1,6 @@
 """Scenes: what a picture shows, as data. ``dots`` draws them on paper, ``charts`` in a browser."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,14 +51,14 @@ class Lines(Scene):
 
     ``bands`` have panel, x, value, low, high: the strongest control. ``levels`` (panel, line, value) are the same at every
     x; lines of one ``group`` have one color. ``across`` is the number of panels in a row; ``log`` and
-    ``log_value`` say that x and values have a logarithmic scale. The legend says what the ``band`` is, and what ``hollow`` marks are.
+    ``log_value`` say that x and values have a logarithmic scale, ``percent`` that values are in percent, in all panels or in some. The legend says what the ``band`` is, and what ``hollow`` marks are.
     """
 
     rows: pd.DataFrame
     bands: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=BAND))
     label: str = ""
     x: str = "layer"
-    percent: bool = True
+    percent: bool | Collection[str] = True
     levels: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=LEVEL))
     across: int = 3
     log: bool = False
@@ -70,6 +70,9 @@ class Lines(Scene):
     @property
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
+
+    def is_percent(self, panel: str) -> bool:
+        return self.percent if isinstance(self.percent, bool) else panel in self.percent
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,10 +34,7 @@ LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
-KEY_LINE, KEY_HANDLE = (
-    0.14,
-    0.33,
-)  # inches of a line of the key, and of a color with what is beside it
+KEY_LINE, KEY_HANDLE = 0.14, 0.33  # inches of a line of the key, of a color and what is beside it
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
 PLAIN: Options = {"parse_math": False}  # a token is no formula
@@ -171,7 +168,9 @@ def _cell() -> float:
 
 def _count_keys(width: float, scene: Strips) -> int:
     """The entries of the key that stand beside each other."""
-    letters = LETTER * max((len(text) for _, text in scene.key), default=1)
+    letters = LETTER * max(
+        (len(line) for _, text in scene.key for line in text.splitlines()), default=1
+    )
     return max(1, min(4, int(width / (KEY_HANDLE + letters) / current_look().scale)))
 
 
@@ -180,8 +179,10 @@ def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Drawing, Axes]
     cell = _cell()
     width = current_look().inches or max(columns * cell + 2 * MARGIN, NARROWEST)
     note = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
-    n_lines = math.ceil(len(scene.key) / max(1, _count_keys(columns * cell, scene)))
-    foot = (FOOT + 0.11 * note.count("\n") if note else MARGIN) + KEY_LINE * n_lines
+    sizes = [KEY_LINE + 0.1 * text.count("\n") for _, text in scene.key]
+    n_keys = math.ceil(len(sizes) / _count_keys(columns * cell, scene)) or 1  # of a column
+    key = max((sum(sizes[i : i + n_keys]) for i in range(0, len(sizes), n_keys)), default=0)
+    foot = (FOOT + 0.11 * note.count("\n") if note else MARGIN) + key
     height = rows * cell + (HEAD if scene.title else MARGIN) + foot
     figure = drawing(width, height)
     figure.set_layout_engine(None)

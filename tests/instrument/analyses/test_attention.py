@@ -12,7 +12,8 @@ from planted.relations import FOLLOWS, plant_relations
 from studies.pages.coupling import _attended, couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
 from tprpapers.schlag.relation_scores import score_relations
-from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
+from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
+from tprprobe.analyses.attention.head_relations import OFFSETS, follow_relations, pick_heads
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.gold import join
@@ -294,3 +295,19 @@ def test_heads_without_relations_or_maps_are_one_line(tmp_path):
     with pytest.raises(InputError, match=r"no relations between words .dep.: extract a treebank"):
         catalogue.make("heads", store=store)
     assert "heads" not in {entry.name for entry in catalogue.list_drawable(store)}
+
+
+def test_a_head_that_looks_at_a_fixed_distance_follows_no_relation():
+    """The related word is the next one in four of five cases: one head looks there, another finds it always."""
+    rng, next_one = np.random.default_rng(0), OFFSETS.index(1)
+    tallies = []
+    for document in range(20):
+        is_next = rng.random(20) < 0.8
+        hits = np.stack([is_next, np.ones(20, bool)], axis=1)
+        offsets = np.zeros((20, len(OFFSETS)), bool)
+        offsets[:, next_one] = is_next
+        tallies.append(Tally(document, hits, np.full(20, 0.1), offsets))
+    heads = choose_relations({"det → its head": tallies}, [("layers.0", 0), ("layers.0", 1)], 0)
+    assert heads["offset"].tolist() == [1, 1]
+    assert heads["by_offset"].tolist() == pytest.approx([heads["value"][0]] * 2)
+    assert heads["beyond_low"].tolist() == pytest.approx([0, 0.2], abs=0.06)

@@ -281,20 +281,27 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
     probes = load_probes([tmp_path / "same", tmp_path / "document"])
     cells = table4(probes).cells
     assert {*cells["model"]} == {"tiny (same)", "tiny (document)"}
-    texts = cells.set_index("model")["role"]
-    assert {*texts["tiny (same)"]} == {"84.6 [40.0, 60.0]"}
-    assert {*texts["tiny (document)"]} == {"85.7 [40.0, 60.0]"}
+    texts = cells.set_index("model")["POS"]
+    assert {*texts["tiny (same)"]} == {"84.6 / 84.6 (20.0)"}
+    assert {*texts["tiny (document)"]} == {"85.7 / 85.7 (20.0)"}
     assert {*load_probes([tmp_path / "same"])["model"]} == {"tiny"}
 
 
-def test_table_4_has_a_row_a_layer_and_says_once_what_is_constant():
+def test_table_4_has_a_row_a_layer_and_a_column_a_task():
     table = table4(drawn_rows())
-    assert list(table.cells.columns) == ["task", "layer", "role", "tpr", "strongest control"]
-    for fact in ("Model: ", "Side: decoder cross.", "most frequent label 20.0"):
+    assert list(table.cells.columns) == ["vectors of", "layer", "model", "POS", "NEL"]
+    for fact in ("role / filler / TPR", "is ±10.0 points", "most frequent label 20.0"):
         assert fact in table.caption
-    assert len(table.cells) == 4
-    assert set(table.cells["role"]) == {"50.0 [40.0, 60.0]"}
-    assert set(table.cells["strongest control"]) == {"20.0 majority"}
+    assert table.cells["vectors of"].tolist() == ["decoder cross"] * 2  # layers
+    assert set(table.cells["POS"]) == {"50.0 / 50.0 (20.0)"}
+
+
+def test_a_rule_that_knows_the_word_is_no_control_of_a_decoders_states():
+    rows = drawn_rows()
+    identity = rows[rows["control"] == "majority"].assign(control="identity", f1=0.9)
+    table = table4(pd.concat([rows, identity], ignore_index=True))
+    assert "of the word 90.0 (no control here: the probed state precedes the word)" in table.caption
+    assert "most frequent label of the word" not in {*table.scene.levels["line"]}
 
 
 def test_the_table_marks_what_beats_its_strongest_control():
@@ -302,9 +309,7 @@ def test_the_table_marks_what_beats_its_strongest_control():
     is_real = rows["control"] == "real"
     rows.loc[is_real, "beyond"] = rows.loc[is_real, "site"].str.endswith("tpr")
     table = table4(rows)
-    assert {*table.cells["role"]} == {"50.0 [40.0, 60.0]"}
-    assert {*table.cells["tpr"]} == {"50.0 [40.0, 60.0] *"}
-    assert {*table.cells["strongest control"]} == {"20.0 majority"}
+    assert {*table.cells["POS"]} == {"50.0 / 50.0* (20.0)"}
     assert "*: beyond every control" in table.caption
 
 

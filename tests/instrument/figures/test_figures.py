@@ -78,19 +78,19 @@ def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     labels = texts(figure)
     assert any(text.startswith("nn") for text in labels)
     assert not any("→" in text or "right:" in text for text in labels)
-    assert "gold structure" not in figure.texts[-1].get_text()
+    assert "numerator" not in figure.texts[-1].get_text()
 
 
 @pytest.mark.parametrize(
     ("letters", "text", "unsaid"),
     [
-        ([], "", "gold"),
-        (["n", "", "d"], "n numerator (solid frame), d denominator (dashed frame)", "sign"),
-        (["N", "s"], "capital letter", "denominator"),
+        ([], "", "capital"),
+        (["n", "", "d"], "n numerator, d denominator", "sign"),
+        (["N", "s"], "capital: the symbol before misleads", "denominator"),
     ],
 )
 def test_a_legend_names_only_what_is_drawn(letters, text, unsaid):
-    legend = marks_legend(letters, framed=True)
+    legend = marks_legend(letters)
     assert text in legend
     assert unsaid not in legend
 

@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from planted.stores import number_tokens, write_store
 
 import tprprobe as tp
-from planted.stores import number_tokens, write_store
 from tprprobe.errors import InputError
 
 PLACES = ["first", "second", ""]

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -29,11 +29,14 @@ Related = Iterator[tuple[str, int, int]]  # a relation, and the units that it re
 
 @dataclass(frozen=True)
 class Tally:
-    """The queries of one sample that have a target: which heads look there most, and how probable that is by chance."""
+    """The queries of one sample that have a target: which heads look there most, how probable that is by chance, and which
+    OFFSETS lead there; None where the relation is an offset.
+    """
 
     document: int
     hits: Bool[np.ndarray, "query head"]
     chance: Float[np.ndarray, " query"]
+    offsets: Bool[np.ndarray, "query offset"] | None = None
 
 
 def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
@@ -44,8 +47,9 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     tokens and the query itself do not count.
 
     The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
-    related one), chance (that of a random visible one) and beyond (value − chance), with 95 % intervals over
-    documents. The relation is chosen on one half of the documents and scored on the other half. Source: Clark et al. 2019.
+    related one), chance (that of a random visible one), offset and by_offset (the fixed distance that does best and its share, where
+    that is more than chance) and beyond (value less the larger of both), with 95 % intervals over documents. Relation and
+    distance are chosen on one half of the documents and scored on the other half. Source: Clark et al. 2019.
     """
     sites = [
         site for site in head_relations.list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)
@@ -60,7 +64,9 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
         token_maps = [store.attention(site, sample) for site in sites]
         maps = np.concatenate([head_relations.join_words(x, units) for x in token_maps])
         for relation, targets in find_targets(store, sample, tokens, units).items():
-            tallies[relation].append(count_hits(maps, targets, int(tokens["origin"].iloc[0])))
+            tally = count_hits(maps, targets, int(tokens["origin"].iloc[0]))
+            is_offset = relation.startswith(("previous ", "next "))
+            tallies[relation].append(replace(tally, offsets=None) if is_offset else tally)
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
     return choose_relations(tallies, heads, seed)
@@ -134,7 +140,10 @@ def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, docu
     queries = np.flatnonzero(reachable)
     keys = others[:, queries].argmax(-1)  # [head, query]
     chance = reachable[queries] / visible[queries].sum(1)
-    return Tally(document, targets[queries[:, None], keys.T], chance)
+    places = queries[:, None] + np.array(head_relations.OFFSETS)
+    is_inside = (places >= 0) & (places < len(targets))
+    offsets = is_inside & targets[queries[:, None], places.clip(0, len(targets) - 1)]
+    return Tally(document, targets[queries[:, None], keys.T], chance, offsets)
 
 
 def choose_relations(
@@ -144,7 +153,8 @@ def choose_relations(
     everyone = np.unique([tally.document for group in tallies.values() for tally in group])
     chosen_on = set(everyone[halve_documents(everyone, seed)].tolist())
     gains: dict[str, np.ndarray] = {}
-    scored: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+    scored: dict[str, tuple[np.ndarray, ...]] = {}
+    distances: dict[str, int] = {}
     for relation, group in tallies.items():
         hits = np.concatenate([tally.hits for tally in group]).astype(float)
         chance = np.concatenate([tally.chance for tally in group])
@@ -155,8 +165,14 @@ def choose_relations(
             or (chance == 1).all()
         ):
             continue
-        gains[relation] = (hits - chance[:, None])[is_chosen_on].mean(0)
-        scored[relation] = hits[~is_chosen_on], chance[~is_chosen_on], documents[~is_chosen_on]
+        rival = chance
+        if offsets := [t.offsets for t in group if t.offsets is not None]:
+            shares = np.concatenate(offsets)[is_chosen_on].mean(0)
+            if shares.max() > chance[is_chosen_on].mean():
+                distances[relation] = head_relations.OFFSETS[shares.argmax()]
+                rival = np.concatenate(offsets)[:, shares.argmax()].astype(float)
+        gains[relation] = (hits - rival[:, None])[is_chosen_on].mean(0)
+        scored[relation] = tuple(x[~is_chosen_on] for x in (hits, chance, rival, documents))
     if not gains:
         raise InputError(
             f"no relation between tokens occurs {2 * head_relations.FEWEST} times in texts with maps"
@@ -164,9 +180,10 @@ def choose_relations(
     best = [str(relation) for relation in pd.DataFrame(gains).idxmax(axis=1)]  # by head
     rows = []
     for i, (site, head) in enumerate(heads):
-        hits, chance, documents = scored[best[i]]
+        hits, chance, rival, documents = scored[best[i]]
         row = {"site": site, "layer": layer_of(site), "head": head, "relation": best[i]}
-        row |= {"n": len(hits), "chance": chance.mean()}
+        row |= {"n": len(hits), "chance": chance.mean(), "offset": distances.get(best[i])}
+        row |= {"by_offset": rival.mean() if best[i] in distances else np.nan}
         row |= bootstrap_mean(hits[:, i], documents).columns("value")
-        rows.append(row | bootstrap_mean(hits[:, i] - chance, documents).columns("beyond"))
-    return pd.DataFrame(rows)
+        rows.append(row | bootstrap_mean(hits[:, i] - rival, documents).columns("beyond"))
+    return pd.DataFrame(rows).astype({"offset": "Int64"})

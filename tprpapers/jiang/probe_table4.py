@@ -1,0 +1,60 @@
+"""jiang's Table 4: what vectors of the decoder, and here of the encoder too, know about words."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from tprprobe.analyses.probing.rows import BEYOND
+from tprprobe.figures.dots import EMBEDDING
+from tprprobe.figures.probes import KINDS, TITLES, ProbeTable, probe_table, write_caption
+from tprprobe.files import assets
+
+KNOWN = (
+    "\nOf the paper's Table 4 (XSum) four numbers are known, all of its last decoder layer:\n"
+    "POS role 56.0, TPR 74.5; NEL role 42.2, TPR 73.8."
+)
+CELLS = (
+    ": role / filler / TPR where a model has\nroles, else its filler; of a whole layer its output. In brackets the strongest control of "
+    "these.\nThe widest 95 % interval over documents is ±{:.1f} points; `tprprobe figure probes` prints all"
+)
+
+
+def table4(probes: pd.DataFrame) -> ProbeTable:
+    """F1 of every model by layer (rows) and task (columns), as in the paper's Table 4: of the vectors that it probes.
+
+    The caption has the paper's numbers where all models are shipped ones.
+
+    Raises:
+        InputError: no row is of a role, filler, tpr or hidden state with all its heads.
+    """
+    table = probe_table(probes, kinds=KINDS)
+    rows = table.rows
+    assert rows is not None
+    cells = pd.Series(
+        {
+            (place, layer, model, TITLES.get(task, task)): _write_cell(point)
+            for (place, layer, model, task), point in rows.groupby(
+                ["place", "layer", "model", "task"]
+            )
+        }
+    )
+    tasks = [TITLES.get(task, task) for task in rows["task"].unique()]
+    wide = cells.unstack().reindex(columns=tasks).fillna("–")
+    wide = wide.rename_axis(["vectors of", "layer", "model"]).reset_index()
+    wide["layer"] = ["emb" if layer == EMBEDDING else f"{layer:g}" for layer in wide["layer"]]
+    places = wide["vectors of"].tolist()
+    ruled = tuple(i for i in range(1, len(places)) if places[i] != places[i - 1])
+    models = probes["model"].astype(str).str.partition(" (")[0]  # in brackets: a folder
+    is_ours = models.isin([*assets.available("models")]).all()
+    widest = 100 * (rows["f1_high"] - rows["f1_low"]).max() / 2
+    caption = write_caption(probes, rows, CELLS.format(widest), KNOWN if is_ours else "")
+    return replace(table, cells=wide, caption=caption, ruled=ruled)
+
+
+def _write_cell(point: pd.DataFrame) -> str:
+    """The scores of one layer's vectors of one model, in the order of KINDS, and the strongest control."""
+    scores = point.set_index("kind").reindex([kind for kind in KINDS if kind in {*point["kind"]}])
+    marks = scores["beats_controls"].eq(True).map({True: BEYOND, False: ""})
+    text = " / ".join(f"{100 * f1:.1f}{mark}" for f1, mark in zip(scores["f1"], marks, strict=True))
+    control = point["control_f1"].max()
+    return text if pd.isna(control) else f"{text} ({100 * control:.1f})"
