@@ -14,10 +14,10 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.clusters import describe_stability, explain_ends, text_strips
+from tprprobe.figures.component_page import DECODER, ROLES, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.parts_page import DECODER, ROLES, show_decoder, show_roles, top
 from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
