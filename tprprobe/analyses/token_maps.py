@@ -12,13 +12,15 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, read_field
 from tprprobe.analyses.naming.names import name_clusters, read_structure
+from tprprobe.analyses.naming.places import build_places
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.names import build_lattice
+from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.labels import site_label
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE
 from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
@@ -124,6 +126,8 @@ class Cloud:
         lattice = build_lattice(described, longest=1) if len(described.columns) else None
         if lattice is None or not lattice.names:
             raise InputError("no columns to name clusters by")
+        if self.side != SAMPLE:
+            lattice = join_lattices(lattice, build_places(self.tokens))
         origin = read_provenance(self.tokens.reset_index(drop=True))
         groups = origin.documents, 0, origin.sequences
         return name_clusters(self.roles.labels, lattice, *groups)

@@ -13,8 +13,8 @@ from torch import nn
 from tprprobe.data import as_data, load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
+from tprprobe.examination.component_measures import list_component_measures
 from tprprobe.examination.measures import MEASURES, score_answers
-from tprprobe.examination.parts import list_parts
 from tprprobe.examination.subject import Subject
 from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack, list_absent
 from tprprobe.figures.report.page import Page
@@ -108,7 +108,7 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     run = KeptRun.open(folder, settings, resume, MANIFEST)
     tables, sections = dict[str, pd.DataFrame](), score_answers(subject)
     absent = list_absent(subject, find_sites(model))
-    measures = MEASURES | list_parts(subject)
+    measures = MEASURES | list_component_measures(subject)
     measures = {name: measures[name] for name in QUESTIONS if name in measures}
     n_sections = len(sections) + len(measures) + len(absent)
     page = Page(folder, subject.name, describe_run(subject), n_sections)

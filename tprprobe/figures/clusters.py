@@ -164,6 +164,11 @@ def join_strips(strips: Sequence[Strip]) -> Strip:
     return Strip(texts[:-1], colors[:-1], notes[:-1])
 
 
+def explain_ends(store: Store) -> str:
+    """What the signs of start and end are, where texts have them."""
+    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
+
+
 def describe_stability(roles: Clusters) -> str:
     """Into how many groups k-means divides the tokens, and how well other random starts agree."""
     return (

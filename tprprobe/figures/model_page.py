@@ -13,18 +13,17 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.clusters import describe_stability, text_strips
+from tprprobe.figures.clusters import describe_stability, explain_ends, text_strips
+from tprprobe.figures.component_page import DECODER, ROLES, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.parts_page import DECODER, ROLES, show_decoder, show_roles
 from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
-from tprprobe.store import Store
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
@@ -92,11 +91,6 @@ def _section(
 ) -> Section:
     figures, lack = {write_minus(note): figure}, write_minus(lack)
     return Section(QUESTIONS[name], write_minus(text), figures, lack=lack, deeper=deeper, name=name)
-
-
-def top(rows: pd.DataFrame, name: str) -> pd.Series:
-    """The row with the largest value of a column."""
-    return rows.iloc[int(np.nanargmax(rows[name].to_numpy(float)))]
 
 
 def _percent(row: Row, name: str, digits: int = 0) -> str:
@@ -225,11 +219,6 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     return _section("heads", text, render(scene), deeper, note, lack)
 
 
-def _explain_ends(store: Store) -> str:
-    """What the signs of start and end are, where texts have them."""
-    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
-
-
 def _compare_places(table: pd.DataFrame, twins: Sequence[str]) -> str:
     return compare_places(
         count_places(table["name"]), [int(table[f"places_{kind}"].iloc[0]) for kind in twins]
@@ -253,13 +242,13 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if len(with_names):
         best = top(with_names, "f05")
         text += (
-            f" {comparison} The clearest name is ‘{best['name']}’ (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
+            f" {comparison} The clearest is {best['name']} (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
             f"recall {_percent(best, 'recall')}). {_compare_places(with_names, twins)}"
         )
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
     )
-    ends = _explain_ends(subject.store)
+    ends = explain_ends(subject.store)
     note = f"{ends}The number of its group stands under every token; a group without a name is described by its most frequent tokens, in parentheses."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)

@@ -230,7 +230,7 @@ def _train(run: Run, out: Path) -> None:
                 log.add("learning_rate", rate, run.at)
                 _after(run, log, out)
             _share_scores(run)
-            note = f"loss {loss:.3f}{_note_score(run)} · {run.tokens / run.seconds:,.0f} tokens/s"
+            note = f"loss {loss:.3f}{_note_score(run, 'match')} · {run.tokens / run.seconds:,.0f} tokens/s"
             bars.update(bar, completed=run.step, note=note)
     if log:
         log.close()
@@ -247,12 +247,12 @@ def _share_scores(run: Run) -> None:
         run.scores = shared[0]
 
 
-def _note_score(run: Run) -> str:
-    """The last held-out score, in the words of the progress bar."""
+def _note_score(run: Run, metric: str = "exact match") -> str:
+    """The last held-out score, behind what was said of the step."""
     if not run.scores:
         return ""
     match, loss = run.scores[-1]
-    score = f"loss {loss:.3f}" if run.recipe.words else f"exact match {match:.3f}"
+    score = f"loss {loss:.3f}" if run.recipe.words else f"{metric} {match:.3f}"
     return f" · {run.recipe.evaluate[0].split or 'held-out'} {score}"
 
 

@@ -10,14 +10,14 @@ from tprprobe.analyses.naming.word_names import name_words
 from tprprobe.examination.subject import N_CLUSTERS, Subject
 
 
-def list_parts(subject: Subject) -> dict[str, Callable[[Subject], pd.DataFrame]]:
+def list_component_measures(subject: Subject) -> dict[str, Callable[[Subject], pd.DataFrame]]:
     """The questions that this model has the parts for."""
-    parts: dict[str, Callable[[Subject], pd.DataFrame]] = {}
+    measures: dict[str, Callable[[Subject], pd.DataFrame]] = {}
     if list_cross_maps(subject.store):
-        parts["decoder"] = measure_decoder
+        measures["decoder"] = measure_decoder
     if subject.role_sites:
-        parts["roles"] = measure_roles
-    return parts
+        measures["roles"] = measure_roles
+    return measures
 
 
 def measure_decoder(subject: Subject) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.figures.clusters import text_strips
+from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.sections import Section
@@ -24,13 +24,18 @@ DECODER = "Where does its decoder look?"
 ROLES = "What are its roles?"
 
 
+def top(rows: pd.DataFrame, name: str) -> pd.Series:
+    """The row with the largest value of a column."""
+    return rows.iloc[int(np.nanargmax(rows[name].to_numpy(float)))]
+
+
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     """The clearest head of cross-attention, and its mean map over places."""
     is_real, is_sure = table["model"] == TRAINED, table["beyond_low"] > 0
-    best = table.loc[table["beyond"].where(is_real).idxmax()]
+    best = top(table[is_real], "beyond")
     counts, clearest = "", ""
     if not is_real.all():
-        rival = table.loc[table["beyond"].mask(is_real).idxmax()]
+        rival = top(table[~is_real], "beyond")
         counts = f" ({(is_sure & ~is_real).sum()} of {(~is_real).sum()} in the baseline model)"
         clearest = f"; the clearest head of the baseline model: {_percent(rival, 'value')} at {rival['relation']}"
     where = site_label(best["site"], best["head"])
@@ -57,22 +62,22 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     site, seed = str(table["site"].iloc[0]), subject.seed
     real = table[table["model"] == TRAINED]
     is_named = real["name"] != UNNAMED
-    head = int(is_named.groupby(real["head"]).sum().idxmax())
+    head = int(real.loc[is_named, "head"].mode().min()) if is_named.any() else 0
     rows, named = real[real["head"] == head], real[is_named & (real["head"] == head)]
     n_heads, k = real["head"].nunique(), len(rows)
     layer = site_label(site).removesuffix(", role")
     place = f"roles at {layer} ({n_heads} heads, {k} clusters each)"
     text = f"{compare_names(count_by_model(table), place)} {_compare_places(table)}".strip()
     if len(named):
-        best = named.loc[named["f05"].idxmax()]
+        best = top(named, "f05")
         text += (
-            f" Head {head} has most names ({len(named)} of {k}); the clearest is ‘{best['name']}’ (precision {_percent(best, 'precision')}, "
+            f" Head {head} has most names ({len(named)} of {k}); the clearest is {best['name']} (precision {_percent(best, 'precision')}, "
             f"recall {_percent(best, 'recall')})."
         )
     clusters = cluster(subject.store, site, head, k=k, seed=seed)
     labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
     figure = render(text_strips(subject.store, clusters, labels))
-    note = f"The roles of head {head}; the number of its group stands under every token."
+    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
 
