@@ -11,6 +11,7 @@ from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.examination import examine
+from tprprobe.examination.measures import MEASURES
 from tprprobe.figures.model_page import QUESTIONS
 from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites
@@ -39,12 +40,12 @@ def examined(model, frame, tmp_path_factory):
 
 
 def test_a_line_and_a_section_for_every_question(examined):
-    assert len(examined.lines) == len(QUESTIONS) == 5
-    assert {*examined.tables} == {*QUESTIONS}
+    assert len(examined.lines) == len(MEASURES) == 5
+    assert {*examined.tables} == {*MEASURES}
     for name, table in examined.tables.items():
         assert len(pd.read_csv(examined.folder / f"{name}.csv")) == len(table)
     page = examined.page.read_text("utf-8")
-    assert all(question in page for question in QUESTIONS.values())
+    assert all(QUESTIONS[name] in page for name in MEASURES)
     assert "At the input embeddings all states are the same." in page  # of the last token
     assert "refresh" not in page  # as it does while questions are open
     assert "<table" not in page
@@ -68,7 +69,7 @@ def test_states_stand_beside_those_of_the_baseline_model(examined):
 def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
     texts = [f"the cat saw the {name} ." for name in ("dog", "man", "cat", "king") * 3]
     examined = examine(model, data=texts, out=tmp_path / "run", layers=1)
-    lines = dict(zip(QUESTIONS, examined.lines, strict=True))
+    lines = dict(zip(MEASURES, examined.lines, strict=True))
     assert lines["behavior"].endswith(
         "Not measured: it needs minimal pairs, in which two words change places (--data pairs:FRAME)."
     )

@@ -9,10 +9,12 @@ from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
+from tprpapers.verdicts import verdicts_of
 from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.reconstruction import save_reconstruction
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,8 @@ def run(*arguments):
 
 def test_reconstruction_table_has_printed_and_own_numbers(results):
     table = reconstruction_table(results)
-    cells = table.cells.set_index(["model", "from"])
-    printed = cells["n = 100 positions"]
+    cells = table.cells.set_index(["model", "z from"])
+    printed = cells["error, n = 100 positions"]
     assert printed["TP-Transformer (printed)", "one head (mean)"] == "0.017"
     assert printed["Transformer (printed)", "one head (mean)"] == "0.009"
     assert set(table.cells["model"]) >= {"tp", "tp, untrained", "plain", "plain, untrained"}
@@ -43,9 +45,9 @@ def test_reconstruction_table_has_printed_and_own_numbers(results):
     )
     held_out = rows[(rows["n"] == rows["n"].max()) & (rows["split"] == "held_out")].iloc[0]
     plain = cells.loc[("plain", "one head (mean)")]
-    assert plain["held out"].startswith(f"{held_out['mse']:.4f} [")
+    assert plain["error, held out"].startswith(f"{held_out['mse']:.4f} [")
     small = rows[(rows["n"] == 100) & (rows["split"] == "in_sample")].iloc[0]
-    assert plain["n = 100 questions"] == f"{small['mse']:.4f}"
+    assert plain["error, n = 100 questions"] == f"{small['mse']:.4f}"
     of_layer_0 = reconstruction_table(results, layer=0).cells
     assert set(of_layer_0["layer"]) == {"0", "last"}
 
@@ -53,7 +55,8 @@ def test_reconstruction_table_has_printed_and_own_numbers(results):
 def test_reconstruction_figure_has_a_row_a_model(results):
     figure = reconstruction_curves(results)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["tp, layer 1", "by layer, held out", "plain, layer 1", "by layer, held out"]
+    by_layer = "R² by layer, held out"
+    assert titles == ["tp, layer 1", by_layer, "plain, layer 1", by_layer]
     with pytest.raises(InputError, match="no results of a trained model"):
         reconstruction_curves(results[results["untrained"]])
 
@@ -68,13 +71,40 @@ def test_reconstruct_command(stores, tmp_path):
     assert table["layer"].nunique() == LAYERS
     sentences, written = result.output.strip(), (out / "reconstruction.md").read_text().strip()
     assert sentences.endswith(written)
-    assert len(sentences.removesuffix(written).strip().splitlines()) == 2  # one a model
+    lines = sentences.removesuffix(written).strip().splitlines()
+    assert [line.partition(":")[0].strip() for line in lines] == [
+        *("tp", "layer 0", "layer 1"),
+        *("plain", "layer 0", "layer 1"),
+    ]
     assert (out / "figure.pdf").read_bytes().startswith(b"%PDF")
     as_json = run("reconstruct", stores[0].path, "--layer", -1, "--json")
     rows = json.loads(as_json.stdout)
     assert {row["layer"] for row in rows} == {LAYERS - 1}
     repeated = run("reconstruct", stores[0].path, "--out", out)
     assert isinstance(repeated.exception, InputError)
+
+
+def test_figures_and_tables_are_drawn_from_the_folder_of_results(stores, results, tmp_path):
+    """As from the store, by every door, and nothing is computed again."""
+    tp_rows = results[results["model"] == "tp"].reset_index(drop=True)
+    folder = save_reconstruction(tp_rows, tmp_path / "results", [stores[0]])
+    from_store = catalogue.make("schlag-sec6.1-table", store=stores[0])
+    file = catalogue.write_figure("schlag-sec6.1-table", sources=[folder], out=tmp_path / "t.md")
+    assert file.read_text() == from_store.markdown()
+    assert len(verdicts_of(from_store)) == 2
+    (picture, _) = tp.draw("reconstruction", folder, width="acl").axes
+    (of_results, _) = tp.draw("reconstruction", tp_rows).axes
+    for line, other in zip(picture.lines, of_results.lines, strict=True):
+        assert line.get_ydata() == pytest.approx(other.get_ydata(), nan_ok=True)
+    options = {"layer": 0}
+    table = catalogue.write_figure(
+        "reconstruction-table", None, [folder], options, tmp_path / "u.csv"
+    )
+    assert set(pd.read_csv(table)["layer"]) == {0}
+    with pytest.raises(InputError, match=r"unknown layer of these results '7' .accepted: 0, 1"):
+        catalogue.write_figure("reconstruction", None, [folder], {"layer": 7}, tmp_path / "v.pdf")
+    with pytest.raises(InputError, match="--ckpt with folders of `reconstruct --out`"):
+        catalogue.write_figure("schlag-sec6.1")
 
 
 def test_binding_command(tmp_path, checkpoint):

@@ -27,12 +27,16 @@ from tprpapers.study.comparisons import compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
 from tprpapers.verdicts import judge_cases, with_verdicts
-from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import row_strips
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.catalogue.makers import VALUES, draw_roles
+from tprprobe.figures.catalogue.makers import (
+    RECONSTRUCTED,
+    VALUES,
+    draw_roles,
+    measure_reconstruction,
+)
 from tprprobe.figures.dots import render
 from tprprobe.figures.style import AnyFigure, Drawing, figure_files
 from tprprobe.figures.tables import Table
@@ -71,16 +75,23 @@ def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
     return module_bars(evaluations, "extrapolate")
 
 
-def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
-    errors = reconstruct(store, seed=seed)
+def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Drawing:
+    errors = measure_reconstruction(store, seed)
     figure = reconstruction.reconstruction_curves(errors, layer)
-    return with_verdicts(figure, _judge(of_reconstruction(errors), store))
+    return with_verdicts(figure, _judge_reconstruction(errors))
 
 
-def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
-    errors = reconstruct(store, layer, seed=seed)
-    verdicts = _judge(of_reconstruction(errors), store) if layer == -1 else ()
-    return with_verdicts(reconstruction.reconstruction_table(errors), verdicts)
+def tabulate_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Table:
+    errors = measure_reconstruction(store, seed)
+    verdicts = _judge_reconstruction(errors) if layer == -1 else ()
+    return with_verdicts(reconstruction.reconstruction_table(errors, layer), verdicts)
+
+
+def _judge_reconstruction(errors: pd.DataFrame) -> tuple[Verdict, ...]:
+    """The verdicts of estimates on held-out questions, a third as many as were fitted to."""
+    questions = errors[errors["unit"] == "question"]
+    n_fitted = int(questions.groupby("model")["n"].max().min())
+    return tuple(judge_cases(of_reconstruction(errors), "question", n_fitted // 3))
 
 
 def tabulate_demonstration(seed: int = 0) -> Table:
@@ -188,8 +199,10 @@ FIG2 = Maker(partial(draw_roles, raw=True), ("encoder.*.self.role",), like="role
 FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True, like="attention")
 FIG4 = Maker(draw_interpolation, like="accuracy")
 FIG5 = Maker(draw_extrapolation, like="accuracy")
-RECONSTRUCTION = Maker(draw_reconstruction, VALUES, like="reconstruction")
-RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES, like="reconstruction-table")
+RECONSTRUCTION = Maker(draw_reconstruction, VALUES, inputs=RECONSTRUCTED, like="reconstruction")
+RECONSTRUCTION_TABLE = Maker(
+    tabulate_reconstruction, VALUES, inputs=RECONSTRUCTED, like="reconstruction-table"
+)
 DEMONSTRATION = Maker(tabulate_demonstration)
 BINDING = Maker(draw_binding, inputs=BINDING_INPUT)
 BINDING_TABLE = Maker(tabulate_binding, inputs=BINDING_INPUT)

@@ -6,17 +6,15 @@ import pandas as pd
 
 from tprprobe.figures import reconstruction
 from tprprobe.figures.dots import render
-from tprprobe.figures.reconstruction import HELD_OUT, ROWS
+from tprprobe.figures.reconstruction import ROWS
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}
 CAPTION = (
-    f"{HELD_OUT} n = 100: in-sample, the two "
-    "likeliest readings of the paper's number.\n“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads "
-    "of 64, trained on all modules. It does not say of what n = 100 counts, nor whether z was held out,\n"
-    "nor whether the error is a mean or a sum over dimensions, so it is not comparable with ours; "
-    "the order of predictors within a model is."
+    "“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules. It does not say of what n = 100 counts, nor whether z was held out,\n"
+    "nor whether the error is a mean or a sum over dimensions, so it is not comparable with ours; the order of predictors within a model is.\n"
+    "The two errors at n = 100 are the likeliest readings of its number."
 )
 
 
@@ -27,7 +25,7 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     for model, error in PRINTED.items():
         texts = (f"{model} (printed)", "last", ROWS["heads"], *"–––", *[f"{error:.3f}"] * 2)
         table.cells.loc[len(table.cells)] = list(texts)
-    return replace(table, caption=CAPTION, ruled=(*table.ruled, n))
+    return replace(table, caption=f"{table.caption}\n{CAPTION}", ruled=(*table.ruled, n))
 
 
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:

@@ -49,7 +49,10 @@ def cluster(
 def reconstruct(
     store: common.StoreFolder,
     baseline: Annotated[
-        list[Path] | None, typer.Option(help="Stores of baseline models, the Transformer's first.")
+        list[Path] | None,
+        typer.Option(
+            help="Stores of baseline models, the Transformer's first (of the shipped transformer-arithmetic)."
+        ),
     ] = None,
     out: common.Out = None,
     scheduler: common.Scheduler = None,
@@ -167,9 +170,10 @@ def _draw_patching(rows: "pd.DataFrame", folder: Path) -> str:
     from tprprobe.figures.patching import patching_squares, summarize_patching
     from tprprobe.figures.style import save
 
-    for ending in (".pdf", ".svg"):
-        save(render(patching_squares(rows)), folder / f"patching{ending}")
-    common.say(f"{folder / 'patching.pdf'}")
+    figure = render(patching_squares(rows))
+    for ending in (".pdf", ".svg", ".png"):
+        save(figure, folder / f"patching{ending}")
+    common.say(f"{folder / 'patching.pdf'}, .svg, .png")
     return summarize_patching(rows)
 
 

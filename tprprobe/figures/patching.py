@@ -1,69 +1,183 @@
-"""Which token's state makes the difference between two texts' answers: a row per site, a column per token."""
+"""Which token's state makes the difference between two texts' answers: a row per site, a column per token, and the control."""
+
+import re
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Squares
-from tprprobe.store.token_texts import sign, visible
+from tprprobe.store.token_texts import sign
 
-HALF = 0.5  # of the difference, from which on a state is said to carry it
 MIN_WRITTEN = 0.05  # shares below are not written into their squares
+MOST = 0.5  # the smallest share that is most of the difference
+UNDECIDED = 0.5  # nats: odds of less than 1.65 to 1
+SHORT = 8  # characters of two tokens that stand in one line
+MAX_RANGES = 4  # of layers, in a sentence
+NARROW, MAX_NUMBERED = 4, 16  # inches, and rows whose numbers are legible in a narrower figure
+ROW, MARGINS = 0.1, 1.4  # inches of a row with legible numbers, and above and below all rows
+COLUMN, SIDES = 0.22, 1.2  # of the narrowest column, and beside all columns
+EMBEDDING, LAYER = "embedding", re.compile(r"layer \d+|embedding")
+CARRIED, WITHIN_CONTROL, BELOW = "carried", "within control", "below half"
 
 
 def patching_squares(patchings: pd.DataFrame) -> Squares:
     """The share of the difference between two texts' answers that is recovered when one state is replaced.
 
     ``patchings`` has the rows of :func:`tprprobe.interventions.patch_positions`. Red: towards the other text; blue: away from
-    it. The largest control stands below.
+    it. The last column is the control of the row: the largest share of its random directions.
     """
-    is_edit = patchings["control"].fillna("").eq("")
-    rows, control = patchings[is_edit], patchings.loc[~is_edit, "recovered"].abs().max()
+    rows, controls = _split(patchings)
     sites = list(rows["site"].unique())
     wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(sites)
-    values, tokens = wide.to_numpy(float), rows[rows["site"] == sites[0]]
-    columns = [
-        visible(token)
-        if token == other_token
-        else f"{visible(token).strip()} → {visible(other_token).strip()}"
-        for token, other_token in zip(tokens["token"], tokens["other_token"], strict=True)
-    ]
-    texts = np.array([[f"{x:.2f}".replace("-", "−") if abs(x) >= MIN_WRITTEN else "" for x in row] for row in values])  # fmt: skip
+    control = _find_controls(controls).reindex(sites)
+    tokens = rows[rows["site"] == sites[0]]
+    columns = [_label_token(row) for _, row in tokens.iterrows()]
+    columns = [c.replace(" → ", " →\n" if len(c) > SHORT else "→") for c in columns]
+    values = np.column_stack([wide, np.full(len(sites), np.nan), control])
+    labels, axis = _label_rows(sites)
+    n_draws = int(controls.groupby("site").size().max())
+    share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
+    random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
+    missing = f"Shares below {MIN_WRITTEN:.2f} have no number."
+    is_numbered = _has_room(*values.shape)
     return Squares(
-        np.clip(values, -1, 1), [*map(site_label, sites)], columns, ("", "token"), texts, signed=True,
-        title="What the state of one token carries",
-        note=f"Share of the difference between the answers to the two texts (1: all of it); not written below {MIN_WRITTEN:g}.\nControl, as far in a random direction: at most {control:.2f}.",
+        np.clip(values, -1, 1), labels, [*columns, "", "random"], (axis, "token whose state is replaced"),
+        _write_numbers(values) if is_numbered else np.full(values.shape, ""), signed=True, bar="share recovered",
+        title="Activation patching", note="\n".join([share, random, *([missing] if is_numbered else [])]),
     )  # fmt: skip
 
 
-def summarize_patching(patchings: pd.DataFrame) -> str:
-    """From where to where the state of one token carries half or more of the difference between two texts, and more than any
-    state that is moved as far in a random direction at the same site.
-    """
+def _split(patchings: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of patched states, and those of random directions."""
     is_edit = patchings["control"].fillna("").eq("")
-    edited = patchings[is_edit].reset_index(drop=True)
-    best = edited.loc[edited.groupby("site", sort=False)["recovered"].idxmax()]
-    controls = patchings[~is_edit].groupby("site")["recovered"].agg(lambda share: share.abs().max())
-    controls = best["site"].map(controls).fillna(0.0)
-    carries = (best["recovered"] >= HALF) & (best["recovered"] > controls)
-    place = best["position"].where(carries, -1)
-    runs = best[carries].groupby(place.ne(place.shift()).cumsum()[carries], sort=False)
-    n_tokens = edited["position"].nunique()
-    claims = [
-        f"{_name_token(of_token.iloc[0], n_tokens)} from {site_label(of_token['site'].iloc[0])} to {site_label(of_token['site'].iloc[-1])} "
-        f"(at least {of_token['recovered'].min():.2f}; as far in a random direction: at most {controls[of_token.index].max():.2f})"
-        for _, of_token in runs
+    return patchings[is_edit].reset_index(drop=True), patchings[~is_edit]
+
+
+def _find_controls(controls: pd.DataFrame) -> "pd.Series[float]":
+    """The largest share that a random direction recovers (or takes away), by site."""
+    return controls["recovered"].abs().groupby(controls["site"], sort=False).max()
+
+
+def _label_sites(sites: list[str]) -> tuple[dict[str, str], str]:
+    """The names of sites, and the kind of vector that all of them are; empty for states, and where kinds differ."""
+    labels = {site: site_label(site) for site in sites}
+    kinds = {label.partition(", ")[2] for label in labels.values() if label != EMBEDDING}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return {site: label.removesuffix(f", {kind}") for site, label in labels.items()}, kind
+
+
+def _label_rows(sites: list[str]) -> tuple[list[str], str]:
+    """The names of rows with the title of their axis: numbers where all are layers."""
+    labels, kind = _label_sites(sites)
+    if all(LAYER.fullmatch(label) for label in labels.values()):
+        numbers = [label.removeprefix("layer ") for label in labels.values()]
+        title = f"layer, {kind}" if kind else "layer"
+        return [number.replace(EMBEDDING, "emb") for number in numbers], title
+    return list(labels.values()), "site"
+
+
+def _has_room(n_rows: int, n_columns: int) -> bool:
+    """Whether numbers in so many squares are legible in the size that is asked for."""
+    look = current_look()
+    if look.inches and (look.inches - SIDES < COLUMN * n_columns):
+        return False
+    is_wide = look.inches is None or look.inches >= NARROW or n_rows <= MAX_NUMBERED
+    return is_wide and (look.height is None or look.height - MARGINS >= ROW * n_rows)
+
+
+def _write_numbers(values: Float[np.ndarray, "row column"]) -> np.ndarray:
+    texts = [_number(x) if abs(x) >= MIN_WRITTEN else "" for x in values.flat]
+    return np.array(texts).reshape(values.shape)
+
+
+def summarize_patching(patchings: pd.DataFrame) -> str:
+    """What the answers to both texts are, and in which layers the state of one token carries most of their difference."""
+    rows, controls = _split(patchings)
+    best = rows.loc[rows.groupby("site", sort=False)["recovered"].idxmax()]
+    best = best.assign(random=best["site"].map(_find_controls(controls)).fillna(np.inf))
+    is_most, is_beyond = best["recovered"] >= MOST, best["recovered"] > best["random"]
+    best["verdict"] = np.select([~is_most, ~is_beyond], [BELOW, WITHIN_CONTROL], CARRIED)
+    position = best["position"].where(best["verdict"] == CARRIED, -1)
+    is_new = best["verdict"].ne(best["verdict"].shift()) | position.ne(position.shift())
+    labels, kind = _label_sites(list(best["site"]))
+    best["label"] = best["site"].map(labels)
+    ranges = [of_range for _, of_range in best.groupby(is_new.cumsum())]
+    n_draws = int(controls.groupby("site").size().max())
+    last, name = int(rows["position"].max()), f"the {kind or 'state'} of one token"
+    sentences = [_compare_answers(rows.iloc[0]), *_describe(ranges, last, name)]
+    return f"{' '.join(sentences)} Random: the largest of {n_draws} random directions of equal length, at that token and layer."
+
+
+def _compare_answers(row: pd.Series) -> str:
+    """The log-odds of both texts' answers, after a warning where a text does not prefer its own."""
+    answers = [sign(row[name]).strip() for name in ("answer", "other_answer")]
+    margins = {"first": -row["difference_text"], "second": row["difference_against"]}
+    unclear = [
+        f"the {text} text does not {'clearly ' if margin > -UNDECIDED else ''}prefer its answer ‘{answer}’"
+        for (text, margin), answer in zip(margins.items(), answers, strict=True)
+        if margin < UNDECIDED
     ]
-    if not claims:
-        return "At no site does the state of one token carry half of the difference between the two texts, and more than one as far in a random direction."
-    text = f"The state of one token carries half or more of the difference between the two texts: {'; '.join(claims[:4])}."
-    n_other = int((~carries).sum())
-    others = "At the other site" if n_other == 1 else f"At the other {n_other} sites"
-    return text + f" {others} no token does, beyond that control." * (n_other > 0)
+    warning = f"Take care: {' and '.join(unclear)}. " if unclear else ""
+    return f"{warning}{_name_contrast(row)}."
 
 
-def _name_token(row: pd.Series, n_tokens: int) -> str:
-    """A token and where it stands, as a text may have the same one twice."""
-    is_last = row["position"] == n_tokens - 1
-    place = "the last token" if is_last else f"the token at position {row['position']}"
-    return f"{place}, ‘{sign(row['token']).strip()}’,"
+def _name_contrast(row: pd.Series) -> str:
+    """The contrast of the answers with its value in both texts."""
+    answer, rival = (sign(row[name]).strip() for name in ("answer", "other_answer"))
+    values = [_number(row[name]) for name in ("difference_text", "difference_against")]
+    return f"log p({rival}) − log p({answer}) is {values[0]} in the first text, {values[1]} in the second"
+
+
+def _describe(ranges: list[pd.DataFrame], last: int, name: str) -> Iterator[str]:
+    """A sentence for the ranges of layers of every verdict."""
+    of_verdict = {
+        verdict: [of_range for of_range in ranges if of_range["verdict"].iloc[0] == verdict]
+        for verdict in (CARRIED, BELOW, WITHIN_CONTROL)
+    }
+    carried = [f"{_name_range(r)} ({_describe_cells(r, last)})" for r in of_verdict[CARRIED]]
+    if carried:
+        yield f"{name[0].upper()}{name[1:]} carries most of the difference {_enumerate(carried)}."
+    else:
+        yield f"Nowhere does {name} carry most of the difference beyond the control."
+    for verdict, text in (
+        (BELOW, "no token carries half of it"),
+        (WITHIN_CONTROL, "one does, but a random direction moves the answers as far"),
+    ):
+        if of_verdict[verdict]:
+            place = _enumerate([*map(_name_range, of_verdict[verdict])])
+            largest = pd.concat(of_verdict[verdict]).nlargest(1, "recovered").iloc[0]
+            values = f"at most {_number(largest['recovered'])}, random {_number(largest['random'])}"
+            yield f"{place[0].upper()}{place[1:]} {text} ({values})."
+
+
+def _describe_cells(best: pd.DataFrame, last: int) -> str:
+    row, shares = best.iloc[0], [_number(f(best["recovered"])) for f in (min, max)]
+    end = ", the last" if row["position"] == last else ""
+    place = f"position {row['position']}, ‘{_label_token(row)}’{end}"
+    return f"{place}: {' to '.join(dict.fromkeys(shares))}; random at most {_number(best['random'].max())}"
+
+
+def _name_range(best: pd.DataFrame) -> str:
+    first, end = (best["label"].iloc[i] for i in (0, -1))
+    names = [name.replace(EMBEDDING, f"the {EMBEDDING}") for name in (first, end)]
+    return f"in {names[0]}" if first == end else f"from {names[0]} to {names[1]}"
+
+
+def _enumerate(texts: list[str]) -> str:
+    """The first few texts as one, joined by "and"."""
+    n = len(texts) - MAX_RANGES
+    listed = [*texts[:MAX_RANGES], *([f"{n} further ranges"] if n > 0 else [])]
+    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+
+
+def _label_token(row: pd.Series) -> str:
+    tokens = (sign(row[name]).strip() or sign(row[name]) for name in ("token", "other_token"))
+    return " → ".join(dict.fromkeys(tokens))
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")

@@ -5,11 +5,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.analyses.reconstruction.fits import list_results
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.results import FILE
 from tprprobe.figures.dots import render
 from tprprobe.figures.scenes import LEVEL, Grid, Lines
@@ -22,11 +23,7 @@ from tprprobe.store import Store
 from tprprobe.store.contents import origin_json
 
 SMALL = 100  # questions or positions of the smallest training sets
-PREDICTORS = {
-    "heads": "one head (mean)",
-    "random": "random projections",
-    "pca": "best linear code (PCA)",
-}
+PREDICTORS = {"heads": "one head (mean)", "random": "random projections", "pca": "PCA"}
 ROWS = {
     "heads": "one head (mean)",
     "random": "random projections of that width",
@@ -34,9 +31,13 @@ ROWS = {
     "all heads": "all heads together",
     "mean": "mean of z (effective rank {:.1f})",
 }
-TITLE = "Affine reconstruction of z from the value vector of one head: error per dimension"
-HELD_OUT = "Held out: a quarter of the questions; [95 % interval] over questions."
-CAPTION = f"{HELD_OUT} n = {SMALL}: in-sample."
+TITLE = "Affine reconstruction of the state z from the value vector of one head"
+CAPTION = (
+    "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
+    f"n = {SMALL}: on the {SMALL} that the map was fitted to.\n“R² over random”: beyond random projections of LN(z) as wide as a head."
+)
+EXACT = 0.9995  # R² that is written as 1
+COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
 
 
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
@@ -44,29 +45,47 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     rows, ruled = [], []
     groups = results.groupby(["model", "untrained"], sort=False)
     for (model, untrained), of_model in groups:
-        number = int(sorted(of_model["layer"].unique())[layer])
         ruled.append(len(rows))
         name = f"{model}, untrained" if untrained else str(model)
-        rows += _rows(of_model[of_model["layer"] == number], name, number)
-    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
+        of_layer = _choose_layer(of_model, layer)
+        rows += _rows(of_layer, name, int(of_layer["layer"].iloc[0]))
+    numbers = sorted(results["layer"].unique())
+    notes = [CAPTION]
+    if (results.query("predictor == 'all heads' and split == 'held_out'")["r2"] > EXACT).any():
+        notes.append(COMPLETE)
+    if len(numbers) > 1:
+        other = "`tprprobe figure reconstruction-table --ckpt FOLDER --layer N`"
+        notes.append(f"Layers {numbers[0]}–{numbers[-1]} were measured; another one: {other}.")
+    return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), ruled=tuple(ruled[1:]))
+
+
+def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
+    """The rows of a layer, by its number; a negative one counts from the last."""
+    numbers = sorted(map(int, results["layer"].unique()))
+    if (number := numbers[layer] if -len(numbers) <= layer < 0 else layer) not in numbers:
+        raise unknown("layer of these results", layer, [*map(str, numbers)])
+    return results[results["layer"] == number]
 
 
 def summarize_reconstruction(results: pd.DataFrame) -> str:
-    """Whether one head's value tells more of a model's last state than random numbers of its width do; a sentence a model."""
+    """Whether one head's value tells more of a state than random numbers of its width do: a line a layer, model by model."""
     groups = results[~results["untrained"]].groupby("model", sort=False)
     return "\n".join(_compare_to_random(of_model, str(model)) for model, of_model in groups)
 
 
 def _compare_to_random(results: pd.DataFrame, model: str) -> str:
-    rows = largest_fit(results[results["layer"] == results["layer"].max()], "held_out")
-    head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
-    gain = read_interval(head, "gain")
-    amount = "more" if gain.low > 0 else "less" if gain.high < 0 else "as much"
-    comparison = f"{amount} about the state z {'as' if amount == 'as much' else 'than'}"
-    return (
-        f"{model}, layer {head['layer']}: the value of one head (mean over heads) tells {comparison} random projections of its width: "
-        f"R² {write_interval(head, 'r2')}, random {random['r2']:.3f}, best linear code {code['r2']:.3f}."
-    )
+    lines = [
+        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out)"
+    ]
+    for number, rows in largest_fit(results, "held_out").groupby("layer"):
+        head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
+        gain = read_interval(head, "gain")
+        amount = "more" if gain.low > 0 else "less" if gain.high < 0 else "as much"
+        lines.append(
+            f"  layer {number}: {write_interval(head, 'r2')}, random {random['r2']:.3f}: {amount} ({write_interval(head, 'gain', '+.3f')}); "
+            f"best linear code (PCA) {code['r2']:.3f}"
+        )
+    return "\n".join(lines)
 
 
 def save_reconstruction(
@@ -91,12 +110,12 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
         yield {
             "model": model,
             "layer": str(layer),
-            "from": name.format(row["effective_rank"]),
-            "held out": write_interval(row, "mse", ".4f"),
+            "z from": name.format(row["effective_rank"]),
+            "error, held out": write_interval(row, "mse", ".4f"),
             "R²": write_interval(row, "r2"),
-            "R² over random": write_interval(row, "gain", "+.3f"),
-            "n = 100 positions": _number(errors, "position"),
-            "n = 100 questions": _number(errors, "question"),
+            "R² over random": "–" if predictor == "random" else write_interval(row, "gain", "+.3f"),
+            f"error, n = {SMALL} positions": _number(errors, "position"),
+            f"error, n = {SMALL} questions": _number(errors, "question"),
         }
 
 
@@ -122,8 +141,7 @@ def reconstruction_scene(
         raise InputError("there are no results of a trained model to draw")
     pictures = []
     for model, of_model in trained.groupby("model", sort=False):
-        number = int(sorted(of_model["layer"].unique())[layer])
-        pictures.append(_error_lines(of_model[of_model["layer"] == number], str(model), printed))
+        pictures.append(_error_lines(_choose_layer(of_model, layer), str(model), printed))
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
     return Grid(pictures, 2)
@@ -134,12 +152,14 @@ def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]
     rows = results[(results["unit"] == "position") & (results["penalty"] == "none")]
     rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("n")
     is_held_out, groups = rows["split"].eq("held_out"), rows["predictor"].map(PREDICTORS)
-    names = groups + is_held_out.map({True: "", False: ", in-sample"})
+    names = groups.mask(
+        ~is_held_out, "_" + groups
+    )  # the legend has one entry for all in-sample errors
     rows = rows.assign(panel=model, line=names, group=groups, x=rows["n"], value=rows["mse"])
     levels = [(model, f"{name}: {error}", error) for name, error in printed.items()]
     return Lines(
-        rows.assign(low=rows["mse"], high=rows["mse"], sure=is_held_out), label="squared error per dimension", x="positions fitted",
-        percent=False, levels=pd.DataFrame(levels, columns=LEVEL), log=True, limits=(0, None),
+        rows.assign(low=rows["mse"], high=rows["mse"], sure=is_held_out), label="error per dimension", x="positions fitted",
+        percent=False, levels=pd.DataFrame(levels, columns=LEVEL), log=True, limits=(0, None), hollow="in-sample",
         title=f"{model}, layer {rows['layer'].iloc[0]}",
     )  # fmt: skip
 
@@ -153,6 +173,8 @@ def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     rows = pd.concat([largest_fit(table, "held_out") for table in tables])
     rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("layer")
     groups = rows["predictor"].map(PREDICTORS)
-    names = groups + rows["untrained"].map({True: ", untrained", False: ""})
+    names = groups.mask(rows["untrained"], "one head, untrained model")
     rows = measured(rows, "r2", panel=model, line=names, group=groups, x=rows["layer"], sure=True)
-    return Lines(rows, label="R²", percent=False, limits=(0, 1.02), title="by layer, held out")
+    lowest = max(0.0, np.floor(10 * rows["low"].min() - 0.5) / 10)
+    title = "R² by layer, held out"
+    return Lines(rows, label="R²", percent=False, limits=(lowest, 1.02), title=title)

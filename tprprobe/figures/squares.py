@@ -10,7 +10,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 
 from tprprobe.figures.colors import palette, text_color
-from tprprobe.figures.look import TICKS
+from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
     MUTED,
@@ -26,6 +26,7 @@ from tprprobe.figures.style import (
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
 FLAT, MAX_ROWS = 0.135, 14  # inches of a row of numbers, where there are more than so many
+PLAIN = 0.085  # inches of such a row without numbers
 MIN_CELLS = 20  # of a side without text
 
 
@@ -36,8 +37,14 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     is_flat = _is_flat(squares)
     if squares.texts is not None:
         across += 0.05 * max(map(len, squares.rows), default=0)
-    height = FLAT * len(squares.values) + 1.4 if is_flat else down + 1.1
-    figure, [[panel]] = open_panels(max(across + room, 3.4), height, ax=ax, keeps_shape=not is_flat)
+    has_texts = squares.texts is not None and (squares.texts != "").any()
+    row = FLAT if has_texts else PLAIN
+    height = row * len(squares.values) + 1.4 if is_flat else down + 1.1
+    inches = current_look().inches if squares.texts is not None else None
+    if inches and not is_flat:  # texts around squares do not shrink with them
+        height = 1.1 + down * max(inches - room, 1) / across
+    keeps_shape = not (is_flat or inches)
+    figure, [[panel]] = open_panels(max(across + room, 3.4), height, ax=ax, keeps_shape=keeps_shape)
     image = paint_squares(panel, squares)
     tidy(panel, squares.title)
     frame(panel)

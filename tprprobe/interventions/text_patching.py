@@ -17,16 +17,21 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.runs import kept
 from tprprobe.interventions.behavior import select_source_sites
-from tprprobe.interventions.edits import patch
 from tprprobe.interventions.folders import begin_run
 from tprprobe.interventions.kinds import PATCHINGS
+from tprprobe.interventions.patched_runs import Cell, PatchedRuns, contrast_answers
 from tprprobe.interventions.word_edits import draw_directions
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
-from tprprobe.site.hooks import capture, intervene
+from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import layer_of
 
 RANDOM = "random direction"  # the control: moved as far, elsewhere
+PLACE = ["site", "position"]
+EQUAL = 1e-4  # nats
+DRAWS = 5  # random directions of every site
+SITES_PER_PASS = 4  # whose cells are rows of one batch
+States = dict[str, Tensor]  # by site
 
 
 def patch_positions(
@@ -46,18 +51,22 @@ def patch_positions(
         text: A text, open at its end.
         against: The other text, of as many tokens.
         answers: The answer to either text, whose first tokens count; default: the token that the model predicts.
-        sites: Sites, as patterns; default: embeddings and the layers' outputs of the source's side.
+        sites: Sites of tokens' vectors, as patterns (``*.self.filler``: what all heads of a layer return); default: embeddings and
+            the layers' outputs of the source's side.
         seed: Seed of the random directions.
         out: A new folder for patching.parquet and the long table; default: nothing is written.
         resume: Give the table of a finished folder.
 
     Returns:
-        One row per site, position and control: ``token`` and ``other_token``; ``difference``, log p(other answer) − log
-        p(answer) after the state at this position is replaced by that of the other text; ``recovered``, its share of the way from
-        the text (0) to the other text (1). The control moves the state as far in a random direction.
+        One row per site and position: ``token`` and ``other_token``; ``difference``, log p(other answer) − log p(answer) after the state
+        at this position is replaced by that of the other text; ``recovered``, its share of the way from the text (0) to the other
+        text (1). Five rows per site have the control ``random direction``: at the position that recovers most there, the state
+        moves as far in a random direction. ``answer`` and ``other_answer``, and the differences of both texts as they are,
+        ``difference_text`` and ``difference_against``, are the same in all rows.
 
     Raises:
-        InputError: Texts of different numbers of tokens, equal answers, no such site, or a folder of another run.
+        InputError: Texts of different numbers of tokens, equal answers, answers that are as likely after either text, no such
+            site, a site without a vector for every token, or a folder of another run.
 
     Examples:
         >>> table = tp.interventions.patch_positions(model, "Calculate 1+1.", "Calculate 1+2.", ["2", "3"])
@@ -66,6 +75,10 @@ def patch_positions(
     """
     model = require_head(model, "patching").eval()
     names = select_source_sites(model, sites)
+    if others := [name for name in names if find_sites(model)[name].axes[1] != "seq"]:
+        raise InputError(
+            f"{others[0]} has no vector for every token: patch *.hidden or *.self.filler"
+        )
     settings = {"model": describe_origin(model), "text": text, "against": against}
     settings |= {"answers": list(answers or ()), "sites": names, "seed": seed}
     with kept(out) as folder:
@@ -91,25 +104,67 @@ def _measure(
             f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
         )
     answer_ids = read_answer_ids(model, texts, answers)
-    note("answers: {!r}; to the other text {!r}".format(*(spell([i]) for i in answer_ids)))
-    start, end = (contrast_answers(model, ids, answer_ids).item() for ids in sources)
+    answer, rival = (spell([i]) for i in answer_ids)
+    note(f"answers: {answer!r}; to the other text {rival!r}")
     with capture(model, names) as states:
-        model.predict(sources[0])
+        runs = PatchedRuns(model, sources[0], answer_ids)
     with capture(model, names) as other_states:
-        model.predict(sources[1])
+        end = contrast_answers(model, sources[1], answer_ids).item()
+    if abs(end - runs.contrast) < EQUAL:
+        raise InputError(
+            f"{answer!r} and {rival!r} are as likely after either text: give other texts or answers"
+        )
     generator = torch.Generator().manual_seed(seed)
-    common = {"position": range(len(tokens)), "token": tokens, "other_token": other_tokens}
+    groups = [names[i : i + SITES_PER_PASS] for i in range(0, len(names), SITES_PER_PASS)]
     tables = []
-    for name in track(names, "patching", len(names)):
-        shift = other_states[name] - states[name]  # [1, seq, …]
-        noise = draw_directions(shift, generator)
-        for control, moved in (("", other_states[name]), (RANDOM, states[name] + noise)):
-            differences = _patched(model, sources[0], answer_ids, name, moved)
-            place = {"site": name, "layer": layer_of(name), "control": control}
-            recovered = (differences - start) / (end - start)
-            scores = {"difference": differences, "recovered": recovered}
-            tables.append(pd.DataFrame(place | common | scores))
-    return pd.concat(tables, ignore_index=True)
+    for group in track(groups, "patching", len(groups)):
+        edited = _patch_all(runs, group, states, other_states)
+        best = edited.loc[_find_best(edited, end - runs.contrast), PLACE]
+        tables += [edited, _move_randomly(runs, best, states, other_states, generator)]
+    table = pd.concat(tables, ignore_index=True)
+    recovered = (table["difference"] - runs.contrast) / (end - runs.contrast)
+    columns = {"layer": table["site"].map(layer_of), "recovered": recovered}
+    columns |= {"token": table["position"].map(tokens.__getitem__)}
+    columns |= {"other_token": table["position"].map(other_tokens.__getitem__)}
+    columns |= {"answer": answer, "other_answer": rival}
+    columns |= {"difference_text": runs.contrast, "difference_against": end}
+    return table.assign(**columns)
+
+
+def _find_best(edited: pd.DataFrame, change: float) -> "pd.Series[int]":
+    """The row of every site whose difference went furthest towards the other text."""
+    towards = edited["difference"] * np.sign(change)
+    return towards.groupby(edited["site"], sort=False).idxmax()
+
+
+def _patch_all(
+    runs: PatchedRuns, names: Sequence[str], states: States, other_states: States
+) -> pd.DataFrame:
+    """Every position of these sites with the state of the other text; equal states change nothing and are not run."""
+    cells = [Cell(name, i, x) for name in names for i, x in enumerate(other_states[name][0])]
+    is_changed = [not torch.equal(x, states[name][0, i]) for name, i, x in cells]
+    changed = [cell for cell, changes in zip(cells, is_changed, strict=True) if changes]
+    differences = np.full(len(cells), runs.contrast)
+    differences[is_changed] = runs.measure(changed)
+    table = pd.DataFrame([cell[:2] for cell in cells], columns=PLACE)
+    return table.assign(control="", difference=differences)
+
+
+def _move_randomly(
+    runs: PatchedRuns,
+    places: pd.DataFrame,
+    states: States,
+    other_states: States,
+    generator: torch.Generator,
+) -> pd.DataFrame:
+    """The states at these places moved as far as the other text's, in random directions."""
+    cells = []
+    for name, i in places.itertuples(index=False):
+        x, y = (tensors[name][:, [i]] for tensors in (states, other_states))
+        change = (y - x).expand(DRAWS, *x.shape[1:])
+        cells += [Cell(name, i, state) for state in (x + draw_directions(change, generator))[:, 0]]
+    table = pd.DataFrame([cell[:2] for cell in cells], columns=PLACE)
+    return table.assign(control=RANDOM, difference=runs.measure(cells))
 
 
 def read_answer_ids(
@@ -130,23 +185,6 @@ def read_answer_ids(
             f"both answers begin with {token!r}: give two that begin with different tokens"
         )
     return answer, rival
-
-
-def contrast_answers(model: Language, source: Tensor, answer_ids: tuple[int, int]) -> Tensor:
-    """log p(other answer) − log p(answer) of the next token, by row."""
-    answer, rival = answer_ids
-    log_p = model.predict(source).clamp_min(1e-30).log()
-    return log_p[:, rival] - log_p[:, answer]
-
-
-def _patched(
-    model: Language, source: Tensor, answer_ids: tuple[int, int], name: str, moved: Tensor
-) -> np.ndarray:
-    """The contrast with the state at position i replaced, i = 0, 1, …: a row of a batch each."""
-    n = source.shape[1]
-    rows, values = source.expand(n, -1), moved.expand(n, *moved.shape[1:])
-    with intervene(model, {name: patch(values, positions=torch.eye(n, dtype=torch.bool))}):
-        return contrast_answers(model, rows, answer_ids).cpu().numpy()
 
 
 def list_results(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,10 @@ from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.cli import app
+from tprprobe.figures.look import Look
+from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.interventions import patch_positions
+from tprprobe.interventions.patched_runs import PatchedRuns
 
 pytest.importorskip("transformers")
 TEXT, AGAINST = "The cat saw the dog ", "The cat say the dog "  # open behind a blank
@@ -33,8 +36,76 @@ def test_the_embedding_of_the_changed_word_and_the_last_state_carry_all(folder):
     assert recovered.loc[table["site"].iloc[-1]].to_numpy() == pytest.approx(
         np.eye(n_tokens)[-1], abs=1e-4
     )
-    controls = table[table["control"] != ""]
-    assert not np.allclose(controls["recovered"], table.loc[table["control"] == "", "recovered"])
+    is_control = table["control"] != ""
+    assert table[is_control].groupby("site").size().eq(5).all()
+    best = table.loc[table[~is_control].groupby("site")["recovered"].idxmax()]
+    assert set(zip(best["site"], best["position"], strict=True)) == set(
+        table.loc[is_control, ["site", "position"]].itertuples(index=False, name=None)
+    )
+    change = table["difference_against"] - table["difference_text"]
+    share = (table["difference"] - table["difference_text"]) / change
+    assert share.to_numpy() == pytest.approx(table["recovered"].to_numpy())
+
+
+def test_layers_below_are_computed_once_and_change_nothing(folder):
+    model = tp.load_model(f"hf:{folder}")
+    runs = PatchedRuns(model, model.read(TEXT), (1, 2))
+    assert list(runs.step_of_layer) == [0, 1]
+    assert runs.can_hold
+    held = patch_positions(model, TEXT, AGAINST, ["dog", "a"])
+    model.taps.layer_modules = {}
+    assert not PatchedRuns(model, model.read(TEXT), (1, 2)).can_hold
+    whole = patch_positions(model, TEXT, AGAINST, ["dog", "a"])
+    assert held["difference"].to_numpy() == pytest.approx(whole["difference"].to_numpy(), abs=1e-5)
+
+
+def plant_shares(shares, random, text=-2.0, against=3.0):
+    """A table of patchings with these shares [layer, token], and random directions of so large an effect by layer."""
+    rows = [
+        {"site": f"layers.{layer}.hidden", "layer": layer, "position": i, "control": control, "recovered": x}
+        for layer, row in enumerate(shares)
+        for control, values in (("", row), ("random direction", [0.01, -random[layer]]))
+        for i, x in enumerate(values)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows).assign(answer=" is", other_answer=" are")
+    table["token"] = table["other_token"] = table["position"].map("abc".__getitem__)
+    return table.assign(difference_text=text, difference_against=against, difference=0.0)
+
+
+def test_the_sentence_is_true():
+    sentence = summarize_patching(
+        plant_shares([[0.9, 0.1, 0], [0.6, 0.2, 0], [0.4, 0.3, 0], [0, 0, 0.7]], [0.1, 0.2, 0.1, 0.8])
+    )  # fmt: skip
+    assert sentence.startswith(
+        "log p(are) − log p(is) is −2.00 in the first text, 3.00 in the second."
+    )
+    assert (
+        "from layer 0 to layer 1 (position 0, ‘a’: 0.60 to 0.90; random at most 0.20)." in sentence
+    )
+    assert "In layer 2 no token carries half of it (at most 0.40, random 0.10)." in sentence
+    assert "In layer 3 one does, but a random direction moves the answers as far" in sentence
+    nothing = summarize_patching(plant_shares([[0.4, 0.1], [0.2, 0.3]], [0.1, 0.1]))
+    assert (
+        "Nowhere does the state of one token carry most of the difference beyond the control."
+        in nothing
+    )
+    undecided = summarize_patching(plant_shares([[0.9, 0.1]], [0.1], text=0.09, against=-1.0))
+    assert undecided.startswith(
+        "Take care: the first text does not clearly prefer its answer ‘is’ and "
+        "the second text does not prefer its answer ‘are’."
+    )
+
+
+def test_the_map_has_the_control_of_every_layer_and_numbers_where_they_are_legible():
+    table = plant_shares([[0.9, 0.02]] * 20, [0.3] * 20)
+    squares = patching_squares(table)
+    assert squares.rows[:2] == ["0", "1"]
+    assert squares.values[:, -1] == pytest.approx(0.3)
+    assert squares.texts[0].tolist() == ["0.90", "", "", "0.30"]
+    with Look(width="acl").used():
+        narrow = patching_squares(table)
+    assert not (narrow.texts != "").any()
+    assert "no number" not in narrow.note
 
 
 def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):
@@ -43,6 +114,10 @@ def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):
         patch_positions(model, TEXT, "The dog")
     with pytest.raises(tp.InputError, match="different tokens"):
         patch_positions(model, TEXT, AGAINST, ["dog", "dog"])
+    with pytest.raises(tp.InputError, match="as likely after either text"):
+        patch_positions(model, TEXT, TEXT, ["dog", "a"])
+    with pytest.raises(tp.InputError, match="no vector for every token"):
+        patch_positions(model, TEXT, AGAINST, ["dog", "a"], sites="*.attention")
 
 
 def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
@@ -53,11 +128,13 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
     result = run("--answers", "dog,a")
     assert result.exit_code == 0, result.output
     assert "embedding" in result.stdout
-    assert re.search(r"token \d+, ‘\w+’, from .*; the last token, ‘.*’, from", result.stdout)
+    assert re.search(
+        r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout
+    )
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
-    assert len(table) == 2 * len(set(zip(table["site"], table["position"], strict=True)))
-    assert (tmp_path / "out" / "patching.pdf").stat().st_size
+    assert table.groupby("site").size().nunique() == 1
+    assert all((tmp_path / "out" / f"patching.{e}").stat().st_size for e in ("pdf", "svg", "png"))
     figure = ["figure", "patching", "--ckpt", str(tmp_path / "out")]
     assert CliRunner().invoke(app, [*figure, "--out", str(tmp_path / "p.svg")]).exit_code == 0
     assert "--against goes with --text" in str(run("--exchange", "cat,dog").exception)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError, unknown
@@ -13,7 +14,7 @@ from tprprobe.figures import role_fits
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.catalogue.inputs import Maker
+from tprprobe.figures.catalogue.inputs import Input, Maker
 from tprprobe.figures.clusters import cluster_strips, label_named
 from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
@@ -27,6 +28,8 @@ from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
 from tprprobe.site.patterns import first_role, layer_of
 from tprprobe.store import Store
+from tprprobe.store.kinds import STORE
+from tprprobe.store.reader import Source, as_store
 
 
 def draw_roles(
@@ -87,12 +90,25 @@ def draw_attention(
     return row_strips(store, site, sample, head, positions)
 
 
-def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Grid:
-    return reconstruction_scene(reconstruct(store, seed=seed), layer)
+def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Grid:
+    return reconstruction_scene(measure_reconstruction(store, seed), layer)
 
 
-def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
-    return reconstruction_table(reconstruct(store, layer, seed=seed)).drop_empty()
+def tabulate_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Table:
+    return reconstruction_table(measure_reconstruction(store, seed), layer).drop_empty()
+
+
+def measure_reconstruction(source: Store | pd.DataFrame, seed: int) -> pd.DataFrame:
+    """The rows of ``reconstruct``: measured on a store, or as they are."""
+    return source if isinstance(source, pd.DataFrame) else reconstruct(source, seed=seed)
+
+
+def load_reconstructed(sources: Source | Store | Sequence[Source]) -> Store | pd.DataFrame:
+    """A store, or the results of ``reconstruct`` in folders, one after another."""
+    paths = list(sources) if isinstance(sources, list | tuple) else [sources]
+    if len(paths) == 1 and (isinstance(paths[0], Store) or not RECONSTRUCTION.is_in(paths[0])):
+        return as_store(paths[0])
+    return pd.concat([RECONSTRUCTION.load(path) for path in paths], ignore_index=True)
 
 
 def tabulate_probes(probes: pd.DataFrame, task: str = "") -> ProbeTable:
@@ -105,13 +121,20 @@ def tabulate_probes(probes: pd.DataFrame, task: str = "") -> ProbeTable:
 
 PAGE = 7  # inches
 VALUES = ("encoder.*.self.value",)
+RECONSTRUCTED = {
+    "store": Input(
+        "a store, or results: give --store STORE, or --ckpt with folders of `reconstruct --out`",
+        load_reconstructed,
+        STORE.find_finished,
+    )
+}
 MAKERS = {
     "roles": Maker(draw_roles, ("*.self.role|*.hidden",)),
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
     "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),
-    "reconstruction": Maker(draw_reconstruction, VALUES),
-    "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
+    "reconstruction": Maker(draw_reconstruction, VALUES, inputs=RECONSTRUCTED),
+    "reconstruction-table": Maker(tabulate_reconstruction, VALUES, inputs=RECONSTRUCTED),
     "behavior": Maker(behavior_scene),
     "patching": Maker(patching_squares),
     "decomposition": Maker(role_fits.scheme_table),

@@ -199,7 +199,9 @@ def write_figure(
     entry = find_figure(name)
     options = {key: value for key, value in options.items() if value is not None}
     options |= {"store": store} if store is not None else {}
-    options |= {key: sources for key in entry.inputs if key != "store" and sources}
+    takes_results = "store" in entry.maker.inputs and store is None
+    keys = [key for key in entry.inputs if key != "store" or takes_results]
+    options |= {key: sources for key in keys if sources}
     path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
     look, options = _split_look(entry, options)
     with look.used():

@@ -33,6 +33,14 @@ class Taps:
         self.kinds = {id(module.get_submodule(p)): kind for p, kind in anatomy.attentions.items()}
         self.layer, self.stack, self.passed = "", "", Counter()
         self.orders = {name: stack.order for name, stack in anatomy.stacks.items()}
+        self.layer_modules = {
+            f"{name}.{number}": f"{FOREIGN}.{layer.leave.path}"
+            for name, stack in anatomy.stacks.items()
+            if stack.order == ORDERS[0]
+            and len({layer.leave.path for layer in stack.layers}) == len(stack.layers)
+            for number, layer in enumerate(stack.layers)
+            if layer.enter.path == layer.leave.path
+        }
         self.rows: tuple[int, ...] = (0, 0)  # first axes of the tensor that a layer reads
         self.lengths: dict[str, int] = {}  # of the texts of a stack
         self.running: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
