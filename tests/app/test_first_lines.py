@@ -105,7 +105,9 @@ def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):
     assert store.select(patterns[:-1]) == list(store.sites)
     assert words[-2:] == ["--out", str(store.path.parent / "store-attention")]
     labeled = replace(store, manifest={**store.manifest, "labels": {"pos": {"name": "tagger"}}})
-    with pytest.raises(InputError, match=r"extract it again with them: tprprobe extract .*--labels"):
+    with pytest.raises(
+        InputError, match=r"extract it again with them: tprprobe extract .*--labels"
+    ):
         launches.plan(runs, labeled, "attention")
 
 
