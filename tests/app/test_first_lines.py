@@ -98,13 +98,13 @@ def test_a_finished_run_tells_its_names_before_anything_is_clustered(named_run):
     assert names.summarize_run(named_run, store, "encoder.1.self.role", 0, 7) is None
 
 
-def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(tmp_path):
+def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_run):
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"document": np.repeat(np.arange(20), 8), "relation": "det"})
-    words = words.assign(sequence=words["document"])
+    words = words.assign(sequence=words["document"].astype(np.uint64))
     for name, share in {"encoder.0.self.attention:1": 0.9, "offset:1": 0.4}.items():
         words[name] = rng.random(len(words)) < share
-    scores = attention.score_attention(None, words)
+    scores = attention.score_attention(named_run.open("runs/store"), words)
     text = str(attention.summarize_attention(scores, attention.pick_head(words)))
     assert "is the best of 1 heads on half of the documents. On the other half, " in text
     assert "the best fixed distance, +1, chosen in the same way" in text
