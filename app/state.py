@@ -117,7 +117,7 @@ def choose_store() -> None:
     names, linked = runs().names("store"), st.query_params.get("store")
     if names:
         if name := st.session_state.pop("next_store", None):
-            st.session_state["store"] = linked = st.query_params["store"] = name
+            st.session_state["store"] = linked = name
         alike = [name for name in names if linked and name.endswith(f"/{linked}")]
         if linked not in names and len(alike) == 1:  # a link may leave out the folders above
             linked = st.query_params["store"] = alike[0]

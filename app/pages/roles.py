@@ -31,8 +31,8 @@ def roles() -> None:
         head = widgets.choose("Head", range(heads), "head") if heads else None
         k = widgets.choose_count()
         method = widgets.choose("Map", METHODS, "map", format_func=METHODS.__getitem__)
-        read = lambda: views.names.summarize_run(state.runs(), store, site, head, k)  # noqa: E731
-        if statement := state.once(read, "named", site, head, k):
+        summarize = lambda: views.names.summarize_run(state.runs(), store, site, head, k)  # noqa: E731
+        if statement := state.once(summarize, "named", site, head, k):
             with lead.container():
                 widgets.lead(statement)
         scene = state.build_scene(state.root(), state.store_name(), site, head, k, method)

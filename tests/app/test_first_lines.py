@@ -4,6 +4,7 @@ import json
 import shlex
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from planted.sentences import plant as plant_words
@@ -70,7 +71,7 @@ def test_a_run_tells_its_strongest_roles(named_run):
     assert len(summary.names) >= len(summary.roles)
     (folder,) = named_run.beside(store, "names").values()
     view = names.show_names(names.read_names(folder))
-    expected = "6 of 12 clusters of the trained model have a name that holds on held-out texts"
+    expected = "5 of 12 clusters of the trained model have a name that holds on held-out texts"
     assert expected in names.summarize_names(view.data).text
     assert view.export("csv")
 
@@ -88,6 +89,27 @@ def test_what_a_page_starts_is_the_command_that_it_shows(named_run):
     for kind in ("rm", "name; rm"):
         with pytest.raises(InputError, match="unknown analysis"):
             launches.plan(named_run, named_run.open("runs/store"), kind)
+
+
+def test_a_finished_run_tells_its_names_before_anything_is_clustered(named_run):
+    store = named_run.open("runs/store")
+    statement = names.summarize_run(named_run, store, "encoder.1.self.role", 0, 6)
+    assert str(statement).startswith("runs/names: 5 of 6 clusters of layer 1, role, head 0 have")
+    assert names.summarize_run(named_run, store, "encoder.1.self.role", 0, 7) is None
+
+
+def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_run):
+    rng = np.random.default_rng(0)
+    words = pd.DataFrame({"document": np.repeat(np.arange(20), 8), "relation": "det"})
+    words = words.assign(sequence=words["document"].astype(np.uint64))
+    for name, share in {"encoder.0.self.attention:1": 0.9, "offset:1": 0.4}.items():
+        words[name] = rng.random(len(words)) < share
+    scores = attention.score_attention(named_run.open("runs/store"), words)
+    text = str(attention.summarize_attention(scores, attention.pick_head(words)))
+    assert "is the best of 1 heads on half of the documents. On the other half, " in text
+    assert "the best fixed distance, +1, chosen in the same way" in text
+    assert "points [+" in text
+    assert "chosen and scored on the same" in str(attention.summarize_attention(scores))
 
 
 def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):

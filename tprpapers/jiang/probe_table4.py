@@ -32,7 +32,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
     assert rows is not None
     cells = pd.Series(
         {
-            (place, layer, model, TITLES.get(task, task)): _write_cell(point)
+            (place, layer, model, TITLES.get(str(task), str(task))): _write_cell(point)
             for (place, layer, model, task), point in rows.groupby(
                 ["place", "layer", "model", "task"]
             )

@@ -167,7 +167,9 @@ def _attention(runs: Runs, store: Store) -> Plan:
     sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, "*.attention"))
     words += [word for pattern in sites for word in ("--sites", pattern)]
     command = shlex.join(["tprprobe", "extract", *words, "--labels", "LABELS", "--out", "STORE"])
-    _require(not store.facts.labels, f"{AGAIN}: {command}")
+    other_files = {*origin.files} - {Path(str(origin.name)).name}
+    is_labeled = store.facts.labels or len(other_files) < len(origin.files) > 1
+    _require(not is_labeled, f"{AGAIN}: {command}")
     return ("extract", *words), ""
 
 

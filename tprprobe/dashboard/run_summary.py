@@ -47,6 +47,13 @@ def _results(runs: Runs, store: Store) -> Iterator[Statement]:
                 yield Statement(f"{name} cannot be read: {visible(error, 200)}.")
 
 
+def _names(name: str, folder: Path) -> Iterator[Statement]:
+    from tprprobe.dashboard.names import read_names, show_names, summarize_names
+
+    link = Link("Show on Probes", "probes", {"names": name})
+    yield replace(summarize_names(show_names(read_names(folder)).data), links=(link,))
+
+
 def _probes(_: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard.probes import load_probes, summarize_probes
 
@@ -74,6 +81,7 @@ def _interventions(name: str, folder: Path) -> Iterator[Statement]:
 
 
 RESULTS: dict[Callable[[str, Path], Iterator[Statement]], tuple[str, ...]] = {
+    _names: ("names", "word-names"),
     _probes: ("probes",),
     _decompositions: ("decompositions",),
     _interventions: ("interventions", "behaviors"),
