@@ -1,6 +1,6 @@
+from .rows import load_rows as load_rows
 from .rows import screen as screen
 from .run import Schedule as Schedule
-from .run import load_rows as load_rows
 from .run import probe as probe
 from .saved_probe import load_probe as load_probe
 from .settings import ProbeSettings as ProbeSettings

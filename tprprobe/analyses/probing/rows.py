@@ -1,14 +1,17 @@
 """Views of a run's results: a row a probe, and the lines that a command prints."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.intervals import LEVEL
-from tprprobe.evaluation.results import Results
+from tprprobe.evaluation.results import FILE, Results, load_results
 from tprprobe.evaluation.runner import SCORE
+from tprprobe.files.tables import read_table
 from tprprobe.statistics import interval_text, read_interval
 
 PROBE = ["task", "side", "site", "layer", "head", "seed", "control", "probe"]
@@ -20,6 +23,7 @@ COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test")
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beats_controls", "beyond")  # the last two are one
+ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs of 0.3 and before
 INTEGERS = ("n_train", "labels", "lost", "n_test")
 BEYOND, OVERLAPS = "*", "overlaps"
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
@@ -47,6 +51,14 @@ def list_rows(results: Results) -> pd.DataFrame:
     information = [name for name in INFORMATION if name in wide]
     rows = rows.reindex(columns=[*COLUMNS, *score, *subsets, *ENDS, *information, *BEST])
     return rows.astype(dict.fromkeys(INTEGERS, int) | {"validations": "Int64"})
+
+
+def load_rows(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The rows of a run, from its results; of a run of version 0.3 and before, its table."""
+    if (Path(folder) / FILE).is_file():
+        return list_rows(load_results(folder))
+    rows = read_table(Path(folder) / ROWS, {}, REMEDY)
+    return rows.assign(beats_controls=rows.get("beyond"))
 
 
 def find_metric(rows: pd.DataFrame) -> str:

@@ -22,7 +22,7 @@ import pandas as pd
 import torch
 
 from tprprobe.analyses.probing.plan import ProbingRun, Stack, plan_run
-from tprprobe.analyses.probing.rows import list_rows
+from tprprobe.analyses.probing.rows import list_rows, load_rows
 from tprprobe.analyses.probing.saved_probe import SAVED, save_probe
 from tprprobe.analyses.probing.scores import gather
 from tprprobe.analyses.probing.settings import ProbeSettings
@@ -31,19 +31,17 @@ from tprprobe.analyses.probing.trials import CURVE, BlockScores, Counts, TrialRe
 from tprprobe.console import progress, stderr
 from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
-from tprprobe.evaluation.results import FILE, Results, load_results
+from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import Estimator, has_predictions
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun, Tables, kept
-from tprprobe.files.tables import read_table
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
-REMEDY = "make it again with `tprprobe probe`"
 FEW_TYPES = 30  # word types whose random labels every probe learns by heart
-ROWS, COUNTS = "rows.parquet", "counts"  # the view of a run, and the table of a part of it
+COUNTS = "counts"  # the table of a part of a run
 
 
 @takes_paths
@@ -117,14 +115,6 @@ def probe(
             stores = [tested.fingerprint for tested in (store, test) if tested is not None]
             begun.finish(files, {"stores": stores})
         return load_rows(folder)
-
-
-def load_rows(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The rows of a run, from its results; of a run of version 0.3 and before, its table."""
-    if (Path(folder) / FILE).is_file():
-        return list_rows(load_results(folder))
-    rows = read_table(Path(folder) / ROWS, {}, REMEDY)
-    return rows.assign(beats_controls=rows.get("beyond"))
 
 
 def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[TrialResult]:
