@@ -37,6 +37,7 @@ class Store(StoreContents):
 
     Attributes:
         table: The token table in place of the one on disk, as :meth:`with_labels` makes it; None: that of the disk.
+        labels: The columns of it that :meth:`with_labels` added.
 
     Examples:
         >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
@@ -46,6 +47,7 @@ class Store(StoreContents):
     """
 
     table: "pd.DataFrame | None" = field(default=None, kw_only=True)
+    labels: tuple[str, ...] = field(default=(), kw_only=True)
 
     @functools.cached_property
     def tokens(self) -> "pd.DataFrame":
@@ -279,11 +281,12 @@ class Store(StoreContents):
         """
         from tprprobe.store.own_labels import add_labels
 
-        return replace(self, table=add_labels(self.tokens, task, labels, side))
+        table = add_labels(self.tokens, task, labels, side)
+        return replace(self, table=table, labels=(*self.labels, task))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Sent to another process, a store is its path, where it is opened again."""
-        return _reopen, (str(self.path.absolute()), self.fingerprint, self.table)
+        return _reopen, (str(self.path.absolute()), self.fingerprint, self.table, self.labels)
 
 
 def open_store(path: Source) -> Store:
@@ -328,8 +331,10 @@ def as_store(store: Store | Source) -> Store:
     return store if isinstance(store, Store) else open_store(store)
 
 
-def _reopen(path: str, fingerprint: str, table: "pd.DataFrame | None") -> Store:
-    return replace(_open_again(path, fingerprint), table=table)
+def _reopen(
+    path: str, fingerprint: str, table: "pd.DataFrame | None", labels: tuple[str, ...]
+) -> Store:
+    return replace(_open_again(path, fingerprint), table=table, labels=labels)
 
 
 @functools.lru_cache(maxsize=16)

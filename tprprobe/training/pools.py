@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, Vocabulary, characters
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
+from tprprobe.errors import InputError
 from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.training.recipes import Mix, Recipe
 
@@ -68,12 +70,22 @@ def make_codec(recipe: Recipe) -> Codec:
 
 
 def _collect_units(recipe: Recipe) -> SymbolTable | Vocabulary:
+    """The vocabulary of all texts of the mixes; of files, those that are tested on are among them."""
     mixes = [mix.model_copy(update={"n": None}) for mix in recipe.mixes]
-    examples = chain.from_iterable(map(_reopen, mixes))
+    files = {mix.data: mix for mix in mixes if Path(mix.data).exists()}
+    tested = (data for mix in files.values() for data in _find_tested(mix))
+    examples = chain.from_iterable([*map(_reopen, mixes), *tested])
     texts = (text for example in examples for text in (example.source, example.target))
     is_spaced = recipe.units == "symbols"
     units = set().union(*(text.split() if is_spaced else text for text in texts))
     return (SymbolTable if is_spaced else Vocabulary)(SPECIALS + tuple(sorted(units)))
+
+
+def _find_tested(mix: Mix) -> list[Dataset]:
+    try:
+        return [_reopen(mix.model_copy(update={"split": "test"}))]
+    except InputError:  # the file has no such split
+        return []
 
 
 def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:

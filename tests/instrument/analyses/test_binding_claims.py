@@ -82,7 +82,7 @@ def test_learning_is_claimed_beyond_three_baseline_models():
     scores = dict.fromkeys(
         ("gain", "gain_low", "gain_high", "beyond", "beyond_low", "beyond_high"), 0.0
     )
-    assert "or more tell what is learned" in describe_binding(row[""] | scores)
+    assert "without an interval, which needs 3" in describe_binding(row[""] | scores)
 
 
 @pytest.mark.parametrize(

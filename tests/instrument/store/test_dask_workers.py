@@ -156,9 +156,9 @@ def test_a_model_that_was_loaded_by_its_name_is_sent_as_this_name():
 def test_a_store_is_sent_as_its_path(store):
     assert pickle.loads(pickle.dumps(store)).manifest == store.manifest
     assert len(pickle.dumps(store)) < 500
-    reopen, (path, _, table) = store.__reduce__()
+    reopen, (path, _, *added) = store.__reduce__()
     with pytest.raises(InputError, match="is another store here"):
-        reopen(path, "of something else", table)
+        reopen(path, "of something else", *added)
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "nonsense", "carrier-pigeon://here:8786"])

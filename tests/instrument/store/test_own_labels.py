@@ -27,11 +27,13 @@ def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     rows = tp.probe(labeled, "place").set_index("control")
     assert rows.loc["real", "f1"] == 1
     assert rows.loc["identity", "f1"] < 0.8
-    assert (
-        "8 word types, whose random labels (control) any probe memorizes" in capsys.readouterr().err
-    )
+    assert "30 word types, whose random labels any probe memorizes" in capsys.readouterr().err
+    assert rows.loc["real", "best_control"] not in ("control", "prefix")
     assert "place" not in store.tokens
     assert "place" not in tp.open_store(store.path).tokens
+    clusters = tp.cluster(labeled, "layers.0.hidden", k=3)
+    names = tp.name_roles(labeled, clusters)["name"]
+    assert {"place first", "place second"} <= {*names}
     assert pickle.loads(pickle.dumps(labeled)).tokens["place"].tolist() == PLACES * 60
 
 

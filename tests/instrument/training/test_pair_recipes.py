@@ -11,8 +11,10 @@ from typer.testing import CliRunner, Result
 
 from tprprobe.analyses.clustering import load_clusters
 from tprprobe.cli import app
+from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.training.pair_recipes import RECIPE, choose_units, write_recipe
+from tprprobe.training.pools import make_codec
 from tprprobe.training.recipes import read_recipe
 
 
@@ -109,3 +111,16 @@ def test_texts_without_targets_are_refused(tmp_path):
 def test_a_recipe_or_data_not_both():
     for arguments in ([], ["recipe.toml", "--data", "pairs.tsv"]):
         assert "one of the two" in str(cli("train", *arguments).exception)
+
+
+def test_a_letter_that_only_a_tested_pair_has_is_of_the_vocabulary(tmp_path):
+    path, lines = tmp_path / "pairs.tsv", ["source\ttarget", *_pairs(100, "")]
+    path.write_text("\n".join(lines) + "\n")
+    vocabularies = []
+    for rare in ("zab", "zabc", "zabcd", "zabcde", "zba", "zbac", "zbad", "zbae", "zbaf", "zcd"):
+        path.write_text("\n".join([*lines, f"{rare}\t{rare[::-1]}"]) + "\n")
+        if rare in [pair.source for pair in load_data(str(path), split="test")]:
+            write_recipe(str(path), tmp_path / RECIPE)
+            vocabularies.append(make_codec(read_recipe(tmp_path / RECIPE)))
+    assert vocabularies
+    assert all(vocabulary.encode("z") for vocabulary in vocabularies)

@@ -44,7 +44,7 @@ def describe_binding(row: Row) -> str:
         if np.isfinite(row.get("share_learned_low", np.nan)):
             share += f", of which learned {_score(row, 'share_learned')}"
         else:
-            share += f", {_score(row, 'share_learned')} beyond its baseline models ({FEWEST_TWINS} or more tell what is learned)"
+            share += f", {_score(row, 'share_learned')} beyond its baseline models (without an interval, which needs {FEWEST_TWINS} of them)"
     elif np.isfinite(row.get("learned", np.nan)):
         gain += (
             f", of which learned {_score(row, 'learned')} (beyond the {row['twin']} baseline model)"

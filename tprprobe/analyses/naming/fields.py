@@ -54,16 +54,19 @@ def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
 
 LABELS = {name: Field((name,)) for name in ("pos", "dep", "srl")}
 LABELS |= {"nel": Field(("nel",), "in {}")}
+OTHER_LABELS = {*LABELS, "upos", "role", "place"}  # beside these, labels are a user's own
 
 
 def list_exact(store: Store) -> dict[str, Field]:
-    """The fields of the labels that the store's data tell; what a tagger guessed is not among them."""
+    """The fields of the labels that the store's data tell, and of labels of one's own; what a tagger guessed is not among them."""
     guessed = store.facts.labels
     columns = store.tokens.columns
     if WORD not in columns:  # without the words' numbers, cells name no words
         return {}
-    exact = [name for name in LABELS if name in columns and name not in guessed]
-    return {name: LABELS[name] for name in exact}
+    counted = (name.partition(".")[2] for name in store.facts.counts)
+    own = [*store.labels, *(name for name in counted if name not in OTHER_LABELS)]
+    fields = {name: Field((name,), f"{name} {{}}") for name in own} | LABELS
+    return {name: fields[name] for name in fields if name in columns and name not in guessed}
 
 
 def read_labels(store: Store, side: str) -> pd.DataFrame:

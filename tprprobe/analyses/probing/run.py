@@ -17,10 +17,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
+from tprprobe.analyses.probing.examples import FEW_TYPES
 from tprprobe.analyses.probing.plan import ProbingRun, Stack, plan_run
 from tprprobe.analyses.probing.rows import list_rows, load_rows
 from tprprobe.analyses.probing.saved_probe import SAVED, save_probe
@@ -40,7 +40,6 @@ from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
-FEW_TYPES = 30  # word types whose random labels every probe learns by heart
 COUNTS = "counts"  # the table of a part of a run
 
 
@@ -126,11 +125,10 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
                 f"{task}: {targets.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
             )
-        n_types = len(np.unique(targets.examples.forms, axis=0))
-        if n_types <= FEW_TYPES and run.settings.has("control"):
+        if targets.has_few_types and run.settings.has("control"):
             stderr.print(
-                f"{targets.name[0]}: {n_types} word types, whose random labels (control) any probe memorizes: compare with static, "
-                "identity and the baseline model",
+                f"{targets.name[0]}: at most {FEW_TYPES} word types, whose random labels any probe memorizes: scores need not beat the "
+                "control task, but static, identity and the baseline model",
                 soft_wrap=True,
             )
     results: list[TrialResult] = []

@@ -1,6 +1,6 @@
 """The long table of a run of probes: counts by document become numbers with intervals, beside their controls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from tprprobe.evaluation.results import Row, number, tabulate
 from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
 
+CONTROL_TASKS = ("control", "prefix")  # random labels by word
 ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
 Key = tuple[object, ...]  # values of columns
 SIDE = ("task", "side")
@@ -83,9 +84,10 @@ def gather(
             scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, counts))
     pairs = compare_scores(scores)
     numbers = [measure(score) for score in scores]
+    memorized = {targets.name for targets in splits if targets.has_few_types}
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
-            of_score[settings.metric] |= _beyond_controls(score, pairs)
+            of_score[settings.metric] |= _beyond_controls(score, pairs, memorized)
     _add_selectivity(scores, numbers)
     information = dict(measure_information(results))
     for score, of_score in zip(scores, numbers, strict=True):
@@ -163,17 +165,21 @@ def _sublayer(score: Score) -> str:
     return str(score.names["site"]).rpartition(".")[0]
 
 
-def _beyond_controls(score: Score, pairs: Sequence[Pair]) -> Mapping[str, object]:
+def _beyond_controls(
+    score: Score, pairs: Sequence[Pair], memorized: Container[tuple[str, str]]
+) -> Mapping[str, object]:
     """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
 
-    ``identity`` is no control of a decoder: no state has read the word to come.
+    ``identity`` is no control of a decoder: no state has read the word to come. Control tasks are none of ``memorized`` tasks, by side.
     """
-    is_decoder = score.names["side"] == "target"
+    place = str(score.names["task"]), str(score.names["side"])
+    excluded = {IDENTITY} if place[1] == "target" else set[str]()
+    excluded |= set(CONTROL_TASKS) if place in memorized else set()
     rivals = [
         pair
         for pair in pairs
         if pair.score.key(OVER_SEEDS) == score.key(OVER_SEEDS) and not pair.reference.is_real
-        if not (is_decoder and pair.reference.names["control"] == IDENTITY)
+        if pair.reference.names["control"] not in excluded
     ]
     if not rivals:
         return {}
