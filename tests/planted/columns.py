@@ -13,9 +13,13 @@ def find_unexplained(names: Iterable[object]) -> list[str]:
     return sorted({name for name in map(str, names) if not explain_column(name)})
 
 
+LABELS = "labels.parquet"  # whose columns are named by site, head and k
+
+
 def find_unexplained_in(folder: Path) -> dict[str, list[str]]:
     """The names of columns in a folder's tables that the page does not explain, by file."""
     tables = [(path, pd.read_csv(path, nrows=0)) for path in folder.rglob("*.csv")]
-    tables += [(path, pd.read_parquet(path)) for path in folder.rglob("*.parquet")]
+    files = (path for path in folder.rglob("*.parquet") if path.name != LABELS)
+    tables += [(path, pd.read_parquet(path)) for path in files]
     unexplained = {path.name: find_unexplained(table.columns) for path, table in tables}
     return {name: columns for name, columns in unexplained.items() if columns}

@@ -113,7 +113,11 @@ class Look:
         for panel in panels:
             if self.ylim and panel.axison and panel.get_label() != "<colorbar>":
                 panel.set_ylim(*self.ylim)
-        self._check_labels([*(text.get_text() for text in texts), *chain(*named.values())])
+        lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
+        words = [*(text.get_text() for text in texts), *(line.get_label() for line in lines)]
+        self._check_labels([*words, *chain(*named.values())])
+        for line in lines if self.labels else ():  # of legends that are made later
+            line.set_label(self.rename(line.get_label()))
         for axis, ticks in named.items() if self.labels else ():
             axis.set_ticklabels([self.rename(text) for text in ticks])
         for text in texts:

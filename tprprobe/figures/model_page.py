@@ -29,6 +29,7 @@ EXACT = "exact table"  # the control at the input embeddings, where V[token, pla
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
 MEANS = " A mean over tokens hides most of their order: a high share does not say that the model ignores it."
 N_LISTED = 6  # relations of a sentence
+RIVALS = "chance and the best fixed distance"
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
@@ -118,12 +119,19 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
 
 
 def _compare_shares(words: Row, baseline: Row) -> str:
-    """Whether the share of the tokens differs from the baseline model's, by their intervals."""
-    if words.get("share_high", np.nan) < baseline.get("share_low", np.nan):
+    """Whether the share of the tokens differs from the baseline model's: beyond the half interval of a difference of independent
+    estimates, which is wide for two models that read the same texts.
+    """
+    difference = words.get("share", np.nan) - baseline.get("share", np.nan)
+    halves = [
+        (row.get("share_high", np.nan) - row.get("share_low", np.nan)) / 2
+        for row in (words, baseline)
+    ]
+    if not abs(difference) > np.hypot(*halves):
+        return "The two are not surely different."
+    if difference < 0:
         return "Training lowered this share: more depends on places, bindings and context."
-    if words.get("share_low", np.nan) > baseline.get("share_high", np.nan):
-        return "Training raised this share: less depends on places, bindings and context."
-    return "Their intervals do not distinguish the two."
+    return "Training raised this share: less depends on places, bindings and context."
 
 
 def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
@@ -191,6 +199,14 @@ def _rival(row: Row) -> str:
     return f"{100 * row['by_offset']:.0f}\u00a0% for the one at distance {int(row['offset']):+d}"
 
 
+def _list_relations(relations: "pd.Series[str]") -> str:
+    """The most frequent relations, and how many heads follow each of them."""
+    counts = relations.value_counts()
+    names = [f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items()]
+    rest = int(counts.iloc[N_LISTED:].sum())
+    return ", ".join([*names, *([f"others ({rest})"] if rest else [])])
+
+
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows."""
     follows = table["beyond_low"] > 0
@@ -198,18 +214,23 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
-            f"None of {len(table)} heads follows a relation more often than chance and any fixed distance. "
+            f"None of {len(table)} heads follows a relation more often than {RIVALS}. "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
-    counts = table.loc[follows, "relation"].value_counts()
+    relations = table.loc[follows, "relation"]
+    is_distance = relations.str.startswith(("previous ", "next "))
     scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
-    listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
+    listed = [
+        f"{_list_relations(relations[is_listed])} more often than {rival}"
+        for is_listed, rival in ((is_distance, "chance"), (~is_distance, RIVALS))
+        if is_listed.any()
+    ]
     lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), _percent(best, "value")
     text = (
-        f"{follows.sum()} of {len(table)} heads follow a relation more often than chance and any fixed distance: {listed}. Clearest is {where} ({best['relation']}): "
+        f"{follows.sum()} of {len(table)} heads follow a relation: {'; '.join(listed)}. Clearest is {where} ({best['relation']}): "
         f"it looks most at the related one in {share} of the cases, against {_rival(best)}."
     )
     note = (
@@ -223,6 +244,13 @@ def _compare_places(table: pd.DataFrame, twins: Sequence[str]) -> str:
     return compare_places(
         count_places(table["name"]), [int(table[f"places_{kind}"].iloc[0]) for kind in twins]
     )
+
+
+def _describe_single(n: int) -> str:
+    """How many named clusters hold one token: their name may be one of grammar, but says no more than the token."""
+    if not n:
+        return ""
+    return f"{n} of these {'holds' if n == 1 else 'hold'} a single token, of which the label says nothing new. "
 
 
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
@@ -240,9 +268,12 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         comparison = "No group has a name: the words have no labels to name them by."
     lack = "" if len(with_names) else comparison
     if len(with_names):
-        best = top(with_names, "f05")
+        entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))
+        several = with_names[entropy > 0]
+        n_single = len(with_names) - len(several)
+        best = top(several if len(several) else with_names, "f05")
         text += (
-            f" {comparison} The clearest is {best['name']} (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
+            f" {comparison} {_describe_single(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
             f"recall {_percent(best, 'recall')}). {_compare_places(with_names, twins)}"
         )
     deeper = (

@@ -251,7 +251,7 @@ def test_words_and_colors_are_ones_own_in_given_axes_too(scores):
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "MiniLM" in texts
     assert "hidden" not in texts
-    assert to_rgb(handles[labels.index("hidden")].get_color()) == (1, 0, 0)
+    assert to_rgb(handles[labels.index("MiniLM")].get_color()) == (1, 0, 0)
     with pytest.raises(
         InputError, match=r"unknown text of this figure 'hiden'; did you mean 'hidden'"
     ):

@@ -7,14 +7,16 @@ import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.store.token_texts import SPECIAL
 
 NO_EVIDENCE = ", so names are no evidence of what training adds"
 NO_BASELINE = "there is no baseline model that would tell what training adds"
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
-    """One row per clustering, which ``keys`` tell apart: clusters, those with a name, the share of tokens in these, stability."""
-    has_name = names["name"] != UNNAMED
+    """One row per clustering, which ``keys`` tell apart: clusters, those with a name (but of a special token), the share of tokens in these, stability."""
+    is_mark = names["name"].astype(str).str.fullmatch(SPECIAL)
+    has_name = (names["name"] != UNNAMED) & ~is_mark  # a special token is known without a model
     counts = {"clusters": 1, "named": has_name.astype(int), **further}
     counts["coverage"] = names["coverage"].where(has_name, 0.0)
     groups: Any = names.assign(**counts).groupby(keys, sort=False, dropna=False)
