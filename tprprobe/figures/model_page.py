@@ -163,13 +163,18 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share"])
         where, share = site_label(best["site"]), _percent(best, "share", 1)
-        share_learned = _percent(best, "share_learned", 1) if "share_learned" in best else "–"
+        learned = best.get("share_learned", np.nan)
+        beside = (
+            ""
+            if np.isnan(learned)
+            else f" ({100 * abs(learned):.1f}\u00a0% {'more' if learned > 0 else 'less'} than in the baseline model)"
+        )
         if bound:
             sites = f"{len(bound)} of {len(records)} sites bind tokens to {name}, most at {where}"
             if len(records) == 1:
                 sites = f"It binds tokens to {name}"
             bound_texts.append(
-                f"{sites}: {share} of the variance depends on which token has which ({share_learned} more than in the baseline model)."
+                f"{sites}: {share} of the variance depends on which token has which{beside}."
             )
         else:
             unbound_texts.append(
