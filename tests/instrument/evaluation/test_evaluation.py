@@ -295,7 +295,7 @@ def test_one_long_table_its_folder_and_its_views(tmp_path):
     assert [f1["value"], f1["low"], f1["high"], f1["n"]] == pytest.approx(
         [row["f1"], row["f1_low"], row["f1_high"], row["n_test"]]
     )
-    rivals = rows[(rows["control"] != "real") & rows["site"].isin([FILLER, ""])]
+    rivals = rows[~rows["control"].isin(["real", "control"]) & rows["site"].isin([FILLER, ""])]
     assert f1["rival"] == rivals.loc[rivals["f1"].idxmax(), "control"]
     rival = rivals["f1"].max()
     assert f1["beyond"] == pytest.approx(row["f1"] - rival)
