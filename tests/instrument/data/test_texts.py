@@ -181,3 +181,16 @@ def test_inspect_tells_how_long_texts_are(write):
     assert "extractiveness" not in overview
     pairs = '{"document": "a b", "summary": "a"}\n'
     assert "extractiveness" in inspect(write("own.jsonl", pairs)).as_dict()
+
+
+def test_parts_of_a_file_are_told_apart_and_may_be_from_all_over_it(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"line {i}\n" for i in range(100)))
+    data = load_data(str(path))
+    assert data.origin == data[:10].origin
+    assert "rows" not in data.origin
+    assert data[10:20].origin["rows"] == [10, 1]
+    spaced = data.spaced(10)
+    assert (len(spaced), spaced.origin["rows"]) == (10, [0, 10])
+    assert next(iter(spaced[9:])).source == "line 90"
+    assert len(data.spaced(1000)) == 100
