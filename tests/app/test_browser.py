@@ -139,7 +139,7 @@ def test_tokens_do_nothing_in_the_browser(page, server):
     page.wait_for_selector("h1")
     settle(page)
     assert not fired
-    assert page.get_by_text("colored by cluster").count()  # of the first store, which is told
+    assert page.get_by_text("colored by cluster").count()  # of the first store, as a line says
     assert page.get_by_text("No store has the name in the address").count()
     assert page.get_by_text("../../etc", exact=True).count()
 

@@ -98,7 +98,7 @@ class Cloud:
 
     @functools.cached_property
     def baseline(self) -> "Cloud | None":
-        """The same tokens in the store's baseline model, clustered alike; None if the store has no baseline."""
+        """The same tokens in the store's baseline model, clustered in the same way; None if there is no baseline model."""
         roles = self.roles
         twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
         if twin is None:

@@ -234,7 +234,9 @@ def test_a_hub_id_is_read_from_the_hubs_cache(checkpoint, tmp_path, monkeypatch)
     assert model.name == "owner/tiny"
     assert load_model("untrained:owner/tiny", local_files_only=True).name == "untrained:owner/tiny"
     assert model(SOURCE, TARGET).equal(load_model(checkpoint)(SOURCE, TARGET))
-    origin = {file.name for file in origins._files("owner/tiny")}  # what it is told from others by
+    origin = {
+        file.name for file in origins._files("owner/tiny")
+    }  # the files that tell models apart
     assert "config.json" in origin <= {file.name for file in checkpoint.iterdir()}
     message = refusal("owner/nothing", local_files_only=True)
     assert message.startswith("no folder 'owner/nothing' here, and the hub did not give it: ")
