@@ -19,7 +19,7 @@ from tprprobe.analyses.probing import ProbeSettings, Schedule, load_probe, probe
 from tprprobe.analyses.probing.examples import split_examples
 from tprprobe.analyses.probing.features import site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
-from tprprobe.analyses.probing.rows import screen, worth_refining
+from tprprobe.analyses.probing.rows import rank_layers, screen, worth_refining
 from tprprobe.analyses.probing.stored_states import RowReader
 from tprprobe.analyses.probing.trials import Trial, run_trials
 from tprprobe.cli import app
@@ -231,16 +231,26 @@ def test_the_screen_says_what_is_beyond_its_controls(separable):
     assert worth_refining(probe(separable, "pos", tokens=noise, controls=(), most=500)) == []
 
 
-def test_layers_whose_intervals_overlap_are_said_to_be_tied():
-    """As measured of MiniLM: the second and third layer are tied, the first with the fourth."""
-    low, high = [0.886, 0.906, 0.901, 0.882], [0.895, 0.915, 0.911, 0.892]
+def test_layers_that_the_best_is_not_distinguished_from_are_named():
+    behind, p = [0.02, 0.0, 0.005, 0.03], [0.01, np.nan, 0.6, 0.0]
     rows = pd.DataFrame({"task": "pos", "probe": "linear", "side": "source", "site": "encoder.hidden",
-                         "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low, "accuracy": low,
-                         "f1_low": low, "f1_high": high, "best_control": None, "best_control_f1": None,
-                         "beats_controls": None, "n_train": 8191})  # fmt: skip
-    filler_rows = rows[3:].assign(site="encoder.self.filler")
-    assert [*screen(pd.concat([rows, filler_rows]))["overlaps"]] == ["3", "2", "1", "0", ""]
-    assert "overlaps" not in screen(rows[:1])
+                         "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": 0.9, "accuracy": 0.9,
+                         "f1_low": 0.8, "f1_high": 0.95, "best_control": None, "best_control_f1": None, "beats_controls": None,
+                         "n_train": 8191, "behind_best": behind, "behind_best_low": 0.0, "behind_best_high": 0.04, "p_behind": p})  # fmt: skip
+    filler = rows[2:].assign(site="encoder.self.filler", behind_best=[0.0, 0.1], p_behind=0.2)
+    joined = pd.concat([rows, filler])
+    assert [*screen(joined)["behind best"]] == [
+        *("2.0 [0.0, 4.0]", "best", "≈ 0.5 [0.0, 4.0]", "3.0 [0.0, 4.0]"),
+        *("best", "≈ 10.0 [0.0, 4.0]"),
+    ]
+    assert rank_layers(joined) == {
+        "pos, encoder.hidden": "layer 1 is best; layer 2 is not distinguished from it",
+        "pos, encoder.self.filler": "layer 2 is best; no other layer is distinguished from it",
+    }
+    sure = rows.assign(p_behind=0.01)
+    assert [*rank_layers(sure).values()] == ["layer 1 is best; every other layer is worse"]
+    assert "behind best" not in screen(rows[1:2])
+    assert rank_layers(rows.drop(columns="behind_best")) == {}  # of version 0.4 and before
 
 
 def test_a_column_of_labels_is_a_task(separable):

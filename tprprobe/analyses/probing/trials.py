@@ -44,6 +44,11 @@ class Counts(NamedTuple):
     def join(cls, seeds: Sequence[Any]) -> "Counts":
         return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
+    @property
+    def value(self) -> float:
+        """F1 of all targets."""
+        return float(metrics.micro_f1(self.sums[0].sum(0, keepdims=True))[0])
+
     def compare(self, reference: Any) -> intervals.Comparison:
         """F1 minus the reference's, on the documents of both."""
         shared = (self.sums[0, :, metrics.N] > 0) & (reference.sums[0, :, metrics.N] > 0)
@@ -118,6 +123,11 @@ class BlockScores(NamedTuple):
     def join(cls, seeds: Sequence[Any]) -> "BlockScores":
         scores = np.mean([block_scores.scores for block_scores in seeds], axis=0)
         return seeds[0]._replace(scores=scores)
+
+    @property
+    def value(self) -> float:
+        """The score of all tested targets."""
+        return float(self.scores[0])
 
     def compare(self, reference: Any) -> intervals.Comparison:
         """The score minus the reference's, on the same blocks."""
