@@ -84,23 +84,16 @@ def test_their_parameters_are_options(installed):
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("sparse", {"k": 6}),
-        ("discriminant", {"k": 6}),
-    ],
-)
-def test_they_are_probes_with_controls_a_figure_and_a_page(
-    installed, store, tmp_path, name, options
-):
+def run(command, store, out, *options):
+    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled", "--out", str(out)]
+    with command.make_context("probe", ["pos", str(store.path), *sites, *options]) as ctx:
+        command.invoke(ctx)
+
+
+@pytest.mark.parametrize("name", ["sparse", "discriminant"])
+def test_they_are_probes_with_controls_a_figure_and_a_page(installed, store, tmp_path, name):
     out = tmp_path / "run"
-    words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
-    command = ["pos", str(store.path), "--probe", name, "--sites", FILLER, "--sites", ROLE, *words]
-    with installed.make_context(
-        "probe", [*command, "--control", "shuffled", "--out", str(out)]
-    ) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", name, "--k", "6")
     rows = load_rows(out).set_index(["site", "control", "seed"])["accuracy"]
     assert rows[FILLER, "real", 0] > rows[FILLER, "shuffled", 0] + 0.1
     assert rows[FILLER, "real", 0] > rows[ROLE, "real", 0]
@@ -114,10 +107,7 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     installed, store, tmp_path
 ):
     out = tmp_path / "run"
-    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
-    command = ["pos", str(store.path), "--probe", "rsa", "--metric", "euclidean", *sites]
-    with installed.make_context("probe", [*command, "--out", str(out)]) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", "rsa", "--metric", "euclidean")
     rows = load_rows(out)
     scores = rows.set_index(["site", "control"])["score"]
     assert scores.between(-1, 1).sum() == 4
@@ -137,10 +127,6 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     assert "score" in summarize_probes(probes, "pos", list(probes["model"].unique())).text
 
 
-def test_an_option_of_another_probe_is_one_line(installed, store):
-    command = ["pos", str(store.path), "--probe", "sparse", "--metric", "euclidean"]
-    with (
-        installed.make_context("probe", command) as ctx,
-        pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"),
-    ):
-        installed.invoke(ctx)
+def test_an_option_of_another_probe_is_one_line(installed, store, tmp_path):
+    with pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"):
+        run(installed, store, tmp_path / "run", "--probe", "sparse", "--metric", "euclidean")
