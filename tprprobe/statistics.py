@@ -151,15 +151,8 @@ def bounds(
     if n_groups < FEWEST_GROUPS:
         return np.full((2, *replicates.shape[1:]), np.nan)
     levels = [_tail(n_groups), 1 - _tail(n_groups)]
-    if not np.isnan(replicates).any():
-        return np.quantile(replicates, levels, axis=0)
-    rows = replicates.reshape(len(replicates), -1)
-    ends, is_missing = np.full((2, rows.shape[1]), np.nan), np.isnan(rows)
-    whole, partial = ~is_missing.any(0), is_missing.any(0) & ~is_missing.all(0)
-    # the same numbers, without a loop over the statistics that have no NaN
-    ends[:, whole] = np.quantile(rows[:, whole], levels, axis=0)
-    ends[:, partial] = np.nanquantile(rows[:, partial], levels, axis=0)
-    return ends.reshape(2, *replicates.shape[1:])
+    rows = pd.DataFrame(replicates.reshape(len(replicates), -1))
+    return rows.quantile(levels).to_numpy().reshape(2, *replicates.shape[1:])
 
 
 @lru_cache

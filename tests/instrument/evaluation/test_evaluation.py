@@ -239,16 +239,12 @@ def sums_of(right, n):
     return sums
 
 
-def test_an_interval_is_of_groups_and_too_few_have_none():
-    rng = np.random.default_rng(0)
-    right = rng.binomial(10, 0.5, 40)
-    interval = interval_of(sums_of(right, 10), accuracy)
-    half = 2.02 * right.std(ddof=1) / 10 / np.sqrt(40)
-    assert interval.value == pytest.approx(right.mean() / 10)
-    assert interval.high - interval.value == pytest.approx(half, rel=0.25)
-    assert np.isnan(interval_of(sums_of(right[:3], 10), accuracy).low)
-    columns = number("accuracy", interval_of(sums_of(right[:3], 10), accuracy))
-    assert "fewer than" in columns["note"]
+def test_too_few_groups_have_no_interval_and_none_that_errs_leaves_doubt():
+    few = interval_of(sums_of(np.array([3, 5, 9]), 10), accuracy)
+    assert np.isnan(few.low)
+    assert "fewer than" in number("accuracy", few)["note"]
+    perfect = interval_of(sums_of(np.full(20, 10), 10), accuracy)
+    assert (perfect.low, perfect.high) == pytest.approx((0.025 ** (1 / 20), 1))
 
 
 def test_a_difference_is_paired():
