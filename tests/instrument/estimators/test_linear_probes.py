@@ -139,10 +139,6 @@ def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
         store, "nel", sites=FILLER, out=tmp_path / "linear", estimator="linear", resume=True
     )
     pd.testing.assert_frame_equal(resumed, tables[1])
-    saved = load_probe(tmp_path / "linear" / "probes" / f"nel.{FILLER}.seed0")
-    predictions = saved.predict(store)
-    assert saved.metrics["accuracy"] <= 1
-    assert np.mean(predictions["label"] == predictions["predicted"]) > 0.9
 
 
 def test_a_linear_probe_has_one_optimum(separable):

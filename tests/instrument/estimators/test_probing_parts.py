@@ -99,13 +99,9 @@ def test_the_probe_is_jiants(spans, context):
     states = torch.stack([padded[i : i + 1 + 2 * context].flatten() for i in range(9)])
     windows, pooled = [], []
     for k in range(spans):
-        rows = [
-            (i, row)
-            for i, (a, b) in enumerate(spans_of_targets[:, k].tolist())
-            for row in range(a, b)
-        ]
-        pooled.append(Spans.of(torch.tensor([i for i, _ in rows]), 3))
-        windows.append(states[[row for _, row in rows]])
+        start, stop = spans_of_targets[:, k].T
+        pooled.append(Spans.of(torch.arange(3).repeat_interleave(stop - start), 3))
+        windows.append(torch.cat([states[a:b] for a, b in zip(start, stop, strict=True)]))
     logits = edge_logits(shape, weights, windows, pooled, mask[None])
     torch.testing.assert_close(logits[0], reference(vectors, spans_of_targets))
 

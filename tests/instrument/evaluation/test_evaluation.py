@@ -56,6 +56,20 @@ class NearestVector(ClassifierMixin, BaseEstimator):
         return self.y_[((X[:, None] - self.X_[None]) ** 2).sum(-1).argmin(1)]
 
 
+class Spy(NearestVector):
+    """It lists what it was fitted to, and what it was asked."""
+
+    fits: list[list] = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        self.fits.append([X, y, None])
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.fits[-1][2] = X
+        return super().predict(X)
+
+
 @pytest.fixture(scope="module")
 def unlike(tmp_path_factory):
     """A store in which every word has a vector of its own and a label by chance: nothing can be learned."""
@@ -86,22 +100,12 @@ def test_no_score_leaks(unlike, estimator):
 
 def test_a_score_is_that_of_ten_independent_lines(unlike):
     """Documents and folds by the rows that were tested, scores by hand: no property of the package is asked."""
-    tested = []
-
-    class Spy(NearestVector):
-        def fit(self, X, y):
-            tested.append([X, y, None])
-            return super().fit(X, y)
-
-        def predict(self, X):
-            tested[-1][2] = X
-            return super().predict(X)
-
+    Spy.fits.clear()
     row = real(tp.probe(unlike, "pos", Spy(), controls=()))
     vectors, labels = unlike.read(SITE), unlike.tokens["pos"].to_numpy()
     rows_of = {vector.tobytes(): i for i, vector in enumerate(vectors.astype(np.float32))}
     right = n = 0
-    for X, _, X_test in tested[:5]:
+    for X, _, X_test in Spy.fits[:5]:
         train_rows, held_out = ([rows_of[x.tobytes()] for x in vectors] for vectors in (X, X_test))
         sample = unlike.tokens["sample"].to_numpy()
         assert not {*sample[train_rows]} & {*sample[held_out]}
@@ -390,17 +394,9 @@ def test_few_documents_that_share_a_sentence_are_probed(tmp_path):
     tokens["pos"] = [f"T{label}" for label in np.where(is_last, 0, labels)]
     vectors = np.where(is_last[:, None], 1.0, rng.normal(size=(len(tokens), 16)))
     write_store(folder, {SITE: vectors}, tokens)
-    train_sets = []
-
-    class Spy(NearestVector):
-        def fit(self, X, y):
-            train_sets.append({vector.tobytes() for vector in X})
-            return super().fit(X, y)
-
-        def predict(self, X):
-            assert train_sets[-1].isdisjoint(vector.tobytes() for vector in X)
-            return super().predict(X)
-
+    Spy.fits.clear()
     row = real(tp.probe(folder, "pos", Spy(), controls=()))
+    for X, _, X_test in Spy.fits:
+        assert {x.tobytes() for x in X}.isdisjoint(x.tobytes() for x in X_test)
     assert row["n_test"] == 14 * 21
     assert row["f1_low"] < row["f1"] < row["f1_high"]
