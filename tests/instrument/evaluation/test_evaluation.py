@@ -225,11 +225,8 @@ def test_predictions_without_and_with_probabilities():
         predictions.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005)
     )
     assert np.isnan(predict(NearestVector().fit(X, as_codes(marks)), X, marks).nats).all()
-    assert predict(classifier, X, marks & False).nats.tolist() == [
-        0,
-        0,
-        0,
-    ]  # labels that nobody knows
+    unknown = predict(classifier, X, marks & False).nats  # labels that nobody knows
+    assert unknown.tolist() == [0, 0, 0]
     several = np.array([[True, True], [False, True]])
     assert as_codes(several).tolist() == [[1, 1], [0, 1]]
 

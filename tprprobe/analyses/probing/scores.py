@@ -153,7 +153,7 @@ def compare_scores(scores: Sequence[Score]) -> list[Pair]:
     real = [score for score in joined if score.is_real]
     controls = [score for score in joined if not score.is_real]
     layers: dict[Key, list[Score]] = {}
-    for score in sorted(real, key=lambda score: -score.counts.value):
+    for score in sorted(real, key=lambda score: -next(score.counts.measure(()))["value"]):
         if score.names["layer"] is not None:
             vector = (*score.key(SIDE), name_vector(score.names["site"]), score.names["head"])
             layers.setdefault(vector, []).append(score)

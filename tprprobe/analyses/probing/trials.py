@@ -13,7 +13,7 @@ from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
 from tprprobe.evaluation import intervals, metrics, runner
 from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
-from tprprobe.evaluation.results import number
+from tprprobe.evaluation.results import Row, number
 
 CURVE = ("step", "train_loss", "held_out_loss")
 NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator")
@@ -44,17 +44,12 @@ class Counts(NamedTuple):
     def join(cls, seeds: Sequence[Any]) -> "Counts":
         return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
-    @property
-    def value(self) -> float:
-        """F1 of all targets."""
-        return float(metrics.micro_f1(self.sums[0].sum(0, keepdims=True))[0])
-
     def compare(self, reference: Any) -> intervals.Comparison:
         """F1 minus the reference's, on the documents of both."""
         shared = (self.sums[0, :, metrics.N] > 0) & (reference.sums[0, :, metrics.N] > 0)
         return intervals.compare(self.sums[0][shared], reference.sums[0][shared], metrics.micro_f1)
 
-    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
+    def measure(self, subsets: Sequence[str]) -> Iterator[Row]:
         """F1, macro F1 and accuracy with 95 % intervals over documents, and F1 of subsets, as rows of the long table."""
         sums = self.sums[0][self.sums[0, :, metrics.N] > 0]
         totals = sums.sum(0, keepdims=True)
@@ -124,16 +119,11 @@ class BlockScores(NamedTuple):
         scores = np.mean([block_scores.scores for block_scores in seeds], axis=0)
         return seeds[0]._replace(scores=scores)
 
-    @property
-    def value(self) -> float:
-        """The score of all tested targets."""
-        return float(self.scores[0])
-
     def compare(self, reference: Any) -> intervals.Comparison:
         """The score minus the reference's, on the same blocks."""
         return intervals.compare_blocks(self.scores, reference.scores, self.n_groups)
 
-    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
+    def measure(self, subsets: Sequence[str]) -> Iterator[Row]:
         """The score with its interval, as a row of the long table."""
         value, *without = self.scores.tolist()
         interval = intervals.jackknife_interval(value, without, self.n_groups)
