@@ -13,8 +13,8 @@ from functools import partial
 from typing import cast
 
 import torch
-import transformers
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from tprprobe.models.huggingface.calls import Call, Record, record
 from tprprobe.models.huggingface.products import Operation, Tap, find_taps, view
@@ -94,9 +94,7 @@ class Anatomy:
     )  # self or cross, taps
 
 
-def explore(
-    module: "transformers.PreTrainedModel", run: Callable[..., object], two_stacks: bool
-) -> Anatomy:
+def explore(module: PreTrainedModel, run: Callable[..., object], two_stacks: bool) -> Anatomy:
     """The anatomy of a model, which ``run(ids, target, **options)`` calls."""
     size = min(count_rows(module), 30)
     device = input_device(module)

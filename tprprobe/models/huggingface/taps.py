@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
-import transformers
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
 from tprprobe.models.huggingface.calls import Attend, AttentionResult, intercepted
@@ -68,7 +68,7 @@ class Taps:
 
     @contextmanager
     def opened(
-        self, module: "transformers.PreTrainedModel", lengths: Sequence[int], is_whole: bool = True
+        self, module: PreTrainedModel, lengths: Sequence[int], is_whole: bool = True
     ) -> Iterator[None]:
         """A block of one run on texts of these lengths; if not whole, it ends behind the last layer that is read."""
         self.passed.clear()
@@ -221,7 +221,7 @@ def attend_by(weights: Tensor, value: Tensor) -> Tensor:
 
 
 @contextmanager
-def attending(module: "transformers.PreTrainedModel", implementation: str) -> Iterator[None]:
+def attending(module: PreTrainedModel, implementation: str) -> Iterator[None]:
     before = str(module.config._attn_implementation)
     if before == implementation:
         yield
