@@ -157,18 +157,6 @@ def test_reads_rows_and_heads(store):
     )
 
 
-def test_iterates_in_blocks(store):
-    blocks = list(store.iterate(ROLE, head=0, rows_per_block=7))
-    assert [rows.start for rows, _ in blocks] == list(range(0, 39, 7))
-    np.testing.assert_array_equal(np.concatenate([b for _, b in blocks]), store.read(ROLE, head=0))
-
-
-def test_negative_layers_and_globs(store):
-    assert store.select("encoder.-1.self.*") == [LAST_ROLE]
-    np.testing.assert_array_equal(store.read("encoder.-1.self.role"), store.read(LAST_ROLE))
-    assert [store.side(site) for site in (ROLE, HIDDEN)] == ["source", "target"]
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -230,14 +218,6 @@ def made_of(path, values, dtype, compression=None, site="encoder.0.hidden"):
     writer.append({site: values}, pd.DataFrame({"side": "source", "sample": samples, "token": "x"}))
     writer.finish()
     return open_store(path)
-
-
-@given(bits=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=50))
-@settings(max_examples=50, deadline=None)
-def test_bfloat16_is_rounded_as_torch_rounds(bits):
-    values = np.array(bits, np.uint32).view(np.float32)
-    expected = torch.from_numpy(values).bfloat16().float().numpy()
-    np.testing.assert_array_equal(numbers.as_stored(values, "bfloat16"), expected)
 
 
 @pytest.mark.parametrize("compression", ["none", "lz4", "zstd"])
@@ -354,12 +334,6 @@ def test_killed_within_a_write(tmp_path, monkeypatch):
         extract(tmp_path / "killed")
     extract(tmp_path / "killed", resume=True)
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
-
-
-def test_resuming_a_complete_store_changes_nothing(store):
-    before = contents(store.path)
-    extract(store.path, resume=True)
-    assert contents(store.path) == before
 
 
 @pytest.mark.parametrize("operation", [5, 60])

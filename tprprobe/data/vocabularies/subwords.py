@@ -12,7 +12,7 @@ from jaxtyping import Int64, Integer
 from pydantic import Field
 
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.spiece import check_normalizer, read_spiece
+from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back
 from tprprobe.files.jsonfiles import read_json
@@ -150,9 +150,7 @@ def read_subwords(
 ) -> Subwords:
     try:
         with as_input_error("it is no tokenizer", "restore the file"), held_back():
-            tokenizer = _read(content, name)
-            check_normalizer(tokenizer)
-            return Subwords(tokenizer, max_source, max_target)
+            return Subwords(_read(content, name), max_source, max_target)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 

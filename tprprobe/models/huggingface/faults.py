@@ -13,10 +13,8 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
 )
 
-from tprprobe.data.vocabularies.spiece import check_normalizer
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back, physical_memory
 from tprprobe.models.huggingface import contradictions
@@ -120,8 +118,6 @@ def check_tokenizer(path: str, tokenizer: PreTrainedTokenizerBase) -> None:
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
-    if isinstance(tokenizer, PreTrainedTokenizerFast):
-        check_normalizer(tokenizer.backend_tokenizer)
 
 
 def list_names(names: list[str]) -> str:
