@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from jaxtyping import Int64, Integer
 from pydantic import Field
 
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.encoded import Flat
 from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back
@@ -67,11 +67,9 @@ class Subwords(Codec):
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
-    def encode_all(
-        self, texts: Sequence[str]
-    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+    def encode_all(self, texts: Sequence[str]) -> Flat:
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return self._joined([encoding.ids for encoding in encoded])
+        return Flat.of([encoding.ids for encoding in encoded], self.dtype)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Without the space; a character that takes several sub-words (bytes) is where each of them stands."""
