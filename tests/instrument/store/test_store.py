@@ -473,19 +473,19 @@ def test_a_changed_manifest_is_named(store):
 
 
 @pytest.mark.parametrize(
-    ("name", "spoil", "texts"),
+    ("name", "spoil", "text"),
     [
-        (f"arrays.zarr/{ROLE}/c.2.0.0", flip, f"{ROLE}, rows 8 to 11 (*is not what was written)"),
-        (f"arrays.zarr/{ROLE}/c.2.0.0", Path.unlink, f"{ROLE}, rows 8 to 11 (*is missing)"),
-        (f"arrays.zarr/{ROLE}/c.9.0.0", cut, f"{ROLE}, rows 36 to 38 (*has 95 of 96 bytes)"),
+        (f"arrays.zarr/{ROLE}/c.2.0.0", flip, f"{ROLE}/c.2.0.0 is not what was written"),
+        (f"arrays.zarr/{ROLE}/c.2.0.0", Path.unlink, f"{ROLE}/c.2.0.0 is missing"),
+        (f"arrays.zarr/{ROLE}/c.9.0.0", cut, f"{ROLE}/c.9.0.0 has 95 of 96 bytes"),
         ("tokens.parquet", flip, "tokens.parquet is not what was written"),
     ],
 )
-def test_verify_names_the_damage(store, monkeypatch, capsys, name, spoil, texts):
+def test_verify_names_the_damage(store, monkeypatch, capsys, name, spoil, text):
     spoil(store.path / name)
     assert inspected(store.path, monkeypatch) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert all(text in line for text in texts.split("*"))
+    assert text in line
     assert line.endswith("remove it and make it again")
     assert inspected(store.path, monkeypatch, "--json") == 2
     (damage,) = json.loads(capsys.readouterr().out)["damage"]
