@@ -13,7 +13,7 @@ def main(folder: Path, place: Mapping[str, str]) -> None:
     for recipe in sorted(folder.glob("*.toml")):
         app(["train", str(recipe), "--out", str(recipe.with_suffix(""))], standalone_mode=False)
     for pairs in folder.glob("*.tsv"):
-        settings = "stages.0.learning_rate=1e-9 batch_size=8 model.d_model=16 patience=1".split()
+        settings = ["stages.0.learning_rate=1e-9", "batch_size=8", "model.d_model=16", "patience=1"]
         options = [argument for setting in settings for argument in ("--set", setting)]
         arguments = ["train", "--data", str(pairs), "--out", str(pairs.with_suffix("")), *options]
         app(arguments, standalone_mode=False)
