@@ -14,8 +14,7 @@ from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.cli import app
 from tprprobe.dashboard import decompositions
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.operations_base import bind_all
-from tprprobe.estimators.bindings.operations_completion import complete, draw_cells
+from tprprobe.estimators.bindings.operations_base import bind_all, complete, draw_cells
 
 TRUTHS = {
     "additive": "additive",
@@ -55,10 +54,12 @@ def test_an_operation_completes_the_table_that_it_made(name, seed):
     truth = truth - truth.mean((0, 1))
     unseen = draw_cells(np.ones(truth.shape[:2], bool), 0.15, np.random.default_rng(seed))
     weights = np.where(unseen, 0.0, 1.0)
-    form, completed = complete(find_operations([name])[name], truth * weights[..., None], weights)
+    operation, completed = complete(
+        find_operations([name])[name], truth * weights[..., None], weights
+    )
     errors = np.sum((completed - truth)[unseen] ** 2)
-    assert errors < 0.1 * np.sum(truth[unseen] ** 2), form.operation.form
-    assert bind_all(form.operation).shape[:2] == truth.shape[:2]
+    assert errors < 0.1 * np.sum(truth[unseen] ** 2), operation.form
+    assert bind_all(operation).shape[:2] == truth.shape[:2]
 
 
 @pytest.mark.parametrize(
