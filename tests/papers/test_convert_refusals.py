@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from parity.publishedfiles import (
+from planted.publishedfiles import (
     CONFIG,
     HEADS,
     SHIPPED,
@@ -117,8 +117,8 @@ def test_full_tensor_product_after_the_residual_cannot_exist(tmp_path):
 
 
 def test_what_shapes_do_not_tell_is_asked_for(tmp_path):
-    config = CONFIG | {"roles_after_residual": False, "role_weights_input": "query"}
-    file = jiang_file(tmp_path / "c.ckpt", jiang_state(config))
+    changes = {"roles_after_residual": False, "role_weights_input": "query"}
+    config, file = CONFIG | changes, jiang_file(tmp_path / "c.ckpt", jiang_state(**changes))
     assert "role_weights_input: config needs one of query, v_bar_2" in refusal(tmp_path, file, {})
     convert(file, tmp_path / "out", config=config)
 

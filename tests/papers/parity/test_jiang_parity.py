@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from parity.authors import BATCHES, JIANG, assert_close, double, record
-from parity.publishedbeam import published_beam
-from parity.singlesoftmax import attend_singly, single_softmax
+from papers.parity.authors import BATCHES, JIANG, assert_close, double, record
+from papers.parity.publishedbeam import published_beam
+from papers.parity.singlesoftmax import attend_singly, single_softmax
 
 from tprpapers.architectures import sublayers
 from tprpapers.architectures.tpt import CROSS_HIDDEN, SELF_HIDDEN, additive
