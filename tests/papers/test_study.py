@@ -3,7 +3,6 @@
 import fcntl
 import shutil
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 import torch
 
-from studies.pages.heads_section import attention_evidence
 from studies.pages.study_contrasts import measure_contrasts
 from studies.pages.study_page import (
     BINDING,
@@ -24,7 +22,6 @@ from studies.pages.study_page import (
     join_studies,
     write_page,
 )
-from tprpapers.claims import judge, load_claims
 from tprpapers.study import shared_data
 from tprpapers.study.comparisons import (
     Answers,
@@ -35,19 +32,15 @@ from tprpapers.study.comparisons import (
 from tprpapers.study.plans import read_plan
 from tprpapers.study.records import FILES, Study, load_study
 from tprpapers.study.runner import run_study
-from tprpapers.study.shared_data import pools
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.models import count_parameters, load_model
+from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.statistics import Interval
-from tprprobe.training.pools import Pool
-from tprprobe.training.recipes import Mix
 
 STARTS = Path(__file__).parents[2] / "studies" / "matched-starts" / "plan.toml"
-SHIPPED = Path(__file__).parents[2] / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
 PLAN = f"""
 name = "tiny"
@@ -127,18 +120,6 @@ def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
         assert len(symbols.decode(values[offsets[i] : offsets[i + 1]].tolist())) <= 24
 
 
-def test_without_a_limit_the_shared_pool_is_the_recipe_s(tmp_path):
-    mixes = [Mix(data="mathematics:arithmetic__mul", split="small", n=20, repeat=2)]
-    device = torch.device("cpu")
-    shared = pools(tmp_path, None)(mixes, characters(), device)
-    alone = Pool.load(mixes, characters(), device)
-    batches = [list(islice(pool.batches(8, 3, 0), 7)) for pool in (shared, alone)]
-    for rows, expected_rows in zip(*batches, strict=True):
-        assert rows.equal(expected_rows)
-        sides = zip(shared.pairs.batch(rows, 1), alone.pairs.batch(rows, 1), strict=True)
-        assert all(ids.equal(expected) for ids, expected in sides)
-
-
 def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp_path):
     interrupted = tmp_path / "cut"
     not_collected = shutil.ignore_patterns("*s.csv")
@@ -170,16 +151,6 @@ def test_a_folder_of_a_study_is_not_overwritten(finished, plan_file):
     for override in ("seeds=[0]", "longest=20", "variants.outer.binding='hadamard'"):
         with pytest.raises(InputError, match=rf"another run \(its {override[:5]}"):
             run_study(read_plan(plan_file, [override]), finished, resume=True)
-
-
-def test_a_study_goes_on_where_its_recipe_keeps_more_steps(finished, plan_file, tmp_path):
-    copy = shutil.copytree(finished, tmp_path / "copy", ignore=shutil.ignore_patterns("*s.csv"))
-    shutil.rmtree(copy / "runs" / "outer-1")
-    overrides = ["recipe.keep_every=2", "recipe.precision='fp32'"]
-    run_study(read_plan(plan_file, overrides), copy, resume=True)
-    assert {path.name for path in copy.glob("runs/*/steps/*")} == {"2", "4"}
-    with pytest.raises(InputError, match=r"another run \(its recipe\.\w+\)"):
-        run_study(read_plan(plan_file, ["recipe.batch_size=4"]), copy, resume=True)
 
 
 def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypatch):
@@ -271,15 +242,6 @@ def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
 def test_mistakes_in_a_plan_are_named(plan_file, override, message):
     with pytest.raises(InputError, match=message):
         read_plan(plan_file, [override])
-
-
-def test_the_shipped_plan_matches_sizes():
-    runs = read_plan(SHIPPED).runs()
-    count = {name: count_parameters(runs[f"{name}-0"].model) for name in
-             ("transformer", "narrowed", "tp-transformer")}  # fmt: skip
-    assert abs(count["narrowed"] / count["transformer"] - 1) < 0.005
-    assert count["tp-transformer"] > count["transformer"]
-    assert len({recipe.stages[0].model_dump_json() for recipe in runs.values()}) == 1
 
 
 def _planted(rights, rng, seeds=range(4)):
@@ -409,30 +371,6 @@ def _verdicts(rights, plan):
     page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
     outcomes = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
     return dict(zip(COMPARED, outcomes[:-1], strict=True))
-
-
-def test_attention_is_compared_by_seeds_of_models_that_start_alike():
-    rows = [
-        {"variant": variant, "seed": seed, "measure": "attention", "value": value + seed / 10}
-        for variant, value in (("tp-transformer", 0.4), ("transformer-torch", 0.1))
-        for seed in (0, 1, 2)
-    ]
-    evidence = attention_evidence(pd.DataFrame(rows))
-    assert evidence.cases[""].value == pytest.approx(0.3)
-    assert judge(load_claims()["schlag-better-insights"], evidence).outcome == "holds"
-    two = attention_evidence(pd.DataFrame(rows).query("seed < 2"))
-    assert judge(load_claims()["schlag-better-insights"], two).outcome == "undecided"
-
-
-def test_variants_that_start_otherwise_decide_nothing():
-    rights = {"transformer": 0.5, "tp-transformer": 0.8, "narrowed": 0.5, "outer": 0.3}
-    assert _verdicts(rights, SHIPPED) == {
-        "schlag-interpolation": "not comparable",
-        "schlag-same-weights": "not comparable",
-        "schlag-diagonal-sufficient": "not comparable",
-        "schlag-full-product-better": "fails",
-        "schlag-extrapolation": "undecided",  # no longer questions: not measured
-    }
 
 
 def test_what_three_seeds_show_is_decided_beside_what_starts_alike():

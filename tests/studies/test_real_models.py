@@ -9,25 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-import tprprobe as tp
 from studies.real import packages
 from studies.real.outcome_table import read_wording
 from studies.real.packages import CARD, fetch, read_package
 from studies.real.page import PAGES, fill_page, read_outcomes
-from studies.real.predictions import Prediction, decide, load_predictions
+from studies.real.predictions import Prediction, load_predictions
 from studies.real.pronunciation import (
-    ENCODING,
     LETTERS,
     PHONEMES,
     Pronouncer,
-    Spelling,
-    attach_pronouncer,
-    encode_words,
     pronounce,
     read_pronouncer,
 )
 from tprprobe.errors import InputError
-from tprprobe.statistics import Interval
 
 VERSIONS = Path(__file__).parent / "real_versions.json"
 
@@ -74,11 +68,6 @@ def test_a_file_outside_its_folder_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="outside its folder"):
         fetch("g2p", tmp_path / "real", wheels=tmp_path)
     assert not (tmp_path / "x.npz").exists()
-
-
-def test_a_name_that_is_none_is_one_line(tmp_path):
-    with pytest.raises(InputError, match="did you mean 'minilm'"):
-        fetch("minilmm", tmp_path)
 
 
 def arrays_of(module: Pronouncer) -> dict[str, np.ndarray]:
@@ -134,30 +123,6 @@ def test_phonemes_are_those_of_the_published_program(pronouncer, tmp_path):
     assert pronounce(read_pronouncer(tmp_path), words) == pronounce(pronouncer, words)
 
 
-def test_states_are_read_and_replaced_at_its_sites(pronouncer):
-    model, spelling = attach_pronouncer(pronouncer), Spelling()
-    ids = torch.tensor([spelling.encode("cat"), [*spelling.encode("of"), 0]])
-    target = torch.tensor([[spelling.sos, *spelling.encode("K AE1 T")]] * 2)
-    with tp.capture(model, ["*"]) as acts:
-        logits = model(ids, target)
-    assert acts[ENCODING].shape == (2, 16)
-    assert acts["encoder.0.hidden"].shape == (2, 3, 16)
-    np.testing.assert_allclose(
-        acts[ENCODING].detach(), encode_words(pronouncer, ["cat", "of"]), atol=1e-6
-    )
-    with tp.intervene(model, {ENCODING: lambda state: state.flip(0)}):
-        assert torch.allclose(model(ids, target), logits.flip(0), atol=1e-6)
-
-
-def test_spelling_reads_letters_and_phonemes():
-    spelling = Spelling()
-    assert spelling.spell(spelling.encode("cat")) == "c a t"
-    assert spelling.spell(spelling.encode("K AE1 T")) == "K AE1 T"
-    assert spelling.offsets("c at") == [(0, 1), (2, 3), (3, 4)]
-    with pytest.raises(InputError, match="neither a letter"):
-        spelling.encode("naïve")
-
-
 def test_predictions_stand_as_they_were_written():
     versions = json.loads(VERSIONS.read_text("utf-8"))
     predictions = load_predictions()
@@ -177,20 +142,6 @@ def test_the_page_words_every_prediction_and_shows_the_committed_tables():
 def prediction(**changes: object) -> Prediction:
     """The first prediction with other settings."""
     return next(iter(load_predictions().values())).model_copy(update=changes)
-
-
-def test_outcomes_follow_the_rule():
-    greater = prediction(direction="greater", threshold=0.5)
-    assert decide(greater, {}) == "not measured"
-    assert decide(greater, {"": Interval(0.7, 0.6, 0.8)}) == "holds"
-    assert decide(greater, {"": Interval(0.5, 0.4, 0.6)}) == "undecided"
-    assert decide(greater, {"": Interval(0.3, 0.2, 0.5)}) == "fails"
-    cases = {"0": Interval(0.7, 0.45, 0.95), "1": Interval(0.6, 0.51, 0.69)}
-    some, every = (greater.model_copy(update={"over": over}) for over in ("some", "every"))
-    assert decide(some, cases) == "undecided"  # the second alone would hold, of two it does not
-    assert decide(every, cases) == "undecided"
-    assert decide(every, {**cases, "2": Interval(0.1, 0.0, 0.2)}) == "fails"
-    assert decide(every, {"0": Interval(0.7, 0.6, 0.8), "1": Interval(0.6, 0.51, 0.69)}) == "holds"
 
 
 @pytest.fixture(scope="module")

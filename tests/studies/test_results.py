@@ -3,67 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from planted.summary_study import plant_roles, plant_study
 
-from studies.intervals import minus
-from studies.pages import arithmetic_tables as analyses
 from studies.pages.deciding import CONTRASTS
-from studies.pages.seed_roles import mean_measure, seed_evidence
+from studies.pages.seed_roles import seed_evidence
 from studies.pages.study_contrasts import measure_contrasts
 from studies.pages.summaries_page import gather_evidence
-from studies.pages.training_overlap import list_training, mark_trained
 from studies.pages.verdicts import claims_of
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields
-from tprpapers.worlds.mathematics.formulas import parse
-from tprprobe.data import load_data
 from tprprobe.gold.labels import WORD
 from tprprobe.statistics import Interval
 from tprprobe.store import SiteSpec, StoreWriter, open_store
-from tprprobe.training.recipes import read_recipe
-
-numbers = st.floats(-5, 5)
-halves = st.floats(0, 3)
-
-
-@st.composite
-def estimates(draw):
-    value = draw(numbers)
-    return Interval(value, value - draw(halves), value + draw(halves))
-
-
-def test_expressions_that_are_trained_on_in_other_words_are_found():
-    (mix,) = [
-        candidate for candidate in analyses.read_training() if candidate.data.endswith("__mixed")
-    ]
-    mix = mix.model_copy(update={"n": 30})
-    dataset = load_data(mix.data, split=mix.split, n=2, seed=mix.seed)
-    expressions = [expression.text for example in dataset if (expression := parse(example.source))]
-    questions = [f"Work out {expressions[0]}.", f"{expressions[1]}?", "Work out 1234567*8.", "Add"]
-    assert mark_trained(questions, [mix])["trained"].tolist() == [True, True, False, False]
-
-
-def test_a_part_of_the_training_set_counts_once_and_whole():
-    recipe = read_recipe("models/tpt-c-arithmetic/recipe.toml")
-    mixes = list_training(recipe)
-    assert len({mix_part.data for mix_part in mixes}) == len(mixes) == 6
-    mixed = [mix.n for stage in recipe.stages for mix in stage.mix if mix.data.endswith("__mixed")]
-    assert [mix_part.n for mix_part in mixes if mix_part.data.endswith("__mixed")] == [400_000]
-    assert mixed == [100_000, 400_000]
-
-
-@given(estimates(), estimates(), st.floats(0, 1), st.floats(0, 1))
-def test_a_difference_covers_all_that_its_parts_cover(minuend, subtrahend, s, t):
-    difference = minus(minuend, subtrahend)
-    assert difference.value == minuend.value - subtrahend.value
-    a, b = (
-        minuend.low + s * (minuend.high - minuend.low),
-        subtrahend.low + t * (subtrahend.high - subtrahend.low),
-    )
-    assert difference.low - 1e-9 <= a - b <= difference.high + 1e-9
-
 
 # Probes of several seeds, and names of roles
 
@@ -108,22 +59,6 @@ def test_three_seeds_decide_what_one_does_not():
         ("nel-roles-poorer", "undecided"),
     ):
         assert better[f"jiang-{name}"] == outcome, name
-
-
-def test_f1_of_several_models_is_that_of_sums_over_reports():
-    """Its interval is wider than over reports alone, as seeds differ."""
-    roles = plant_roles([0, 1, 2], n=60)
-    cells = [
-        roles.reports[f"tpt-d-{seed}:pos.1.tpr"].str.split("/", expand=True).astype(int)
-        for seed in range(3)
-    ]
-    interval = mean_measure(roles, {"pos.1.tpr": 1.0})
-    assert interval.value == pytest.approx(
-        np.mean([cell[0].sum() / cell[1].sum() for cell in cells])
-    )
-    assert interval.low < interval.value < interval.high
-    one_model = mean_measure(plant_roles([0]), {"pos.1.tpr": 1.0}, "tpt-d")
-    assert np.isfinite(one_model.value)
 
 
 def test_roles_of_a_dictionary_are_named_by_the_word_they_predict(tmp_path):
@@ -177,17 +112,6 @@ def test_a_difference_of_starts_alone_is_no_difference_of_models():
     assert contrasts["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
     assert contrasts["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
     assert contrasts["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
-
-
-@pytest.mark.parametrize("seeds", [[0], [0, 1]])
-def test_fewer_than_three_seeds_decide_nothing(seeds):
-    outcomes = verdicts(BETTER, seeds)
-    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
-        assert outcomes[f"jiang-{name}"].outcome == "undecided", name
-    assert (
-        f"{len(seeds)} model seed(s), must be at least 3" in outcomes["jiang-factual"].reason
-        or len(seeds) == 1
-    )
 
 
 def test_a_transformer_below_the_first_sentence_decides_nothing():

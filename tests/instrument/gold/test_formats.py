@@ -2,8 +2,6 @@
 reported of other readers.
 """
 
-import csv
-
 import pandas as pd
 import pytest
 
@@ -221,20 +219,6 @@ def test_tables_are_read_by_their_own_rules(tmp_path, capsys, case):
     assert [(example.source, example.target) for example in data] == pairs
     assert message in (lines := capsys.readouterr().err)
     assert len(lines.splitlines()) <= 2
-
-
-def test_entities_of_a_shared_token_go_on(tmp_path):
-    tags = "# global.columns = ID FORM NER\n1\tCasa\tB-X\n2-3\tdel\t_\n2\tde\tI-X\n3\tel\tI-X\n4\tRío\tI-X\n"
-    (sentence,) = read_annotated(write(tmp_path, "a.conllup", tags))
-    assert sentence.text == "Casa del Río"
-    assert sentence.targets["nel"] == (Target("X", (0, 4)),)
-
-
-def test_a_table_that_csv_wrote_is_read_back(tmp_path):
-    texts = ['a "b", c', "two\nlines", "; and\ttab", "", "x"]
-    with (path := tmp_path / "a.csv").open("w", newline="", encoding="utf-8-sig") as file:
-        csv.writer(file).writerows([["text", "id"], *([text, 1] for text in texts)])
-    assert [example.source for example in load_data(path)] == [text for text in texts if text]
 
 
 def test_words_that_share_tokens_are_probed_and_followed(tmp_path):

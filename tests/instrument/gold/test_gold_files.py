@@ -13,7 +13,6 @@ from tprprobe.gold.annotations import (
     add_labels,
     is_annotated,
     read_annotated,
-    read_edges,
     read_file,
 )
 from tprprobe.gold.conllu import check_heads
@@ -224,27 +223,6 @@ def test_cells_hold_all_targets(drawn_sentence):
     listed = [*encode_shared(sentence.targets["x"], n_words, ranges).values()]
     targets = [target for word, cell in enumerate(listed) for target in decode_cell(cell, word)]
     assert Counter(targets) == Counter(sentence.targets["x"])
-
-
-def edge_line(sentence):
-    targets = [
-        {"label": label, "span1": span1, "span2": span2}
-        for label, span1, span2 in sentence.targets["x"]
-    ]
-    return json.dumps({"text": sentence.text, "targets": targets})
-
-
-@given(st.lists(drawn(), min_size=1, max_size=3))
-def test_edges_are_read_as_written(tmp_path_factory, drawn_sentences):
-    sentences = [make_sentence(*sentence) for sentence in drawn_sentences]
-    path = tmp_path_factory.mktemp("edges") / "x.jsonl.gz"
-    path.write_bytes(gzip.compress("\n".join(map(edge_line, sentences)).encode()))
-    sentences_read = read_edges(path, "x")
-    assert [sentence.words for sentence in sentences_read] == [
-        sentence.words for sentence in sentences
-    ]
-    for drawn_sentence, expected in zip(sentences_read, sentences, strict=True):
-        assert Counter(drawn_sentence.targets["x"]) == Counter(expected.targets["x"])
 
 
 def test_tokens_belong_to_words_and_bear_their_cells():

@@ -1,6 +1,5 @@
 """Decoding with a cache against decoding without one, written out row by row."""
 
-from itertools import product
 from typing import Any
 
 import pytest
@@ -135,24 +134,6 @@ def test_a_beam_is_the_uncached_beam_of_each_row(case):
     assert pads or case not in ("tp-transformer", "transformer")
 
 
-def test_a_beam_that_keeps_all_finds_the_best_answer_of_all():
-    """Against all 7 + 7·8 + 7·8² … answers that end or are of full length, each scored by one pass."""
-    model, symbols = model_of("tp-transformer", 5), [s for s in range(8) if s != 3]
-    answers = [[*body, 3] for n in range(3) for body in product(symbols, repeat=n)]
-    answers += [list(body) for body in product(symbols, repeat=3)]
-    best_rows = as_rows(generate(model, batch(1), 3, beam=512, length_penalty=0.0), model)
-    for source, row in zip(SOURCES, best_rows, strict=True):
-        inputs = [[2, *answer] + [0] * (3 - len(answer)) for answer in answers]
-        rows = torch.tensor([source] * len(answers))
-        with torch.no_grad():
-            logs = model(rows, torch.tensor(inputs)).log_softmax(-1)
-        scores = [
-            sum(logs[i, t, s].item() for t, s in enumerate(answer))
-            for i, answer in enumerate(answers)
-        ]
-        assert row == answers[max(range(len(answers)), key=scores.__getitem__)]
-
-
 EDITS = {
     "encoder.0.self.filler": lambda x: 1.5 * x,
     "decoder.*.self.key": lambda x: x + 0.3,
@@ -182,20 +163,6 @@ def test_rows_that_have_ended_are_dropped():
     assert rows[0] > rows[-1]
 
 
-@pytest.mark.parametrize("case", ["tp-transformer", "t5", "lstm"])
-def test_a_batch_of_many_lengths_writes_what_its_rows_write_alone(case):
-    model = model_of(case, 2)
-    pad = model.config.pad
-    sources = [[2, *((n * i) % 5 + 3 for i in range(n % 13))] for n in range(40)]
-    padded = torch.tensor([row + [pad] * (13 - len(row)) for row in sources])
-    padded[7] = pad  # nothing but pads
-    together = as_rows(generate(model, padded, 6), model)
-    rows = [0, 7, 12, 25, 39]
-    assert [together[row] for row in rows] == [
-        as_rows(generate(model, padded[row : row + 1], 6), model)[0] for row in rows
-    ]
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_was(training):
     model = model_of("tp-transformer", 0).train(training)
@@ -203,13 +170,6 @@ def test_the_model_is_left_as_it_was(training):
     assert model.training is training
     assert all(module.training is training for module in model.modules())
     assert ids.dtype == torch.int64
-
-
-def test_dropout_is_off_while_decoding():
-    model: Any = build({"architecture": "tp-transformer", **SIZES, "dropout": 0.5}, seed=1)
-    model.train()
-    ids, repeated = (generate(model, batch(1), max_length=9) for _ in range(2))
-    assert ids.equal(repeated)
 
 
 @pytest.mark.parametrize("options", [{"min_length": 5}, {"min_length": -1}, {"no_repeat": -1}])

@@ -362,26 +362,6 @@ def test_smollm2_is_read_and_writes_as_the_library_does():
     assert after[france] > 0.3 > after[italy]
 
 
-@torch.no_grad()
-def test_minilm_is_read_as_the_library_does():
-    model = real("minilm")
-    batch = model.vocabulary.tokenizer(
-        ["the dog sees cats.", "two words"], padding=True, return_tensors="pt"
-    )
-    names = ["encoder.embedding", *(f"encoder.{layer}.hidden" for layer in range(6))]
-    with tp.capture(model, names) as acts:
-        states = model(**batch)
-    outputs = model.module(**batch, output_hidden_states=True)
-    assert model.head is None
-    assert torch.equal(states, outputs.last_hidden_state)
-    for name, expected in zip(names, outputs.hidden_states, strict=True):
-        assert torch.equal(acts[name], expected)
-    with tp.intervene(model, {"encoder.*": torch.clone}), tp.capture(model, "*.attention"):
-        edited = model(**batch)
-    with tp.capture(model, "*.attention"):
-        assert torch.equal(edited, model(**batch))
-
-
 @pytest.mark.parametrize("name", CACHES)
 def test_a_cache_goes_by_the_name_that_its_module_takes(tmp_path, monkeypatch, name):
     """Transformers renames the argument, one family after the other."""

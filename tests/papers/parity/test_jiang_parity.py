@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers.parity.authors import BATCHES, JIANG, assert_close, double, record
-from papers.parity.publishedbeam import published_beam
 from papers.parity.singlesoftmax import attend_singly, single_softmax
 
 from tprpapers.architectures import sublayers
@@ -143,14 +142,6 @@ def test_greedy(reference, name, batch):
     expected = tensors["greedy_cache"][:, 1:]
     ids = generate(case.model, tensors["input_ids"], max_length=expected.shape[1])
     assert ids.equal(expected)
-
-
-@pytest.mark.parametrize("name", JIANG)
-@pytest.mark.parametrize("batch", ["a", "nopad"])
-def test_published_beam_search_over_our_cache(reference, name, batch):
-    case, tensors = reference(name), reference(name).batch(batch)
-    ids = published_beam(case.model, tensors["input_ids"], beam=4, max_length=14, min_length=3)
-    assert ids.equal(tensors["beam4_cache"])
 
 
 @settings(max_examples=50)
