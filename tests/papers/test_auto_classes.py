@@ -122,15 +122,6 @@ def test_pipelines_write_and_read(pair, root):
     assert len(reader(text)[0][0]) == model.config.d_model
 
 
-def test_every_shipped_folder_names_its_type(root):
-    for folder in sorted((root / "models").iterdir()):
-        if (folder / "config.json").is_file():
-            settings = json.loads((folder / "config.json").read_text())
-            assert settings["model_type"] == "tprprobe"
-            pictures = settings["architecture"] in ("tpgn", "cnn-lstm")
-            assert settings.get("architectures") == (None if pictures else ["TPRForSeq2SeqLM"])
-
-
 def test_what_they_cannot_do_is_one_line(pair, root):
     _, wrapped = pair
     ids = torch.tensor([[5, 6]])

@@ -13,8 +13,6 @@ from tprpapers.schlag.binding_problem import demonstrate, draw_network, measure_
 from tprpapers.schlag.binding_problem.networks import (
     FIRST_BINDING,
     SECOND_BINDING,
-    UNEQUAL,
-    UpperHead,
 )
 from tprpapers.swaps.fractions import ask_pairs, binding_probe, choose
 from tprprobe.errors import InputError
@@ -58,22 +56,6 @@ def test_difference_is_the_printed_one(seed):
         difference = tested.represent(FIRST_BINDING) - tested.represent(SECOND_BINDING)
         assert np.array_equal(difference, expected)
         assert np.array_equal(tested.difference(), expected)
-
-
-@given(st.integers(0, 2**31))
-@settings(max_examples=30)
-def test_standard_attention_tells_by_the_difference_of_its_weights(seed):
-    """(w_a − w_c) O'V'O V(z_b − z_d)."""
-    network = draw_network(np.random.default_rng(seed))
-    ones = dict.fromkeys("ace", np.ones_like(network.cells["a"]))
-    head = replace(network.upper[0], weights=UNEQUAL)
-    standard = replace(network, roles=ones, upper=(head,))
-    moved = network.output @ network.value @ (network.cells["b"] - network.cells["d"])
-    expected = (UNEQUAL[0] - UNEQUAL[1]) * head.output @ head.value @ moved
-    first, second = (standard.represent(pairs) for pairs in (FIRST_BINDING, SECOND_BINDING))
-    assert np.array_equal(first - second, expected)
-    even = replace(standard, upper=(UpperHead(head.value, head.output, (0.5, 0.5)),))
-    assert np.array_equal(even.represent(FIRST_BINDING), even.represent(SECOND_BINDING))
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -86,13 +86,6 @@ def test_no_small_test_question_is_in_small_or_in_training():
     assert all(is_test(question.question) for question in held_out)
 
 
-def test_small_has_numbers_of_one_to_three_digits():
-    data = load_data(f"mathematics:arithmetic__add_or_sub+{MIXED}", "small", n=200)
-    lengths = [len(number) for q in data for number in re.findall(r"\d+", q.question)]
-    assert 1.0 < np.mean(lengths) < 1.6
-    assert np.mean([length <= 3 for length in lengths]) > 0.99
-
-
 def test_mix_takes_its_modules_in_turn_and_train_its_difficulties():
     mix = list(load_data(f"mathematics:numbers__gcd+{MIXED}", "train", n=12, seed=4))
     assert [q.module for q in mix] == ["numbers__gcd", MIXED] * 6

@@ -8,7 +8,7 @@ from planted.values import LAYERS, plant_values
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
+from tprpapers.schlag.reconstruction_drawings import reconstruction_table
 from tprpapers.verdicts import verdicts_of
 from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.cli import app
@@ -50,15 +50,6 @@ def test_reconstruction_table_has_printed_and_own_numbers(results):
     assert plain["error, n = 100 questions"] == f"{small['mse']:.4f}"
     of_layer_0 = reconstruction_table(results, layer=0).cells
     assert set(of_layer_0["layer"]) == {"0", "last"}
-
-
-def test_reconstruction_figure_has_a_row_a_model(results):
-    figure = reconstruction_curves(results)
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    by_layer = "R² by layer, held out"
-    assert titles == ["tp, layer 1", by_layer, "plain, layer 1", by_layer]
-    with pytest.raises(InputError, match="no results of a trained model"):
-        reconstruction_curves(results[results["untrained"]])
 
 
 def test_reconstruct_command(stores, tmp_path):

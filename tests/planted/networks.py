@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tprpapers.mccoy.bottleneck import CODERS
 from tprprobe.models import build
 from tprprobe.site.hooks import capture
 
@@ -25,6 +26,11 @@ CASES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("tpr-rnn", "aid", "d3"), SIZES),
     "soft-tpr": SIZES | {"d_role": 8, "d_filler": 5},
     "tree-machine": {"vocab_size": 15, "d_filler": 5, "n_levels": 4, "d_model": 8, "d_ff": 8},
+    **{
+        f"bottleneck {coder}": {"d_model": 8, "d_ff": 12, "d_embedding": 5, "n_heads": 2}
+        | {"n_layers": 1, "encoder": coder, "decoder": coder}
+        for coder in CODERS
+    },
     "tp-n2f": {"vocab_size": 15, "d_embedding": 6},
     "lstm": {"vocab_size": 15, "d_model": 7},
     "lstm thinking": {"vocab_size": 15, "d_model": 7, "thinking_steps": 3},
