@@ -146,12 +146,6 @@ def test_tensors_that_the_authors_code_leaves_unused_are_named(tmp_path):
     assert "tpr_gate_proj" not in card.split("Passed over")[1]
 
 
-def test_leftovers_of_the_authors_loader_are_dropped(tmp_path, lightning):
-    leftover = {"encoder.block.0.layer.0.SelfAttention.rq.weight": torch.ones(3)}
-    file = jiang_file(tmp_path / "c.ckpt", jiang_state() | leftover)
-    assert logits(convert(file, tmp_path / "out", config=CONFIG)).equal(logits(lightning))
-
-
 @pytest.mark.parametrize("zipped", [True, False])
 def test_vocabulary_gives_text_its_published_ids(tmp_path, zipped):
     symbols = [*SPECIALS, *reversed(CHARACTERS)]
@@ -211,21 +205,6 @@ def test_a_converted_summarizer_reads_text(tmp_path, tokenizers, name):
     tokens = open_store(store).tokens
     text = "".join(tokens.loc[(tokens["side"] == "source") & (tokens["sample"] == 1), "token"])
     assert "coin" in text.replace("▁", " ")
-
-
-def test_tokenizers_of_archives_and_of_the_source_folder(tmp_path, tokenizers):
-    tar = archive(tmp_path / "a.tar.gz", tokenizers / "spiece.model")
-    file = summarizer(tmp_path / "c.ckpt")
-    folder = convert(file, tmp_path / "out", vocab=f"{tar}:pretrained/spiece.model")
-    assert load_model(folder).vocabulary.encode(TEXTS[0])
-    hub = tmp_path / "hub"
-    hub.mkdir()
-    state = jiang_state(vocab_size=320)
-    torch.save(state, hub / "pytorch_model.bin")
-    (hub / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": 320}))
-    assert load_model(convert(hub, tmp_path / "without")).vocabulary is None
-    (hub / "spiece.model").write_bytes((tokenizers / "spiece.model").read_bytes())
-    assert load_model(convert(hub, tmp_path / "with")).vocabulary.encode(TEXTS[0])
 
 
 def test_a_tokenizer_that_is_none_is_one_line(tmp_path, tokenizers):

@@ -4,17 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.linalg import hadamard
 
-from tprpapers.schlag.hadamard import bases
 from tprpapers.schlag.hadamard.crosstalk import measure_unbinding, unbind_sums
 from tprpapers.schlag.hadamard.variance import (
-    Bound,
     capture_variance,
     fit_bases,
-    second_moment,
 )
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
@@ -63,32 +58,6 @@ def shares(power):
 
 
 # ---------------------------------------------------------------- captured variance
-
-
-@given(st.integers(0, 2**20))
-@settings(max_examples=10, deadline=None)
-def test_bases_are_orthonormal_and_in_the_order_that_theory_demands(seed):
-    """For dependent v and r: principal ≥ pairs, which repeat ≥ matched ≥ where they start."""
-    rng = np.random.default_rng(seed)
-    latent = rng.normal(size=(300, 5))
-    fillers, roles = (np.tanh(latent @ rng.normal(size=(5, 4))) for _ in range(2))
-    bound = Bound(fillers, roles, np.zeros(300, int))
-    second = second_moment(bound)
-    tensors = np.einsum("ti,tj->tij", fillers, roles).reshape(300, -1)
-    np.testing.assert_allclose(second, tensors.T @ tensors / 300, atol=1e-12)
-    energy = {}
-    for name, fitted_bases in fit_bases(second, seed).items():
-        for basis in fitted_bases:
-            np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-9)
-        energy[name] = np.trace(fitted_bases[0].T @ second @ fitted_bases[0])
-    starts = [np.linalg.eigh(vectors.T @ vectors)[1] for vectors in (fillers, roles)]
-    start = bases.pairs(*starts)
-    assert energy["principal"] >= energy["repeated pairs"] - 1e-12
-    assert energy["principal"] >= energy["orthonormal pairs"] - 1e-12
-    assert energy["orthonormal pairs"] >= np.trace(start.T @ second @ start) - 1e-12
-    values = np.linalg.eigvalsh(second)
-    assert energy["principal"] == pytest.approx(values[-4:].sum())
-    assert energy["own"] == pytest.approx(np.square(fillers * roles).sum(1).mean())
 
 
 @pytest.mark.parametrize(

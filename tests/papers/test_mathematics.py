@@ -103,18 +103,6 @@ def test_extrapolation_partners():
     assert {module for module, _ in everything.module_splits} == set(samplers("extrapolate"))
 
 
-def test_slices_and_indices_are_of_the_same_questions():
-    data = load_data(f"mathematics:{MIXED}", n=40, seed=2)
-    questions = list(data)
-    assert (data.name, data.split, data.seed) == (f"mathematics:{MIXED}", "interpolate", 2)
-    assert len(data) == 40
-    assert data[39] == data[-1] == questions[39]
-    assert list(data[5:30:7]) == questions[5:30:7]
-    assert list(data[::-1][:3]) == questions[:-4:-1]
-    with pytest.raises(IndexError):
-        data[40]
-
-
 def test_workers_make_the_same_questions_and_stop_early():
     n = 4 * CHUNK + 5
     without_workers = list(load_data(f"mathematics:{MIXED}+numbers__gcd", n=n))

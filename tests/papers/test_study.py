@@ -99,14 +99,6 @@ def test_a_study_has_a_run_for_every_variant_and_seed(finished):
     assert set(last_steps) == {4}
 
 
-def test_a_finished_run_answers_as_its_checkpoint_does(finished, make_data):
-    study = load_study(finished)
-    model = load_model(finished / "runs" / "outer-1" / "model").eval()
-    answers = study.examples[["source", "target", "outer-1"]].head()
-    data = make_data(answers[["source", "target"]].to_numpy())
-    assert evaluate(model, data)["correct"].tolist() == answers["outer-1"].astype(bool).tolist()
-
-
 def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
     study = load_study(finished)
     longer = study.examples["longer"] == 1
@@ -310,17 +302,6 @@ def test_intervals_of_contrasts_cover_the_truth(settings):
     intervals = [_simulated(rng, **settings).contrast(weights) for _ in range(200)]
     covered = np.mean([interval.low <= 0 <= interval.high for interval in intervals])
     assert 0.91 <= covered <= 0.99  # 95 % ± three standard errors
-
-
-def test_intervals_of_means_cover_the_truth_where_seeds_share_their_luck():
-    """The runs of a seed are no further evidence of how seeds differ."""
-    rng = np.random.default_rng(7)
-    intervals = [_simulated(rng, alike=0.1).mean("a") for _ in range(200)]
-    covered = np.mean([interval.low <= 0.5 <= interval.high for interval in intervals])
-    assert 0.9 <= covered <= 0.99
-    assert np.median([interval.df for interval in intervals]) < 3.5  # three seeds
-    degrees = [_simulated(rng, between=0.1).mean("a").df for _ in range(20)]
-    assert np.mean(degrees) > 6  # four variants whose runs share nothing
 
 
 def test_the_interval_says_its_degrees_of_freedom():

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -28,10 +27,6 @@ def read(model: Any, source: torch.Tensor, edits: Any = None) -> tuple[torch.Ten
     with tp.intervene(model, edits or {}), tp.capture(model, "*") as acts:
         logits = model(source, TARGET[: len(source)])
     return logits, dict(acts)
-
-
-def weights(module: torch.nn.Module) -> dict[str, np.ndarray]:
-    return {name: value.double().numpy() for name, value in module.state_dict().items()}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -121,29 +116,6 @@ def test_a_soft_tpr_has_a_role_for_every_symbol(options, message):
 def tree_machine() -> Any:
     sizes = {"vocab_size": VOCAB, "d_filler": 5, "n_levels": 4, "d_model": 8, "d_ff": 8}
     return build({"architecture": "tree-machine"} | sizes, seed=3).eval()
-
-
-def test_car_cdr_and_cons_are_maps_of_the_roles_of_a_tree():
-    model = tree_machine()
-    letters = torch.tensor([[4, 5, 6, 7, 8, 9, 10, 11]])  # a function and 7 nodes
-    _, acts = read(model, letters)
-    fillers, roles = model.embedding.weight.detach(), model.role_vectors
-    whole = acts["encoder.0.tpr"][0, -1].view(5, 15)
-    nodes = [0, 1, 3, 4, 7, 8, 9, 10]  # of the left child, level by level
-    expected = sum(
-        torch.outer(fillers[f], roles[n]) for f, n in zip(letters[0], nodes, strict=True)
-    )
-    assert torch.allclose(whole, expected, atol=1e-6)
-    root = fillers[4][None]
-
-    def operate(first: torch.Tensor, second: torch.Tensor, operation: int) -> torch.Tensor:
-        weights = torch.eye(3)[operation][None]
-        return model.operate(torch.stack([first, second, first, second])[None], root, weights)
-
-    car, cdr = (operate(whole, whole, i).view(5, 15) for i in (0, 1))
-    assert torch.allclose((car @ roles.T).mT[:3], fillers[[5, 6, 7]], atol=1e-5)
-    assert torch.allclose(cdr, torch.zeros(5, 15), atol=1e-5)  # there is no right child
-    assert torch.allclose(operate(car, cdr, 2).view(5, 15), whole, atol=1e-5)
 
 
 def tp_n2f() -> Any:

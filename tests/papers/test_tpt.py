@@ -8,7 +8,6 @@ import torch
 from tprpapers.architectures.tpt import buckets
 from tprprobe.errors import InputError
 from tprprobe.models import build, count_parameters
-from tprprobe.site.hooks import sites
 
 SMALL = {"architecture": "tpt", "vocab_size": 23, "d_model": 16, "n_heads": 4, "d_head": 4}
 SMALL |= {"n_layers": (2, 2), "d_ff": 20, "n_roles": 5}
@@ -33,20 +32,6 @@ def small(seed: int = 0, **options: Any) -> Any:
 )
 def test_parameter_counts_of_the_published_code(options, count):
     assert count_parameters(options) == count
-
-
-def test_sites_after_the_residual():
-    table = sites(small()).set_index("site")
-    assert len(table) == 2 * 11 + 2 * 21
-    expected = {
-        "encoder.1.self.query": ("batch × seq × head × d_head", 4),
-        "decoder.0.cross.filler": ("batch × seq × d_model", 16),
-        "decoder.0.cross.role_weights": ("batch × seq × head × n_roles", 5),
-        "decoder.0.cross.role": ("batch × seq × head × d_head", 4),
-        "decoder.0.cross.tpr": ("batch × seq × d_model", 16),
-    }
-    for site, (axes, width) in expected.items():
-        assert table.loc[site, ["axes", "width"]].tolist() == [axes, width]
 
 
 def test_roles_read_at_heads_look_ahead_as_published():

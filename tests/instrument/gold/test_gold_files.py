@@ -15,7 +15,6 @@ from tprprobe.gold.annotations import (
     read_annotated,
     read_file,
 )
-from tprprobe.gold.conllu import check_heads
 from tprprobe.gold.labels import (
     Labelled,
     Target,
@@ -248,22 +247,6 @@ def test_odd_sentences_are_counted_in_a_line(tmp_path, capsys):
         "a.conllu: sentences without `# text`, spelled from their tokens: 3; sentences whose `# text` has other "
         "words, spelled from their tokens: 1; sentences with several roots: 2; empty nodes left out: 1"
     )
-
-
-@given(st.lists(st.integers(0, 8), min_size=1, max_size=8))
-def test_heads_are_refused_unless_every_word_reaches_a_root(heads):
-    heads = [min(head, len(heads)) for head in heads]
-
-    def reaches(word):
-        for _ in heads:
-            word = heads[word - 1] if word else 0
-        return word == 0
-
-    if all(reaches(word) for word in range(1, len(heads) + 1)):
-        check_heads(heads)
-    else:
-        with pytest.raises(InputError, match="heads must lead to a root"):
-            check_heads(heads)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tprprobe.training import loop
 from tprprobe.training.logs import COLUMNS, read_log
 from tprprobe.training.loop import learning_rate, make_optimizers, train
 from tprprobe.training.pools import Pool, load_pairs
-from tprprobe.training.recipes import Mix, Recipe, Stage, read_recipe
+from tprprobe.training.recipes import Mix, Recipe, Stage
 
 
 @pytest.fixture(autouse=True)
@@ -114,23 +114,6 @@ def test_a_run_stops_where_its_score_no_longer_gets_better_also_after_it_was_kil
     assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
 
 
-def test_killed_twice_and_after_the_last_step(recipe, uninterrupted, tmp_path, monkeypatch):
-    settings = recipe()
-    killed_at(6, monkeypatch, settings, tmp_path / "killed")
-    killed_at(14, monkeypatch, settings, tmp_path / "killed", resume=True)
-
-    def interrupted(*_args, **_options):
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "save_pretrained", interrupted)
-        with pytest.raises(Killed):
-            train(settings, tmp_path / "killed", resume=True)
-    train(settings, tmp_path / "killed", resume=True)
-    assert same(weights(tmp_path / "killed" / "model"), weights(uninterrupted("adam") / "model"))
-    assert figures(tmp_path / "killed") == figures(uninterrupted("adam"))
-
-
 def test_a_state_that_is_being_written_never_takes_the_old_ones_place(
     recipe, tmp_path, monkeypatch
 ):
@@ -206,22 +189,6 @@ def test_the_log_is_a_table_and_a_board(recipe, uninterrupted, questions):
     assert len(board.Tags()["scalars"]) == 4
 
 
-def test_what_is_left_is_a_checkpoint_with_its_recipe(recipe, tmp_path):
-    settings = recipe()
-    folder = train(settings, tmp_path / "deep" / "run")
-    assert folder == tmp_path / "deep" / "run" / "model"
-    model: Any = load_model(folder)
-    assert model.vocabulary == characters()
-    assert not model.training
-    assert read_recipe(folder / "recipe.toml") == settings
-    assert {path.name for path in folder.parent.iterdir()} == {
-        "log.csv",
-        "model",
-        "state.pt",
-        "tensorboard",
-    }
-
-
 def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
     recipe, uninterrupted, tmp_path, monkeypatch
 ):
@@ -237,13 +204,6 @@ def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
     train(recipe(keep_every=8), tmp_path / "late", resume=True)
     assert [path.name for path in (tmp_path / "late" / "steps").iterdir()] == ["16"]
     assert same(weights(tmp_path / "late" / "steps" / "16"), weights(out / "steps" / "16"))
-
-
-def test_half_precision_keeps_single_weights(recipe, uninterrupted, tmp_path):
-    half = weights(train(recipe(precision="bf16"), tmp_path / "half"))
-    single = weights(uninterrupted("adam") / "model")
-    assert {tensor.dtype for tensor in half.values()} == {torch.float32}
-    assert not same(half, single)
 
 
 @pytest.mark.parametrize("case", ["adam", "muon", "lstm", "tpt"])
