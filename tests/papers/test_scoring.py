@@ -23,7 +23,6 @@ from tprpapers.scoring.ngrams import repetition
 from tprpapers.scoring.predictions import summarize_scores, write_summaries
 from tprpapers.scoring.rouge import rouge
 from tprpapers.scoring.sheets import key_of
-from tprpapers.worlds.english import is_faithful, is_grammatical
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
@@ -76,31 +75,6 @@ def test_repetition_and_novelty_by_hand():
 
 
 # The generated English
-
-DOCUMENT = (
-    "A carmaker sold a hotel to a union on Tuesday. The carmaker is Lincoln. "
-    "It did not sue Dell. Witnesses identified the union as Princeton."
-)
-
-
-@pytest.mark.parametrize(
-    ("summary", "grammatical", "faithful"),
-    [
-        ("Lincoln sold a hotel to Princeton on Tuesday.", True, True),
-        ("Lincoln sold a hotel to Princeton on Monday.", True, False),
-        ("Lincoln sued Dell.", True, False),
-        ("Lincoln sold a hotel to to Princeton.", False, False),
-        ("Lincoln sold a hotel. Lincoln sold a hotel.", False, False),
-        ("", False, False),
-        ("a " * 500, False, False),
-    ],
-)
-def test_summaries_are_judged_by_their_words(summary, grammatical, faithful):
-    assert is_grammatical(summary) == grammatical
-    assert is_faithful(DOCUMENT, summary) == faithful
-    rows = pd.DataFrame({"source": [DOCUMENT], "target": ["a"], "prediction": [summary]})
-    scored = score_summaries(rows, english=True).iloc[0]
-    assert (scored["grammatical"], scored["faithful"]) == (grammatical, faithful)
 
 
 # Means and differences

@@ -77,25 +77,6 @@ def test_pairs_are_what_their_kind_says():
             assert {digits["slot"].iloc[0], partner_digits["slot"].iloc[0]} == {1, 2}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
-    swaps = find_swaps(QUESTIONS, seed=seed)
-    with_one = swaps[swaps["alike"].map(lambda pair: len(pair[0]) > 0)]
-    assert {"polarity", "place"} <= set(with_one["kind"])
-    for row in with_one.to_dict("records"):
-        gold, pair_positions = arithmetic(row["text"]), {*row["first"], *row["second"]}
-        assert pair_positions.isdisjoint(row["alike"][0] + row["alike"][1])
-        assert exchange_symbols(row["text"], *row["alike"]) != row["text"]
-        if row["kind"] == "place":
-            assert [gold["place"].iloc[side[0]] for side in row["alike"]] == [0, 1]
-            continue
-        polarities = [
-            [gold["surface_polarity"].iloc[side[0]] for side in pair]
-            for pair in (sorted((row["first"], row["second"])), row["alike"])
-        ]
-        assert polarities[0] == polarities[1]
-
-
 def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
     swaps = find_swaps(["12/34", "2/6 - 66/18"], ["polarity"])
     assert has_positions(swaps, ALIKE).tolist() == [False, True]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -34,80 +33,6 @@ def batch(seed: int, n: int = 3, length: int = 5) -> tuple[torch.Tensor, torch.T
     random = torch.Generator().manual_seed(seed)
     features = torch.randn(n, 6, generator=random, dtype=torch.float64)
     return features, torch.randint(0, 9, (n, length), generator=random)
-
-
-def activate(gates: np.ndarray) -> np.ndarray:
-    """The input, forget and output gates through σ, the new content (third) through tanh."""
-    return np.stack([np.tanh(x) if i == 2 else 1 / (1 + np.exp(-x)) for i, x in enumerate(gates)])
-
-
-def written_out(model: Any, v: torch.Tensor, words: list[int]) -> list[dict[str, Any]]:
-    """huang's Eqs. 3-18 for one image, step by step; a dictionary of every quantity a step."""
-    d, s, u, unbind = model.config.d_model, model.sentence, model.word, model.word.unbind
-    size = d * d
-
-    def array(tensor: Any) -> Any:
-        return tensor.detach().numpy()
-
-    def bias(layer: Any) -> Any:
-        return array(layer.bias) if model.config.biases else 0.0
-
-    centered = array(v - model.mean)
-    plan = array(s.initial.weight) @ centered + bias(s.initial)
-    cells1, p, cells2, steps = np.zeros(size), np.zeros(d), np.zeros(d), []
-    if model.cells is not None:
-        cells1 = array(model.cells.weight) @ centered + array(model.cells.bias)
-    for word in words:
-        e, matrix = array(model.embedding.weight)[word], plan.reshape(d, d)
-        i1, f1, g1, o1 = activate(
-            array(s.gates.from_word) @ p
-            - array(s.gates.from_input) @ e
-            + array(s.gates.from_sentence) @ plan
-            + bias(s.gates)
-        )
-        i2, f2, g2, o2 = activate(
-            array(u.gates.from_sentence) @ matrix.T
-            - array(u.gates.from_input) @ e
-            + array(u.gates.from_word) @ p
-            + bias(u.gates)
-        )
-        cells1, cells2 = f1 * cells1 + i1 * g1, f2 * cells2 + i2 * g2
-        plan, p = o1 * np.tanh(cells1), o2 * np.tanh(cells2)
-        unbinding = np.tanh(array(unbind.weight) @ p + bias(unbind))
-        square = plan.reshape(d, d)
-        filler = np.kron(np.eye(d), square) @ unbinding  # a diagonal of d blocks: d² × d²
-        weight = array(model.embedding.weight if model.output is None else model.output)
-        logits = weight @ filler + (array(model.output_bias) if model.config.biases else 0.0)
-        values = {"sentence.tpr": square, "word.hidden": p, "word.unbinding": unbinding}
-        values |= {"word.filler": filler, "logits": logits}
-        steps.append({name: torch.from_numpy(value) for name, value in values.items()})
-    return steps
-
-
-@settings(max_examples=12)
-@given(
-    st.integers(0, 10_000),
-    st.integers(1, 4),
-    st.sampled_from(
-        [
-            {},
-            {"biases": False},
-            {"cells": "features"},
-            {"output": "tied", "d": 3, "d_embedding": 9},
-        ]
-    ),
-)
-def test_the_batched_model_is_the_papers_equations(seed, length, options):
-    model = tiny(seed, **options)
-    features, target = batch(seed, 2, length)
-    with capture(model, "*") as acts, torch.no_grad():
-        acts_and_logits = {"logits": model(features, target)} | acts
-    for row in range(2):
-        for t, step in enumerate(written_out(model, features[row], target[row].tolist())):
-            for name, value in step.items():
-                torch.testing.assert_close(
-                    acts_and_logits[name][row, t], value, rtol=0, atol=1e-10, msg=f"{name} at {t}"
-                )
 
 
 TABLE = {  # weights at the paper's size

@@ -21,7 +21,12 @@ TARGET = torch.tensor([[2, 9, 8], [2, 11, 5]])
 SIZES = {"vocab_size": 15, "d_embedding": 6, "d_role": 4, "d_model": 7}
 TRANSFORMER = {"vocab_size": 15, "d_model": 8, "n_heads": 2, "n_layers": (2, 1), "d_ff": 12}
 T5 = TRANSFORMER | {"d_head": 4, "n_roles": 3, "pad": 1, "sos": 2, "eos": 3}
+IMAGES = {"vocab_size": 15, "d_model": 3, "d_embedding": 4, "d_features": 6}
 CASES: dict[str, dict[str, Any]] = {
+    "cnn-lstm": IMAGES,
+    "tpgn": IMAGES,
+    "tpgn bare": IMAGES | {"biases": False, "cells": "features"},
+    "tpgn tied": IMAGES | {"output": "tied", "d_embedding": 9},
     "fast-weight-memory": SIZES | {"n_reads": 2},
     **dict.fromkeys(("tpr-rnn", "aid", "d3"), SIZES),
     "soft-tpr": SIZES | {"d_role": 8, "d_filler": 5},
@@ -56,10 +61,12 @@ def measure(case: str) -> dict[str, float]:
     """The digests of the weights as they are initialized; of logits and sites with larger ones."""
     model: Any = build({"architecture": case.split()[0], **CASES[case]}, seed=3).double().eval()
     start = {f"start {name}": digest(weights) for name, weights in model.named_parameters()}
-    for weights in model.parameters():
+    for weights in [*model.parameters(), getattr(model, "mean", torch.empty(0))]:
         noise = np.random.default_rng(1).normal(size=weights.shape)
         weights += 0.3 * torch.from_numpy(noise)
     source = torch.tensor([[4, 5, 6, 7, 8, 9, 10, 11]]) if case == "tree-machine" else SOURCE
+    if CASES[case].get("d_features"):
+        source = torch.from_numpy(np.random.default_rng(2).normal(size=(2, 6)))
     with capture(model, "*") as acts:
         logits = model(source, TARGET[: len(source)]).clamp(min=-100)  # some mask what is no answer
     return start | {name: digest(values) for name, values in {"logits": logits, **acts}.items()}

@@ -14,7 +14,6 @@ from studies.book.executed_pages import (
     place_models,
     run_page,
 )
-from studies.book.generated_pages import on_page_markdown
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.entries import find_figure, list_figures
 
@@ -87,33 +86,6 @@ def test_files_that_contributing_names_exist():
     paths = re.findall(r"`((?:tprprobe|tprpapers|app|tests|studies|docs)/[a-z0-9_/.-]+)`", text)
     assert not [name for name in paths if not (ROOT / name).exists()]
     assert len(paths) > 40
-
-
-class Page:
-    def __init__(self, name):
-        self.file = type("File", (), {"src_uri": name})
-
-
-@pytest.mark.parametrize(
-    ("page", "text", "expected"),
-    [
-        ("laboratory/arithmetic.md", "[a](study.md#x)", "[a](study.md#x)"),
-        ("laboratory/arithmetic.md", "[b](../../docs/probing.md)", "[b](../probing.md)"),
-        (
-            "laboratory/what-we-found.md",
-            "[c](../real/results/agreement.csv)",
-            "[c](real/agreement.csv)",
-        ),
-        ("ideas.md", "[d](../studies/results/study.md)", "[d](laboratory/study.md)"),
-        ("stores.md", "[e](../benchmarks/README.md#x)", "[e](measurements.md#x)"),
-        ("stores.md", "[f](../studies) [g](https://e.f)", "f [g](https://e.f)"),
-        ("stores.md", "```\n[h](../studies)\n```", "```\n[h](../studies)\n```"),
-        ("tutorials/other.md", "[i](../../CONTRIBUTING.md)", "[i](../contributing.md)"),
-        ("contributing.md", "[j](docs/probing.md)", "[j](probing.md)"),
-    ],
-)
-def test_links_out_of_the_pages_lead_to_pages_of_the_book(page, text, expected):
-    assert on_page_markdown(text, Page(page)) == expected
 
 
 def test_pictures_of_the_book_are_there():

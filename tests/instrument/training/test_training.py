@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from planted.recipes import Killed, arithmetic, figures, killed_at, same, state, weights
+from planted.recipes import arithmetic, figures, killed_at, same, state, weights
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tprprobe.data import load_data
@@ -112,25 +112,6 @@ def test_a_run_stops_where_its_score_no_longer_gets_better_also_after_it_was_kil
     train(settings, tmp_path / "killed", resume=True)
     assert same(weights(tmp_path / "killed" / "model"), weights(tmp_path / "whole" / "model"))
     assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
-
-
-def test_a_state_that_is_being_written_never_takes_the_old_ones_place(
-    recipe, tmp_path, monkeypatch
-):
-    settings, save = recipe(), torch.save
-    killed_at(9, monkeypatch, settings, tmp_path / "run")
-
-    def half(content: Any, stream: Any) -> None:
-        save(content, stream)
-        stream.truncate(1000)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(torch, "save", half)
-        with pytest.raises(Killed):
-            train(settings, tmp_path / "run", resume=True)
-    assert state(tmp_path / "run")["step"] == 8
-    train(settings, tmp_path / "run", resume=True)
 
 
 def test_the_recipe_alone_decides_the_model(recipe, tmp_path):
