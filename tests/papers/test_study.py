@@ -2,26 +2,12 @@
 
 import fcntl
 import shutil
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from studies.pages.study_contrasts import measure_contrasts
-from studies.pages.study_page import (
-    BINDING,
-    BOTH_TORCH,
-    COMPARED,
-    CONTRASTS,
-    FULL,
-    ROLES,
-    START,
-    join_studies,
-    write_page,
-)
 from tprpapers.study import shared_data
 from tprpapers.study.comparisons import (
     Answers,
@@ -40,7 +26,6 @@ from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.statistics import Interval
 
-STARTS = Path(__file__).parents[2] / "studies" / "matched-starts" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
 PLAN = f"""
 name = "tiny"
@@ -315,55 +300,11 @@ def test_the_interval_says_its_degrees_of_freedom():
     assert np.isfinite(of_one_seed.value)
 
 
-def test_contrasts_find_the_planted_effects():
-    rights = {"transformer": 0.3, "transformer-torch": 0.4, "ones": 0.5, "outer": 0.9}
-    rights |= {"no-embedding-binding": 0.6, "tp-transformer": 0.7}  # roles +.2, binding +.1
-    study = _planted(rights, np.random.default_rng(0))
-    contrasts = measure_contrasts(study, CONTRASTS, ("all",)).set_index("contrast")
-    effects = {START: 0.1, BOTH_TORCH: 0.3, ROLES: 0.2, BINDING: 0.1, FULL: 0.2}
-    for contrast, effect in effects.items():
-        row = contrasts.loc[contrast]
-        assert row["value"] == pytest.approx(effect, abs=0.03), contrast
-        assert row["low"] < effect < row["high"], contrast
-    assert not any("both Xavier" in name for name in contrasts.index)  # it has no such variant
-
-
-def test_earlier_seeds_join_on_the_questions_that_both_answered():
-    rng = np.random.default_rng(0)
-    rights = {"tp-transformer": 0.5, "outer": 0.8}
-    study = _planted(rights, rng)
-    earlier = _planted(rights, rng, seeds=(4, 5))
-    fewer = replace(earlier, examples=earlier.examples[::-2])  # in another order, too
-    joined = join_studies(study, fewer)
-    assert joined.seeds("outer", "tp-transformer") == [*range(6)]
-    assert joined.examples["source"].tolist() == fewer.examples["source"].tolist()
-    every = study.examples.set_index("source").loc[joined.examples["source"], "outer-3"]
-    assert joined.examples["outer-3"].tolist() == every.tolist()
-
-
 def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
     path = catalogue.write_figure("matched-study", sources=[finished], out=tmp_path / "m.pdf")
     assert path.stat().st_size > 10_000
     with pytest.raises(InputError, match=r"has no runs\.csv"):
         catalogue.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
-
-
-def _verdicts(rights, plan):
-    page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
-    outcomes = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
-    return dict(zip(COMPARED, outcomes[:-1], strict=True))
-
-
-def test_what_three_seeds_show_is_decided_beside_what_starts_alike():
-    rights = {"transformer": 0.9, "transformer-torch": 0.5, "tp-transformer": 0.8, "outer": 0.3}
-    assert _verdicts(rights, STARTS)["schlag-same-weights"] == "undecided"  # no such variant
-    assert _verdicts(rights | {"narrowed": 0.7}, STARTS) == {
-        "schlag-interpolation": "holds",
-        "schlag-same-weights": "holds",
-        "schlag-diagonal-sufficient": "holds",
-        "schlag-full-product-better": "fails",
-        "schlag-extrapolation": "undecided",
-    }
 
 
 def test_an_interval_over_seeds_covers_the_truth_and_no_less_than_it_says():

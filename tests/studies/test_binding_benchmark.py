@@ -12,9 +12,6 @@ from benchmarks.binding.scores import judge_edits
 from benchmarks.binding.structure import Structure
 from benchmarks.binding.subject import draw
 from benchmarks.binding.subjects import compiled, planted
-from benchmarks.binding.tables import RESULTS, read_table
-from studies.pages import binding_benchmark_page
-from studies.pages.headlines import finish_page
 
 PLANTED = {subject.name: subject for subject in planted.SUBJECTS}
 BOUND = [subject.name for subject in planted.SUBJECTS if subject.binding]
@@ -92,13 +89,3 @@ def test_a_file_is_a_method_and_a_run_that_was_cut_off_goes_on(tmp_path, monkeyp
     resumed = runner.run(out, subjects, chosen_methods, 1, lambda _: None)
     assert len(measured) == 5
     pd.testing.assert_frame_equal(resumed.drop(columns="seconds"), cells.drop(columns="seconds"))
-
-
-def test_the_page_has_the_numbers_of_the_tables_beside_the_benchmark(root):
-    page = (root / "studies/results/binding-benchmark.md").read_text("utf-8")
-    remade = binding_benchmark_page.make_page(root)
-    assert page == finish_page("binding-benchmark", remade)
-    assert "not measured" not in remade
-    cells = read_table(RESULTS / "cells.csv")
-    assert {"planted", "null", "compiled", "network", "twin", "real"} == {*cells["family"]}
-    assert cells.groupby(["subject", "method", "seed"]).size().max() == 1
