@@ -12,12 +12,10 @@ from torch import nn
 
 import tprprobe as tp
 from tprpapers.mccoy.bottleneck import CODERS
-from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
 from tprprobe.files.settings import parse, read_toml
 from tprprobe.interventions.surgeries import surgery
 from tprprobe.models import build
-from tprprobe.models.answers import exact_matches
 from tprprobe.models.decoding.generation import generate
 from tprprobe.training.logs import read_log
 from tprprobe.training.loop import train
@@ -53,17 +51,6 @@ def test_a_sequence_has_its_vector_and_answer_whatever_stands_beside_it(encoder,
         assert answer[n] == DIGITS.eos
         assert min(answer[:n]) not in (DIGITS.pad, DIGITS.sos, DIGITS.eos)
     assert generate(model, together, beam=2).shape == answers.shape
-
-
-def test_all_symbols_at_once_are_what_is_written_one_by_one():
-    model, source = model_of("bi", "tree"), ids_of(*SEQUENCES)
-    target = torch.zeros(len(SEQUENCES), 7, dtype=torch.long)
-    logits, _ = model.decode(target, model.encode(source))
-    cache, steps = None, []
-    for place in range(7):
-        step, cache = model.decode(target[:, place : place + 1], model.encode(source), cache)
-        steps.append(step)
-    assert torch.equal(torch.cat(steps, 1), logits)
 
 
 def test_weights_of_the_authors_write_every_published_sequence(shared):
@@ -133,19 +120,6 @@ def exact(tmp_path_factory):
             decoder.out.weight.data[14 * place + 4 + digit, start : start + 5] = 2 * code - ones
     store = tp.extract(model, data, ["encoding"], tmp_path_factory.mktemp("bottleneck") / "store")
     return model, data, store
-
-
-def test_encodings_are_extracted_a_vector_a_sample(exact):
-    model, data, store = exact
-    assert store.side("encoding") == "sample"
-    pairs = encode_pairs(data, DIGITS)
-    assert exact_matches(model, pairs)[0].all()
-    assert store.tokens["correct"].all()
-    source, _ = pairs.batch(torch.arange(len(pairs)), DIGITS.pad)
-    assert np.array_equal(store.read("encoding"), model.encode(source).vector.detach().numpy())
-    tokens = store.tokens[store.tokens["side"] == "source"]
-    assert " ".join(tokens[tokens["sample"] == 5]["token"]) == data[5].source
-    assert store.control.read("encoding").shape == (160, 60)
 
 
 def accuracies(table: Any) -> dict[str, float]:

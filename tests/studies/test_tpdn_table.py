@@ -5,11 +5,9 @@ import pytest
 from planted.bindings import left, plant_bindings
 
 import tprprobe as tp
-from studies.pages import decomposition_page
 from studies.tpdn.cells import CELL, PUBLISHED, collect_cells
 from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE
 from studies.tpdn.trainings import list_models
-from tprpapers.claims import judge, load_claims
 from tprprobe.files.writing import write_file
 
 
@@ -23,13 +21,6 @@ def test_the_published_table_has_every_cell_once(published):
     assert sorted(published[CELL].itertuples(index=False, name=None)) == sorted(models)
     assert len(models) == 216
     assert published["published"].between(0, 1).all()
-
-
-def cells_of(published: pd.DataFrame, seeds: int = 1, accuracy: float = 1.0) -> pd.DataFrame:
-    """A table that agrees with the published one exactly."""
-    bounds = {f"substitution{end}": published["published"] for end in ("", "_low", "_high")}
-    table = published.assign(accuracy=accuracy, n=10, n_fit=20, **bounds)
-    return pd.concat([table.assign(seed=seed) for seed in range(seeds)], ignore_index=True)
 
 
 def test_scores_are_collected_beside_published_numbers(tmp_path, published):
@@ -46,16 +37,3 @@ def test_scores_are_collected_beside_published_numbers(tmp_path, published):
     assert cells[["substitution", "shuffled roles"]].notna().all(axis=None)
     with pytest.raises(tp.InputError, match=r"no scores\.csv: python -m studies\.tpdn"):
         collect_cells(tmp_path / "store")
-
-
-def test_claims_hold_where_the_published_table_is_found_again(published):
-    evidence = decomposition_page._of_cells(cells_of(published, seeds=3))
-    claims = [a_claim for name, a_claim in load_claims().items() if name in evidence]
-    assert len(claims) == 6
-    assert {judge(a_claim, evidence[a_claim.id]).outcome for a_claim in claims} == {"holds"}
-    without_trainings = decomposition_page._of_cells(cells_of(published))
-    assert {judge(a_claim, without_trainings[a_claim.id]).outcome for a_claim in claims} == {
-        "undecided"
-    }
-    copied = cells_of(published, seeds=3).query("task == 'copy'")
-    assert set(decomposition_page._of_cells(copied)) == {"mccoy-tree-roles"}
