@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from parity.authors import Reference
+from papers.parity.authors import Reference
 from safetensors.torch import load_file
 
 from tprprobe.models import load_model

@@ -1,5 +1,6 @@
 """Checkpoints and vocabularies as the authors' programs write them, with random weights."""
 
+import json
 import sys
 import tarfile
 import types
@@ -9,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from parity import literaljiang, literalschlag
 
-SIZES = literalschlag.Sizes(vocab=73)
-HEADS = {"n_heads": SIZES.heads}
-CONFIG = literaljiang.DEFAULTS
+from tprpapers.architectures.transformer import sinusoids
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/published.json").read_text())
+CASES: list[dict[str, Any]] = GOLDEN["cases"]  # names and shapes of tensors, and what they give
+CONFIG: dict[str, Any] = GOLDEN["jiang"]  # the authors' JSON, which a case changes
+HEADS, LENGTH = {"n_heads": 2}, 40
 SHIPPED = CONFIG | {  # as the authors' JSON has it, generic keys and all
     "architectures": ["T6WithLMHeadModel"],
     "num_roles": 20,
@@ -28,8 +31,24 @@ SOURCE = torch.tensor([[5, 6, 7, 8, 4], [9, 4, 3, 1, 1]])
 TARGET = torch.tensor([[2, 5, 6], [2, 7, 8]])
 
 
-def schlag_state(prefix: str = "") -> dict[str, torch.Tensor]:
-    return {prefix + key: value for key, value in literalschlag.random_state(SIZES, 0).items()}
+def random_state(case: dict[str, Any], seed: int = 0) -> dict[str, torch.Tensor]:
+    """The tensors of a case, random and of moderate size."""
+    generator = torch.Generator().manual_seed(seed)
+    state = {
+        key: torch.randn(shape, generator=generator)
+        * (shape[-1] ** -0.5 if len(shape) > 1 else 0.5)
+        for key, shape in case["shapes"].items()
+    }
+    if case["family"] == "jiang":
+        return state
+    width = case["shapes"]["embedding.tok_embedding.weight"][1]
+    return {"embedding.pe": sinusoids(LENGTH, width)[None], **state}
+
+
+def schlag_state(prefix: str = "", number: int = 0) -> dict[str, torch.Tensor]:
+    """A TP-Transformer (0, 1) or the baseline (2)."""
+    case = [case for case in CASES if case["family"] == "schlag"][number]
+    return {prefix + key: value for key, value in random_state(case).items()}
 
 
 def schlag_file(path: Path, state: dict[str, Any] | None = None, **options: Any) -> Path:
@@ -46,10 +65,13 @@ def schlag_file(path: Path, state: dict[str, Any] | None = None, **options: Any)
     return path
 
 
-def jiang_state(config: dict[str, Any] = CONFIG) -> dict[str, torch.Tensor]:
-    state = literaljiang.random_state(config, 0)
-    tied = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
-    return state | dict.fromkeys(tied, state["shared.weight"])
+def jiang_state(vocab_size: int = 19, tied: bool = True, **changes: Any) -> dict[str, torch.Tensor]:
+    """A model whose JSON has these changes."""
+    (case,) = (x for x in CASES if x["family"] == "jiang" and x["config"] == changes)
+    shared = {"shared.weight": (vocab_size, CONFIG["d_model"])}
+    state = random_state(case | {"shapes": case["shapes"] | shared})
+    names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
+    return state | (dict.fromkeys(names, state["shared.weight"]) if tied else {})
 
 
 def jiang_file(path: Path, state: dict[str, Any] | None = None) -> Path:

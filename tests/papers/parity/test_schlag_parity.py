@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
-from parity.authors import BATCHES, SCHLAG, assert_close, double, record
+from papers.parity.authors import BATCHES, SCHLAG, assert_close, double, record
 
 from tprpapers.architectures import transformer
 from tprpapers.architectures.transformer import sinusoids
