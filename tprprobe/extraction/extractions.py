@@ -24,6 +24,7 @@ from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_b
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
+from tprprobe.models.loading import find_arguments, load_again
 from tprprobe.models.origins import describe_origin, find_folder
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
@@ -73,6 +74,16 @@ class Extraction:
     pooling: Pooling = field(default_factory=Pooling)
     limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
     prepared: dict[int, "Prepared"] = field(default_factory=dict)  # blocks that controls read, too
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: of a model that is as it was loaded, the arguments that load it."""
+        state = {name: vars(self)[name] for name in self.__dataclass_fields__}
+        return state | {"model": find_arguments(self.model) or self.model, "prepared": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["model"], tuple):
+            state["model"] = load_again(*state["model"])
+        vars(self).update(state)
 
     def extract(
         self,
