@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error
+from tprprobe.files.file_errors import as_input_error, check_zip
 from tprprobe.files.jsonfiles import parse_json, read_json
 
 INDEX = ".index.json"
@@ -99,6 +99,7 @@ def _slices_of(file: Path) -> Iterator[Slice]:
                     tensor = opened.get_slice(name)
                     yield Slice(file, name, tensor.get_dtype(), tuple(tensor.get_shape()))
         else:
+            check_zip(file, file.stat().st_size, file)
             for name, tensor in torch.load(file, "meta", weights_only=True).items():
                 dtype = str(tensor.dtype).removeprefix("torch.").upper()
                 yield Slice(file, name, dtype, tuple(tensor.shape))
