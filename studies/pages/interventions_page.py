@@ -11,7 +11,6 @@ from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.swaps.effect_intervals import compare_places, summarize_swaps
 from tprpapers.swaps.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprpapers.swaps.number_pairs import HARMLESS
-from tprpapers.swaps.shifts import DIFFERENCE, RANDOM_DIRECTION, SHIFTED
 from tprpapers.swaps.swap_recipes import read_recipe
 from tprpapers.swaps.swap_runs import EXCHANGES
 from tprprobe.data import load_data
@@ -36,7 +35,7 @@ SHARES = {
 }
 MAIN = ("new", "P(new)")  # are shown with their intervals
 CONTROLS = (ELSEWHERE, ALIKE)
-CLAIM, DECIDING, SHIFTING = "schlag-used", "donors", "shifts"
+CLAIM, DECIDING = "schlag-used", "donors"
 OTHER_POLARITY, SAME_POLARITY = (
     "same digit, other polarity",
     "same digit, same polarity",
@@ -48,10 +47,8 @@ def make_page(runs: Path) -> str:
     folder = runs / "interventions"
     tables = [_table_of("swaps", name, folder) for name in (MODEL, BASELINE)]
     swaps = pd.concat(tables, ignore_index=True)
-    for recipe in (DECIDING, SHIFTING):
-        _table_of(recipe, MODEL, folder)
+    _table_of(DECIDING, MODEL, folder)
     moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / EXCHANGES)
-    shifted = pd.read_parquet(folder / f"{SHIFTING}-{MODEL}" / EXCHANGES)
     verdict = judge(
         find_claim(CLAIM), _evidence(compare_places(moved, OTHER_POLARITY, SAME_POLARITY))
     )
@@ -63,11 +60,6 @@ def make_page(runs: Path) -> str:
         deciding=read_recipe(RECIPES / f"{DECIDING}.toml"),
         exchanged=_differences(compare_places(moved), ["role", "filler", "key", "binding"]),
         donors=_donors(summarize_swaps(moved)),
-        shifting=read_recipe(RECIPES / f"{SHIFTING}.toml"),
-        beyond=_differences(
-            compare_places(shifted, f"{DIFFERENCE} × 1", f"{RANDOM_DIRECTION} × 1"), ["role"]
-        ),
-        shifts=_shifts(summarize_swaps(shifted)),
         polarity=_swaps("polarity", swaps),
         alike=_differences(compare_places(moved, PAIR, ALIKE), ["role", "filler", "binding"]),
         harmless=_harmless(swaps),
@@ -129,23 +121,6 @@ def _donors(swaps: pd.DataFrame) -> str:
             for row in rows.to_dict("records")
         ]
     )
-
-
-def _shifts(swaps: pd.DataFrame) -> str:
-    """The effect of shifts by every direction and dose, and of erasures, kind of vectors by kind."""
-    rows = _answered(swaps, "polarity").query("model == @MODEL")
-    rows = rows[rows["at"].str.contains(" × | erased")]
-    rows = rows.sort_values(["vectors", "layer"], key=_in_order, kind="stable")
-    return table(
-        [
-            _cells(row) | {"exchanged": f"{_told({**row, 'at': PAIR})}: {row['at']}"}
-            for row in rows.to_dict("records")
-        ]
-    )
-
-
-def _in_order(values: pd.Series) -> pd.Series:
-    return values if values.name == "layer" else values.map(SHIFTED.index)
 
 
 def _swaps(kind: str, swaps: pd.DataFrame) -> str:

@@ -53,7 +53,7 @@ CHANGED_VALUES: dict[type[Settings], Mapping[str, Any]] = {
     },
     SwapRecipe: {
         "data": "english", "split": "train", "n": 3, "reference": 3, "seed": 1, "swaps": ["place"],
-        "whole": True, "donors": True, "shifts": [1.0], "erasures": True, "surgery": "left",
+        "whole": True, "donors": True,
     },
     Task: {
         "name": "b", "title": "B", "spans": 2, "labels": ["x"], "unscored": ["x"], "column": "c",
