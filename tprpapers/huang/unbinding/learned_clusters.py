@@ -1,24 +1,18 @@
-"""Clusters of unbinding vectors, learned on this store or another, and their stability over seeds and k."""
+"""Clusters of unbinding vectors, learned on this store or another."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import pandas as pd
-from sklearn.metrics import adjusted_mutual_info_score
-
 from tprpapers.huang.unbinding.generations import GeneratedWords
-from tprpapers.huang.unbinding.ten_clusters import labels_of
 from tprprobe.analyses.clustering import Clusters, cluster, load_clusters
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 
-KS = (2, 5, 10, 17, 20)
-
 
 def find_clusters(
     words: GeneratedWords,
-    ks: Sequence[int] = KS,
+    ks: Sequence[int],
     seed: int = 0,
     n_seeds: int = 10,
     learned_on: Store | None = None,
@@ -52,19 +46,3 @@ def load_fitted_clusters(words: GeneratedWords, folder: str | os.PathLike[str], 
         f"{folder} has no {k} clusters of raw {words.site}: make them with `tprprobe cluster STORE "
         f"--site {words.site} -k {k} --raw --out FOLDER`"
     )
-
-
-def compare_ks(words: GeneratedWords, clusters: Iterable[Clusters]) -> pd.DataFrame:
-    """One row per k: stability (mean adjusted Rand index between seeds), inertia, AMI with tag, kind,
-    side and position.
-    """
-    rows = []
-    for clustering in clusters:
-        labels = labels_of(words, clustering)
-        row = {"k": clustering.k, "seeds": clustering.n_seeds, "stability": clustering.stability}
-        for name in ("position", "pos", "kind", "side"):
-            has_class = (words.table[name] != "").to_numpy()
-            classes = pd.factorize(words.table[name][has_class])[0]
-            row[f"ami_{name}"] = float(adjusted_mutual_info_score(classes, labels[has_class]))
-        rows.append(row)
-    return pd.DataFrame(rows)
