@@ -13,17 +13,8 @@ import torch
 
 from studies.pages.heads_section import attention_evidence
 from studies.pages.study_contrasts import measure_contrasts
-from studies.pages.study_page import (
-    BINDING,
-    BOTH_TORCH,
-    COMPARED,
-    CONTRASTS,
-    FULL,
-    ROLES,
-    START,
-    join_studies,
-    write_page,
-)
+from studies.pages.study_page import BINDING, BOTH_TORCH, CONTRASTS, FULL, ROLES, START
+from studies.verdicts.matched import gather_evidence, join_studies
 from tprpapers.claims import judge, load_claims
 from tprpapers.study import shared_data
 from tprpapers.study.comparisons import (
@@ -406,9 +397,10 @@ def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
 
 
 def _verdicts(rights, plan):
-    page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
-    outcomes = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
-    return dict(zip(COMPARED, outcomes[:-1], strict=True))
+    evidence = gather_evidence((_planted(rights, np.random.default_rng(0)), read_plan(plan)))
+    return {
+        name: judge(load_claims()[name], measured).outcome for name, measured in evidence.items()
+    }
 
 
 def test_attention_is_compared_by_seeds_of_models_that_start_alike():

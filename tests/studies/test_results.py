@@ -1,4 +1,4 @@
-"""What decides the claims of the studies: seeds and starts of models, and questions that were trained on."""
+"""What decides the claims of the studies: seeds and starts of models."""
 
 import numpy as np
 import pandas as pd
@@ -8,21 +8,16 @@ from hypothesis import strategies as st
 from planted.summary_study import plant_roles, plant_study
 
 from studies.intervals import minus
-from studies.pages import arithmetic_tables as analyses
-from studies.pages.deciding import CONTRASTS
-from studies.pages.seed_roles import mean_measure, seed_evidence
 from studies.pages.study_contrasts import measure_contrasts
-from studies.pages.summaries_page import gather_evidence
-from studies.pages.training_overlap import list_training, mark_trained
-from studies.pages.verdicts import claims_of
+from studies.verdicts.deciding import ALIKE, COMPARED, PUBLISHED
+from studies.verdicts.probing import mean_measure, seed_evidence
+from studies.verdicts.summaries import gather_evidence
+from studies.verdicts.table import claims_of
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields
-from tprpapers.worlds.mathematics.formulas import parse
-from tprprobe.data import load_data
 from tprprobe.gold.labels import WORD
 from tprprobe.statistics import Interval
 from tprprobe.store import SiteSpec, StoreWriter, open_store
-from tprprobe.training.recipes import read_recipe
 
 numbers = st.floats(-5, 5)
 halves = st.floats(0, 3)
@@ -32,26 +27,6 @@ halves = st.floats(0, 3)
 def estimates(draw):
     value = draw(numbers)
     return Interval(value, value - draw(halves), value + draw(halves))
-
-
-def test_expressions_that_are_trained_on_in_other_words_are_found():
-    (mix,) = [
-        candidate for candidate in analyses.read_training() if candidate.data.endswith("__mixed")
-    ]
-    mix = mix.model_copy(update={"n": 30})
-    dataset = load_data(mix.data, split=mix.split, n=2, seed=mix.seed)
-    expressions = [expression.text for example in dataset if (expression := parse(example.source))]
-    questions = [f"Work out {expressions[0]}.", f"{expressions[1]}?", "Work out 1234567*8.", "Add"]
-    assert mark_trained(questions, [mix])["trained"].tolist() == [True, True, False, False]
-
-
-def test_a_part_of_the_training_set_counts_once_and_whole():
-    recipe = read_recipe("models/tpt-c-arithmetic/recipe.toml")
-    mixes = list_training(recipe)
-    assert len({mix_part.data for mix_part in mixes}) == len(mixes) == 6
-    mixed = [mix.n for stage in recipe.stages for mix in stage.mix if mix.data.endswith("__mixed")]
-    assert [mix_part.n for mix_part in mixes if mix_part.data.endswith("__mixed")] == [400_000]
-    assert mixed == [100_000, 400_000]
 
 
 @given(estimates(), estimates(), st.floats(0, 1), st.floats(0, 1))
@@ -172,11 +147,10 @@ def test_a_difference_of_starts_alone_is_no_difference_of_models():
     assert outcomes["jiang-table2-better"].outcome != "holds"
     assert outcomes["jiang-factual"].outcome != "holds"
     study = plant_study(level, [0, 1, 2])
-    rows = measure_contrasts(study, CONTRASTS, ("test",), ("rougeL",))
+    rows = measure_contrasts(study, COMPARED, ("test",), ("rougeL",))
     contrasts = rows.set_index("contrast")["value"]
-    assert contrasts["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
-    assert contrasts["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
-    assert contrasts["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
+    assert contrasts[PUBLISHED] == pytest.approx(0.1, abs=0.02)
+    assert contrasts[ALIKE] == pytest.approx(0, abs=0.02)
 
 
 @pytest.mark.parametrize("seeds", [[0], [0, 1]])

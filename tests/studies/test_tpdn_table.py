@@ -9,10 +9,11 @@ import torch
 from planted.bindings import left, plant_bindings
 
 import tprprobe as tp
-from studies.pages import decomposition_page
-from studies.tpdn.cells import CELL, PUBLISHED, collect_cells, compare, compare_trainings
+from studies.tpdn.cells import CELL, CELLS, PUBLISHED, collect_cells, compare, compare_trainings
 from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder
 from studies.tpdn.trainings import list_models
+from studies.verdicts.decomposition import of_cells
+from studies.verdicts.table import read_table
 from tprpapers.claims import judge, load_claims
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
 from tprprobe.files.writing import write_file
@@ -92,13 +93,20 @@ def test_a_decoder_reads_back_its_own_encodings():
 
 
 def test_claims_hold_where_the_published_table_is_found_again(published):
-    evidence = decomposition_page._of_cells(cells_of(published, seeds=3))
+    evidence = of_cells(cells_of(published, seeds=3))
     claims = [a_claim for name, a_claim in load_claims().items() if name in evidence]
     assert len(claims) == 6
     assert {judge(a_claim, evidence[a_claim.id]).outcome for a_claim in claims} == {"holds"}
-    without_trainings = decomposition_page._of_cells(cells_of(published))
+    without_trainings = of_cells(cells_of(published))
     assert {judge(a_claim, without_trainings[a_claim.id]).outcome for a_claim in claims} == {
         "undecided"
     }
     copied = cells_of(published, seeds=3).query("task == 'copy'")
-    assert set(decomposition_page._of_cells(copied)) == {"mccoy-tree-roles"}
+    assert set(of_cells(copied)) == {"mccoy-tree-roles"}
+
+
+def test_the_cells_that_ship_are_judged_as_the_table_says():
+    evidence, rows = of_cells(pd.read_csv(CELLS)), read_table().set_index("claim")
+    for name, of_claim in evidence.items():
+        verdict = judge(load_claims()[name], of_claim)
+        assert rows.loc[name, ["verdict", "reason"]].tolist() == [verdict.outcome, verdict.reason]

@@ -20,22 +20,6 @@ COMPARED = {  # TPT-d minus the Transformer
     ALIKE: {DISCRETE: 0.5, DISCRETE_T5: 0.5, T5: -0.5, T5_TORCH: -0.5},
     TORCH: {DISCRETE: 1.0, T5_TORCH: -1.0},
 }
-CONTRASTS = {
-    f"TPT-d − T5, {ALIKE}": COMPARED[ALIKE],
-    f"TPT-d − T5, {PUBLISHED}": COMPARED[PUBLISHED],
-    f"TPT-d − T5, {TORCH}": COMPARED[TORCH],
-    "TPT-d − T5, both T5's start": {DISCRETE_T5: 1.0, T5: -1.0},
-    "the difference: both torch − both T5's start": {
-        DISCRETE: 1.0,
-        T5_TORCH: -1.0,
-        DISCRETE_T5: -1.0,
-        T5: 1.0,
-    },
-    "TPT-c − T5, both T5's start": {CONTINUOUS: 1.0, T5: -1.0},
-    "TPT-c − TPT-d, both T5's start": {CONTINUOUS: 1.0, DISCRETE_T5: -1.0},
-    "T5: torch − T5's start": {T5_TORCH: 1.0, T5: -1.0},
-    "TPT-d: torch − T5's start": {DISCRETE: 1.0, DISCRETE_T5: -1.0},
-}
 
 
 class Seeded(Protocol):
@@ -62,16 +46,18 @@ def find_compared(models: Seeded) -> list[str]:
     ]
 
 
-def decide(claims: Sequence[Claim], trained: Mapping[int, Mapping[str, Evidence]]) -> list[Verdict]:
+def judge_trainings(
+    claims: Sequence[Claim], trained: Mapping[int, Mapping[str, Evidence]]
+) -> list[Verdict]:
     """The verdicts by what was ``trained``, steps → evidence.
 
     Of several trainings the longest decides that has the units which the claim asks for, else the one
     that has most; the verdict says after how many steps.
     """
-    return [_decide(claim, trained) for claim in claims]
+    return [_judge(claim, trained) for claim in claims]
 
 
-def _decide(claim: Claim, trained: Mapping[int, Mapping[str, Evidence]]) -> Verdict:
+def _judge(claim: Claim, trained: Mapping[int, Mapping[str, Evidence]]) -> Verdict:
     units = {
         steps: min(evidence[claim.id].units, claim.units)
         for steps, evidence in sorted(trained.items(), reverse=True)

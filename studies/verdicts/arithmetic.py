@@ -1,16 +1,19 @@
-"""The evidence for claims, made of tables: estimates with intervals, one per case.
+"""Claims on roles of arithmetic: the evidence, made of tables, is estimates with intervals, one per case.
 
 Where a difference is of two numbers whose intervals were found separately, its own has the sum of
 their half-widths, which is no narrower than it would be if they were paired.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from studies.intervals import minus
-from studies.pages.arithmetic_tables import Analyses
-from tprpapers.claims import ROOM, Evidence, exact
+from studies.verdicts.arithmetic_tables import Analyses, analyse
+from studies.verdicts.table import claims_of
+from tprpapers.claims import ROOM, Evidence, Verdict, exact, judge
 from tprpapers.schlag.claim_cases import (
     mean,
     of_capture,
@@ -25,6 +28,13 @@ PAIRINGS = "other_pairings_that_fail"
 GATE, PAIR_GATE = "discordant_exact_match", "pair_exact_match"
 
 Cases = dict[str, Interval]
+
+
+def decide(runs: Path) -> Iterator[tuple[str, Verdict]]:
+    """The verdicts on roles of arithmetic; intermediate results are kept in a folder."""
+    evidence = gather_evidence(analyse(runs))
+    for claim in claims_of("arithmetic"):
+        yield "", judge(claim, evidence.get(claim.id))
 
 
 def gather_evidence(analyses: Analyses) -> dict[str, Evidence]:

@@ -1,4 +1,4 @@
-"""The tables behind the page on arithmetic, computed once and kept as files."""
+"""The tables behind the claims on roles of arithmetic, computed once and kept as files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from studies.pages.coupling import couple_roles
-from studies.pages.training_overlap import list_training, mark_trained
+from studies.verdicts.coupling import couple_roles
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.relation_scores import score_relations
@@ -22,12 +21,10 @@ from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
-from tprprobe.files import hub
 from tprprobe.models import load_model
 from tprprobe.models.listing import list_models
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
-from tprprobe.training.recipes import Mix, read_recipe
 
 MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
@@ -42,7 +39,6 @@ class Analyses:
 
     n: int  # questions
     maps: int  # of them with attention maps
-    questions: pd.DataFrame  # right; trained: the training set has the expression, in other words
     naming: Naming
     relations: pd.DataFrame
     coupling: pd.DataFrame
@@ -87,7 +83,6 @@ def analyse(runs: Path, n: int = N) -> Analyses:
     return Analyses(
         n=n,
         maps=min(MAPS, n),
-        questions=load_or_make("questions", lambda: _mark_questions(store)),
         naming=naming,
         relations=load_or_make("relations", lambda: score_relations(store)),
         coupling=load_or_make(
@@ -120,18 +115,6 @@ def keep_table(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         file.parent.mkdir(parents=True, exist_ok=True)
         make().to_parquet(file)
     return pd.read_parquet(file)
-
-
-def _mark_questions(store: Store) -> pd.DataFrame:
-    tokens = store.tokens.drop_duplicates("sample")
-    data = load_data(DATA, split=SPLIT, n=len(tokens), seed=SEED)
-    marked = mark_trained([question.source for question in data], read_training())
-    return marked.assign(right=tokens["correct"].to_numpy(bool))
-
-
-def read_training() -> list[Mix]:
-    """The parts of the training set of the model."""
-    return list_training(read_recipe(hub.locate("models", MODEL) / hub.RECIPE))
 
 
 def _reconstruct(*stores: Store) -> pd.DataFrame:

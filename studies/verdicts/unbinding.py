@@ -1,35 +1,26 @@
-"""The section of the page on captions about unbinding vectors (huang §5.3), with verdicts."""
+"""Claims on unbinding vectors (huang §5.3)."""
 
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from studies.pages.markdown import verdict_table
-from studies.pages.verdicts import claims_of
-from studies.templates import fill
+from studies.verdicts.table import claims_of
 from tprpapers.claims import Verdict, judge
 from tprpapers.huang import figures as huang
-from tprpapers.huang import unbinding_tables as tables
 from tprpapers.huang.state_tables import read_swaps
 from tprpapers.huang.unbinding import (
     find_clusters,
-    interpret,
-    measure_conformity,
     partition_space,
     read_words,
     summarize_subjects,
 )
-from tprpapers.huang.unbinding.conformity import share_one_cluster
 from tprpapers.huang.unbinding.ten_clusters import labels_of
 from tprpapers.verdicts import judge_cases
 from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.figures.tables import Table
 from tprprobe.files import hub
-from tprprobe.files.writing import write_file
 from tprprobe.gold.labellers import find_labellers
 from tprprobe.interventions import run_recipe
 from tprprobe.models import load_model
@@ -45,25 +36,21 @@ KS = (2, 10)  # huang's numbers of clusters
 SWAP = Path(__file__).parents[1] / "captions" / "swap.toml"
 SITES, STATE = ["word.unbinding"], "sentence.tpr"
 OWN_CAPTIONS, OF_CENTERS, PEOPLE = "written", "learned", "people"  # the stores of a model
-OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
+OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}
 
 
-def summarize_unbinding(runs: Path) -> str:
-    """The tables and verdicts of every shipped TPGN; a missing model is named."""
-    models = [_told(name, runs) for name in MODELS]
-    return fill(Path(__file__).parent, "unbinding.md.j2", models=models)
+def judge_unbinding(runs: Path) -> Iterator[tuple[str, Verdict]]:
+    """The verdicts on the unbinding vectors of every shipped TPGN.
 
-
-def _told(name: str, runs: Path) -> dict[str, Any]:
-    """The tables of a model, or the reason why there are none."""
-    try:
-        page = place(name, "words", runs).with_suffix(".md")
-        if not page.is_file():
-            stores = read_stores(name, runs)
-            write_file(page, "\n".join(_list_words(*stores, exchange_vectors(name, runs))))
-        return {"name": name, "error": None, "told": page.read_text("utf-8")}
-    except InputError as error:
-        return {"name": name, "error": error}
+    Raises:
+        InputError: data or a tagger that does not ship is missing.
+    """
+    for name in MODELS:
+        verdicts = _judge_words(*read_stores(name, runs), exchange_vectors(name, runs))
+        by_claim = {verdict.claim.id: verdict for verdict in verdicts}
+        for claim in claims_of("captions"):
+            if claim.id not in OF_SCORES:
+                yield name, by_claim.get(claim.id) or judge(claim, None)
 
 
 def place(name: str, source: str, runs: Path) -> Path:
@@ -120,43 +107,13 @@ def exchange_vectors(name: str, runs: Path) -> Path:
     return folder
 
 
-def _list_words(store: Store, learned_on: Store, people: Store, exchanged: Path) -> Iterator[str]:
+def _judge_words(store: Store, learned_on: Store, people: Store, exchanged: Path) -> list[Verdict]:
     words = read_words(store, seed=SEED)
     clusters = find_clusters(words, KS, seed=SEED, learned_on=learned_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
-    notes = [huang.note_outside_centers(words, clusters[k]) for k in KS]
     regions = partition_space(words, seed=SEED)
     void = huang.explain_void_two(words, two) | huang.explain_void_ten(words)
     verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten), void)
     verdicts += judge_cases(huang.of_regions(regions), "document", regions.images)
-    word_tables = [
-        tables.conformity_table(
-            measure_conformity(words, two, SEED), share_one_cluster(words, two), notes[0], ()
-        ),
-        tables.interpretation_table(interpret(words, ten, SEED), notes[1], ()),
-        tables.regions_table(regions, huang.note_words(words), ()),
-    ]
-    parsed = read_words(people, seed=SEED)
-    try:
-        subjects = summarize_subjects(parsed, SEED)
-    except InputError as error:
-        yield f"Subjects and objects: not measured ({error}).\n"
-    else:
-        verdicts += huang.judge_subjects(subjects)
-        word_tables.append(tables.subjects_table(subjects, huang.note_words(parsed), ()))
-    plan, swaps = read_swaps(exchanged)
-    verdicts += plan
-    text = fill(Path(__file__).parent, "verdicts.md.j2", verdicts=verdict_table(_all(verdicts)))
-    yield f"##{text}"
-    yield from map(_as_text, [*word_tables, swaps])
-
-
-def _all(verdicts: list[Verdict]) -> list[Verdict]:
-    """A verdict on every claim about vectors; “not measured” without evidence."""
-    verdict_of = {verdict.claim.id: verdict for verdict in verdicts}
-    claims = [claim for claim in claims_of("captions") if claim.id not in OF_SCORES]
-    return [verdict_of.get(claim.id) or judge(claim, None) for claim in claims]
-
-
-def _as_text(table: Table) -> str:
-    return f"{table.markdown()}\n"
+    verdicts += huang.judge_subjects(summarize_subjects(read_words(people, seed=SEED), SEED))
+    return verdicts + read_swaps(exchanged)[0]

@@ -2,11 +2,14 @@
 model seeds and reports. The unit is a model: its heads have no partner elsewhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
-from studies.pages.deciding import (
+from studies.summary_roles.measures import PEAK, VECTORS
+from studies.summary_roles.records import Roles, load_roles
+from studies.verdicts.deciding import (
     COMPARED,
     CONTINUOUS,
     DISCRETE,
@@ -17,11 +20,10 @@ from studies.pages.deciding import (
     T5_TORCH,
     find_alike,
     find_compared,
+    judge_trainings,
 )
-from studies.pages.study_contrasts import Weights
-from studies.summary_roles.measures import PEAK, VECTORS
-from studies.summary_roles.records import Roles
-from tprpapers.claims import Evidence, exact
+from studies.verdicts.table import claims_of
+from tprpapers.claims import Evidence, Verdict, exact
 from tprpapers.study.comparisons import Answers, over_seeds
 from tprprobe.statistics import Interval
 
@@ -29,6 +31,13 @@ TASKS = ("pos", "dep", "srl", "nel")
 KINDS = tuple(vector.rpartition(".")[2] for vector in VECTORS)
 TRANSFORMERS, WITH_ROLES = (T5, T5_TORCH), (DISCRETE, DISCRETE_T5, CONTINUOUS)
 VARIANTS = (*TRANSFORMERS, *WITH_ROLES)
+
+
+def decide(_runs: Path) -> Iterator[tuple[str, Verdict]]:
+    """The verdicts on probing, from the tables that ship."""
+    evidence = {find_steps(roles)[-1]: seed_evidence(roles) for roles in load_roles()}
+    for verdict in judge_trainings(claims_of("probing"), evidence):
+        yield "", verdict
 
 
 def seed_evidence(roles: Roles) -> dict[str, Evidence]:
@@ -92,7 +101,7 @@ def final_f1(roles: Roles, task: str, layer: int, bound: str = "tpr") -> Answers
     return roles.answers({name: {f"{task}.{layer}.{kind}": 1.0} for name, kind in kinds.items()})
 
 
-def mean_measure(roles: Roles, weights: Weights, variant: str = DISCRETE) -> Interval:
+def mean_measure(roles: Roles, weights: Mapping[str, float], variant: str = DISCRETE) -> Interval:
     """Σ weight × measure of a variant; the others that have it help to know how seeds vary."""
     return roles.answers(dict.fromkeys(VARIANTS, weights)).mean(variant)
 
