@@ -217,20 +217,3 @@ def test_recipes_that_do_not_fit_are_one_line(settings, message, tmp_path):
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "run" / "model").exists()
-
-
-def test_what_costs_nothing_is_a_training_caption():
-    from tprpapers.scoring.baselines import CAPTION_BASELINES, baseline_captions
-
-    captioned = list(load_data("scenes", split="train", n=20))
-    images = list(load_data("scenes", n=5))
-    texts = [caption for image in captioned for caption in image.captions]
-    common, any_, nearest = (baseline_captions(n, captioned, images) for n in CAPTION_BASELINES)
-    assert len(set(common)) == 1
-    assert texts.count(common[0]) == max(map(texts.count, texts))
-    assert set(any_) <= set(texts)
-    found_again = baseline_captions(CAPTION_BASELINES[2], captioned, captioned)
-    assert found_again == [image.target for image in captioned]
-    assert nearest != common
-    with pytest.raises(InputError, match="unknown baseline"):
-        baseline_captions("none", captioned, images)

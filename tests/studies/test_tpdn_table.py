@@ -9,7 +9,7 @@ import torch
 from planted.bindings import left, plant_bindings
 
 import tprprobe as tp
-from studies.tpdn.cells import CELL, CELLS, PUBLISHED, collect_cells, compare, compare_trainings
+from studies.tpdn.cells import CELL, CELLS, PUBLISHED, collect_cells
 from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder
 from studies.tpdn.trainings import list_models
 from studies.verdicts.decomposition import of_cells
@@ -38,28 +38,6 @@ def cells_of(published: pd.DataFrame, seeds: int = 1, accuracy: float = 1.0) -> 
     bounds = {f"substitution{end}": published["published"] for end in ("", "_low", "_high")}
     table = published.assign(accuracy=accuracy, n=10, n_fit=20, **bounds)
     return pd.concat([table.assign(seed=seed) for seed in range(seeds)], ignore_index=True)
-
-
-def test_agreement_is_measured(published):
-    equal = compare(cells_of(published))
-    assert equal.median == 0
-    assert equal.far.empty
-    assert equal.right == len(equal.differences) > 200
-    turned = cells_of(published).assign(substitution=lambda t: 1 - t["published"])
-    differing = compare(turned)
-    assert differing.right == 0
-    assert differing.far["difference"].abs().is_monotonic_decreasing
-    assert compare(turned.assign(accuracy=0.5), min_accuracy=0.95).cells.empty
-
-
-def test_two_trainings_are_compared_where_both_were_learned(published):
-    two_seeds, one_seed = cells_of(published, seeds=2), cells_of(published)
-    one_seed["accuracy"] = np.where(one_seed["encoder"] == "uni", 0.9, 0.97)
-    higher = two_seeds.assign(substitution=lambda t: t["substitution"] + 0.1)
-    differences = compare_trainings(higher, one_seed, min_accuracy=0.95)
-    assert len(differences) == 24  # of two encoders
-    assert differences.to_numpy() == pytest.approx(0.1)
-    assert compare_trainings(two_seeds.assign(accuracy=0.5), one_seed, min_accuracy=0.95).empty
 
 
 def test_scores_are_collected_beside_published_numbers(tmp_path, published):
