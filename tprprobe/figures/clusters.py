@@ -159,7 +159,7 @@ def _put_beside(tokens: pd.DataFrame, store: Store, baseline: Clusters) -> pd.Da
 
 
 def _choose_samples(
-    tokens: pd.DataFrame, candidates: Sequence[int], overlay: pd.DataFrame | None, n_rows: int
+    tokens: pd.DataFrame, candidates: list[int], overlay: pd.DataFrame | None, n_rows: int
 ) -> list[int]:
     """Samples in order, as many as are asked for or as all clusters need; up to half of them have a discordant number."""
     labels = tokens.groupby("sample")["label"].agg(set).loc[candidates].to_dict()

@@ -142,7 +142,7 @@ def draw_strips(
     look, cell = current_look(), _cell()
     columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
     if ax:
-        cell = ax.bbox.width / ax.get_figure(root=True).dpi / columns
+        cell = ax.bbox.width / ax.figure.dpi / columns
     elif look.inches:
         columns = int((look.inches - 2 * MARGIN) / cell)
         scene = replace(scene, strips=[replace(s, max_columns=columns) for s in scene.strips])

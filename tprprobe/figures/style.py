@@ -86,7 +86,7 @@ class Drawing(Figure):
         """
         if self.get_layout_engine() is not None:
             _wrap_labels(self)
-            self.draw_without_rendering()
+            self.get_layout_engine().execute(self)
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
@@ -163,7 +163,7 @@ def _wrap_title(axes: Axes, title: str) -> str:
 
 def _wrap_labels(figure: Figure) -> None:
     """Breaks titles and labels of panels where they would leave these."""
-    figure.draw_without_rendering()
+    figure.get_layout_engine().execute(figure)
     lefts = [axes.get_position().x0 for axes in figure.axes if axes.get_title(loc="left")]
     for axes in figure.axes:
         x_left, title = axes.get_position().x0, axes.get_title(loc="left")
