@@ -1,6 +1,7 @@
 """Decomposition into roles and fillers: against the formulas written out, planted schemes, and TPDN."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,7 +117,7 @@ def test_sums_give_every_token_a_role_of_each_term():
 
 
 def test_functions_and_columns_are_roles(tmp_path):
-    parity = {"parity": lambda s: [c in "aceg" for c in s]}
+    parity: dict[str, Any] = {"parity": lambda s: [c in "aceg" for c in s]}
     planted = plant_bindings(tmp_path / "store", left, n=100, **parity)
     by_name, by_function = (
         row(tp.decompose(planted, STATE, roles, family="additive").scores, "additive")["r2"]
