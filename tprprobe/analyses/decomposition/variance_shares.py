@@ -143,22 +143,27 @@ def score_shares(
     estimators = {scheme: (new(), new()) for scheme in schemes}
     for site in sites:
         plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed)
-        units = {
-            control: plan.read(source, site)
-            for control, source in {"": store, **store.twins}.items()
-        }
-        states = {control: IndependentStates.read(u, seed) for control, u in units.items()}
+        stores = {"": store, **store.twins}
+        units = {control: plan.read(source, site) for control, source in stores.items()}
+        states = {control: IndependentStates.read(of, seed) for control, of in units.items()}
         for name, scheme in zip(schemes, plan.schemes, strict=True):
             steps = STEPS if name == schemes[0] else [BINDINGS]  # fillers' share has no scheme
             estimator, of_shuffled = estimators[name]
             scored: dict[str, dict[str, Row]] = {}
-            for control, u in units.items():
-                designs, state = make_designs(u, scheme, plan.withheld, seed), states[control]
-                scored[control] = measure_shares(u, next(designs), state, estimator, steps)
+            for control, control_units in units.items():
+                designs = make_designs(control_units, scheme, plan.withheld, seed)
+                measured = control_units, next(designs), states[control], estimator, steps
+                scored[control] = measure_shares(*measured)
                 if not control:
-                    measured = u, next(designs), state, of_shuffled, [BINDINGS]
+                    measured = (
+                        control_units,
+                        next(designs),
+                        states[control],
+                        of_shuffled,
+                        [BINDINGS],
+                    )
                     scored[SHUFFLED_ROLES] = measure_shares(*measured)
-            bindings = {c: families[FACTORED] for c, families in scored.items() if families}
+            bindings = {control: row[FACTORED] for control, row in scored.items() if row}
             if "" in bindings:
                 compare_shares(bindings, list(store.twins))
             place = {"site": site, "layer": layer_of(site), "roles": name}
