@@ -13,7 +13,6 @@ from tprprobe.files import assets
 from tprprobe.models import build, count_parameters
 from tprprobe.models.checkpoint import read_config
 from tprprobe.models.listing import list_models, list_presets
-from tprprobe.site.hooks import capture
 
 TINY = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
 
@@ -95,24 +94,6 @@ def test_the_baseline_is_the_tp_transformer_without_roles():
     states = plain.state_dict(), unbound.state_dict()
     assert states[0].keys() == states[1].keys()
     assert all(states[0][key].equal(states[1][key]) for key in states[0])
-
-
-def test_outer_binding_is_the_full_tensor_product(make_model):
-    """tpr = Σ_h W_h vec(v̄_h r_hᵀ) + b, every product of a filler's and a role's number by itself."""
-    model = make_model(binding="outer")
-    with capture(model, "encoder.0.self.*") as acts:
-        model(torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2]]))
-    filler, role, tpr = (acts[f"encoder.0.self.{name}"][0] for name in ("filler", "role", "tpr"))
-    weight, bias = model.encoder[0].self.output.weight, model.encoder[0].self.output.bias
-    assert weight.shape == (16, 2 * 8 * 8)
-    for t in range(4):
-        literal = bias.clone()
-        for h in range(2):
-            for i in range(8):
-                for j in range(8):
-                    column = weight[:, h * 64 + i * 8 + j]
-                    literal = literal + column * filler[t, h, i] * role[t, h, j]
-        assert literal.allclose(tpr[t], atol=1e-6)
 
 
 def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
