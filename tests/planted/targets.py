@@ -18,8 +18,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 import zarr
-from parity import publishedfiles
-from planted import exchanges, folders, foreign
+from planted import exchanges, folders, foreign, publishedfiles
 from planted.bindings import STATE, left, plant_bindings
 from planted.questions import LAST, plant
 from typer.testing import CliRunner

@@ -59,6 +59,7 @@ def extract(
             help="Print what the extraction will take (sites, bytes, passes, time, memory), by shapes and a trial on 128 samples.",
         ),
     ] = False,
+    scheduler: common.Scheduler = None,
     as_json: common.Json = False,
     loading: common.Loading = None,
     **options: Any,
@@ -69,6 +70,7 @@ def extract(
     from tprprobe.extraction.pooling import Pooling
     from tprprobe.files.processes import Ranks
     from tprprobe.site.patterns import check_possible
+    from tprprobe.store.dask_workers import scheduled
     from tprprobe.store.manifests import read_begun
 
     ranks, out = Ranks.of(), out or common.default_folder("", ckpt)
@@ -98,11 +100,13 @@ def extract(
         options.pop("resume", None)
         expected = forecast(model, examples, **options)
         return common.show(as_json, expected.as_dict(), expected.as_text)
-    store = run(model, examples, out=out, **options)
+    with scheduled(scheduler):
+        store = run(model, examples, out=out, **options)
     if not ranks.rank:
         documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
         counts = f", documents {documents}" * bool(documents)
         common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
+        common.say(f"next: tprprobe app {out}")
         if n and documents and not spaced:
             common.say(FIRST.format(n, documents))
     return None

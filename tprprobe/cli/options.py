@@ -33,7 +33,9 @@ Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Scheduler = Annotated[
     str | None,
-    typer.Option(help="A Dask scheduler (tcp://HOST:8786), whose workers read the store in parts."),
+    typer.Option(
+        help="A Dask scheduler (tcp://HOST:8786), whose workers write or read the store in parts."
+    ),
 ]
 Loading = dict[str, Any] | None  # further arguments of load_model
 of_model = options_of(

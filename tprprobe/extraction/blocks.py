@@ -14,6 +14,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.contexts import Contexts
+from tprprobe.extraction.dask_parts import extract_parts
 from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
 from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
@@ -29,6 +30,7 @@ from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.store import Store, open_store
+from tprprobe.store.dask_workers import find_client
 from tprprobe.store.dtypes import check_storage
 from tprprobe.store.layout import SIDES
 from tprprobe.store.manifests import is_finished
@@ -115,7 +117,9 @@ def extract(
     out, ranks = Path(out), Ranks.of()
     if not (ranks.rank or is_finished(out)):
         note(f"{run.describe([len(run.data), *(n_control for _ in controls)])}: {out}")
-    if ranks.count == 1 or is_finished(out):
+    if find_client() and not is_finished(out) and len(run.data) > stride_of(run.data):
+        extract_parts(run, out, list(controls), n_control, resume)
+    elif ranks.count == 1 or is_finished(out):
         with alone(out):
             run.extract(out, range(len(run.data)), controls, n_control, resume)
     else:

@@ -24,10 +24,11 @@ from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_b
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
+from tprprobe.models.loading import find_arguments, load_again
 from tprprobe.models.origins import describe_origin, find_folder
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import ATTENTION
+from tprprobe.site.patterns import ATTENTION, side_of
 from tprprobe.store import SiteSpec, StoreWriter
 from tprprobe.store.dtypes import BFLOAT16
 from tprprobe.store.layout import SAMPLE, SIDES
@@ -73,6 +74,16 @@ class Extraction:
     pooling: Pooling = field(default_factory=Pooling)
     limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
     prepared: dict[int, "Prepared"] = field(default_factory=dict)  # blocks that controls read, too
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: of a model that is as it was loaded, the arguments that load it."""
+        state = {name: vars(self)[name] for name in self.__dataclass_fields__}
+        return state | {"model": find_arguments(self.model) or self.model, "prepared": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["model"], tuple):
+            state["model"] = load_again(*state["model"])
+        vars(self).update(state)
 
     def extract(
         self,
@@ -167,7 +178,9 @@ class Extraction:
             lengths = zip(pairs.source.lengths.tolist(), n_read, strict=True)
             is_written = [np.arange(n) >= start for n, start in lengths]
             words["source"] = words["source"].assign(written=np.concatenate(is_written))
+        sides = {side_of(name) for name in find_sites(self.model)}  # what the model reads
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
+        table = table[table["side"].isin(sides)].reset_index(drop=True)
         stored_table = self.pooling.table(table, self.vocabulary)
         return Prepared(pairs, table, stored_table, {**counts, **n_cut}, block)
 

@@ -19,6 +19,7 @@ PANIC = "PanicException"  # of libraries in Rust, which derives from BaseExcepti
 NO_MEMORY = re.compile(
     "not enough memory|can('t| ?not) allocate|out of memory|bad_alloc|failed to map segment|can't start new thread"
 )
+ALLOCATION = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
 SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files
 MAX_RATIO = 1000  # how many times smaller compression may make numbers
 
@@ -33,7 +34,7 @@ def as_input_error(message: str, remedy: str = "") -> Iterator[None]:
     except BaseException as error:
         if not is_of_library(error):
             raise
-        if lacks_memory(error):
+        if lacks_memory(error, claims=True):
             raise too_little_memory(error) from error
         line = f"{message} ({reason(error)}): {remedy}" if remedy else f"{message}: {reason(error)}"
         raise InputError(line) from error
@@ -63,10 +64,15 @@ def is_of_library(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == PANIC
 
 
-def lacks_memory(error: BaseException) -> bool:
-    """True for an allocation that failed."""
+def lacks_memory(error: BaseException, claims: bool = False) -> bool:
+    """True for an allocation that failed; of a file's ``claims`` only if this machine has so much at all."""
+    text = str(error).lower()
     is_memory = isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
-    return is_memory or NO_MEMORY.search(str(error).lower()) is not None
+    if not is_memory and not NO_MEMORY.search(text):
+        return False
+    match = ALLOCATION.search(text)
+    n_bytes = float(match[1]) * 1024 ** "bkmgtpe".index(match[2][0]) if match else 0
+    return not claims or n_bytes <= physical_memory()
 
 
 def too_little_memory(error: BaseException) -> InputError:

@@ -2,6 +2,7 @@
 
 import codecs
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,9 +12,12 @@ from itertools import islice
 from pathlib import Path
 
 from tprprobe.errors import InputError
+from tprprobe.files.file_errors import check_unpacked
 
 STRIDE = 64  # lines from one remembered place to the next
 LONGEST = 4 * 2**20  # bytes
+SMALL = 2**24  # bytes of an unpacked text that is no bomb
+TRAILER = 4  # bytes
 DAMAGE = (OSError, EOFError, zlib.error)
 MARK = codecs.BOM_UTF8  # of a file, and in a file that was joined from several of any line: no text
 
@@ -94,7 +98,17 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
+    size, packed = 0, path.stat().st_size
+    if path.suffix == ".gz" and packed > TRAILER:  # which says the size, as a rule
+        with path.open("rb") as file:
+            file.seek(-TRAILER, os.SEEK_END)
+            try:
+                check_unpacked(int.from_bytes(file.read(), "little"), packed, path, SMALL)
+            except InputError as error:
+                raise InputError(f"{path} cannot be read: it is cut off, or {error}") from None
     for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
+        size += len(line)
+        check_unpacked(size, packed, path, SMALL)
         if len(line) > LONGEST:
             place = f"{path}, line {number}: more than {LONGEST:,} bytes"
             raise InputError(f"{place}; one example a line, shorten or leave out this one")

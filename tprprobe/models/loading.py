@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from statistics import median
 
 import torch
@@ -88,8 +89,33 @@ def load_model(
     placement = Placement(*places, max_memory, quantization)
     kind, _, checkpoint = str(name).partition(":")  # permuted:NAME
     if checkpoint and kind in TWINS:
-        return _read_twin(kind, checkpoint, local_files_only, seed, placement)
-    return _read(str(name), local_files_only, None, placement)
+        model = _read_twin(kind, checkpoint, local_files_only, seed, placement)
+    else:
+        model = _read(str(name), local_files_only, None, placement)
+    memory = max_memory and tuple(max_memory)
+    settings = (device, local_files_only, seed, dtype, device_map, memory, quantization)
+    model.loaded_by = (locate(str(name)), None, *settings), mark_weights(model)
+    return model
+
+
+load_again = lru_cache(maxsize=1)(load_model)  # by the arguments that a model was loaded by
+
+
+def find_arguments(model: Readable) -> tuple[object, ...] | None:
+    """The arguments of ``load_model`` that give this model; None if it was not loaded so, or its weights were changed since."""
+    arguments, marks = model.loaded_by or (None, None)
+    return arguments if marks == mark_weights(model) else None
+
+
+def mark_weights(model: nn.Module) -> tuple[tuple[int, int], ...]:
+    """What differs after a change of weights in memory: identities of the tensors, and torch's counts of changes in place."""
+    return tuple((id(w), w._version) for w in model.parameters() if not w.is_meta)
+
+
+def locate(name: str) -> str:
+    """A name in which a folder stands with its whole path, for processes that run in another one."""
+    prefix, colon, path = name.rpartition(":")
+    return f"{prefix}{colon}{Path(path).absolute()}" if Path(path).exists() else name
 
 
 def _in_memory(model: nn.Module | Adaptable, tokenizer: object) -> Readable:

@@ -38,6 +38,7 @@ class Language(SequenceModel):
         name: Its name.
         vocabulary: What makes ids of texts; None if it is unknown.
         folder: Where it lies on disk; None if nowhere.
+        loaded_by: The arguments of :func:`load_model` that gave it, and marks of its weights then; None of a model in memory.
         run: The forward pass of a source and a target.
         pads_look_ahead: Whether a pad that is written reads what follows, so that no cache can be used.
 
@@ -49,6 +50,7 @@ class Language(SequenceModel):
 
     vocabulary: Codec | None = None
     folder: Path | None = None
+    loaded_by: tuple[tuple[object, ...], object] | None = None
     run: Callable[..., object]  # its logits of a source and a target, as of an attached module
 
     def _repr_html_(self) -> str:

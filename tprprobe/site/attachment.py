@@ -34,6 +34,7 @@ class Attached(nn.Module):
         name: Its name, by default that of its class.
         vocabulary: What makes ids of texts; None until it is set.
         source: Where it was loaded from; None until it is set.
+        loaded_by: The arguments of :func:`load_model` that gave it, and marks of its weights then; None of a model in memory.
         notes: Facts about its weights, for the manifest of every store.
         needs_equal_lengths: Whether a text's states depend on padding, so that a batch has texts of one length.
 
@@ -44,6 +45,7 @@ class Attached(nn.Module):
     """
 
     architecture = folder = None
+    loaded_by: tuple[tuple[object, ...], object] | None = None
 
     def __init__(self, module: nn.Module, forward: Callable[..., object] | None):
         super().__init__()

@@ -131,9 +131,10 @@ def test_a_name_that_is_too_long_is_one_line(run, checkpoint, questions, tmp_pat
     ("error", "message"),
     [
         (OSError(12, "Cannot allocate memory"), "the memory here does not suffice"),
+        (MemoryError("Unable to allocate 8.00 EiB for an array"), "it is damaged"),
         (ValueError("wrong number"), "it is damaged"),
     ],
 )
-def test_too_little_memory_is_no_damage(error, message):
+def test_too_little_memory_is_no_damage_unless_a_file_claims_what_no_machine_has(error, message):
     with pytest.raises(InputError, match=message), as_input_error("it is damaged"):
         raise error

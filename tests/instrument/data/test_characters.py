@@ -46,13 +46,6 @@ def test_refuses_missing_and_double_symbols(symbols):
         Vocabulary(symbols)
 
 
-def test_saved_and_loaded(tmp_path):
-    vocabulary = Vocabulary((*SPECIALS, "é", '"'))
-    for name, text in vocabulary.files().items():
-        (tmp_path / name).write_text(text, "utf-8")
-    assert Vocabulary.load(tmp_path) == vocabulary
-
-
 @pytest.mark.parametrize("content", [None, "{", '{"a": 1}', "[1, 2]"])
 def test_loading_what_is_no_vocabulary(tmp_path, content):
     if content is not None:

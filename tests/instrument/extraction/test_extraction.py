@@ -17,7 +17,7 @@ from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks, division
 from tprprobe.extraction.alignment import PLAIN, place_written
-from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
+from tprprobe.gold.labels import Labelled, words_of_tokens
 from tprprobe.models import build
 
 SITES = ["encoder.0.hidden", "decoder.0.hidden"]
@@ -102,25 +102,6 @@ def test_no_sample_is_lost_behind_the_last_one_that_the_permuted_baseline_reads(
     np.testing.assert_allclose(
         store.read("layers.0.hidden"), alone.read("layers.0.hidden"), atol=1e-6
     )
-
-
-def test_labels_are_those_of_the_grammar(model, reports, tmp_path):
-    store = tp.extract(model, reports, SITES, tmp_path / "store", control=False)
-    for i, report in enumerate(reports):
-        tokens = side(store, "target", i).query("word >= 0").drop_duplicates("word")
-        for word, pos, dep in zip(tokens["word"], tokens["pos"], tokens["dep"], strict=True):
-            gold = report.summary.words[word]
-            assert pos == gold.xpos
-            (target,) = decode_cell(dep, word)
-            assert target.label == gold.deprel
-            assert target.span2 == ((gold.head - 1, gold.head) if gold.head else (word, word + 1))
-        entities = [
-            t
-            for cell, w in zip(tokens["nel"], tokens["word"], strict=True)
-            for t in decode_cell(cell, w)
-        ]
-        expected = [e for e in report.summary.entities if e.span[0] <= tokens["word"].max()]
-        assert [(t.label, t.span1) for t in entities] == [(e.label, e.span) for e in expected]
 
 
 def test_a_decoder_without_an_encoder_reads_texts(tmp_path):

@@ -105,13 +105,6 @@ def test_half_precision_on_disk_is_single_in_memory(dtype, make_model, questions
     assert model.embedding.token.weight.dtype == torch.float32
 
 
-def test_an_existing_folder_is_refused_and_kept(folder, make_model):
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(InputError, match="exists already"):
-        save_pretrained(make_model(seed=2), folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
 @pytest.mark.parametrize("allowed", range(4))
 def test_a_folder_is_whole_or_not_there(allowed, make_model, tmp_path, monkeypatch):
     """Whichever file is the last that fits on the disk."""
@@ -243,17 +236,6 @@ def test_the_card_names_the_data(make_model, tmp_path, checkpoint):
     for silent in (load_model(checkpoint), make_model()):
         with pytest.raises(InputError, match="names no data: give --data"):
             default_data(silent)
-
-
-@pytest.mark.parametrize(
-    "front",
-    ["tprprobe: text", "tprprobe:\n  split: small", "tprprobe: data", "- a\n- b", "a: [", ""],
-)
-def test_a_card_that_names_no_data_says_so(front, make_model, tmp_path):
-    card = f"---\n{front}\n---\n"
-    model = load_model(save_pretrained(make_model(), tmp_path / "saved", card=card))
-    with pytest.raises(InputError, match="names no data"):
-        default_data(model)
 
 
 def test_the_same_weights_are_the_same_bytes(make_model):

@@ -1,5 +1,6 @@
 """Damaged folders of transformers: one line that says what is wrong, and never a silent wrong result."""
 
+import json
 import os
 import shutil
 
@@ -121,13 +122,24 @@ def of_type(dtype):
     return change
 
 
+def lines_of_words(folder):
+    """A tokenizer that is read from lines, of which one is missing."""
+    rows = json.loads((folder / CONFIG).read_text())["vocab_size"]
+    (folder / TOKENIZER).unlink()
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = [*marks, *(f"w{number}" for number in range(rows - len(marks) - 1))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    settings = {"tokenizer_class": "BertTokenizer"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
 BAD_CHARACTERS = {"type": "Precompiled", "precompiled_charsmap": "////////AAAA" * 20}
 DAMAGE = {
     "no tokenizer": (lambda f: (f / TOKENIZER).unlink(), "backend tokenizer"),
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "no transformers model"),
     "pickles": (pickled, "is damaged or no bin file"),
-    "pickles of whole numbers": (as_pickle(of_type(torch.int8)), "weights of the type INT8 without their scales"),
-    "weights of 8 bits": (change_weights(of_type(torch.float8_e4m3fn)), "weights of the type F8_E4M3 without"),
+    "pickles of whole numbers": (as_pickle(of_type(torch.int8)), r"has whole numbers \(INT8\) for weights"),
+    "weights of 8 bits": (change_weights(of_type(torch.float8_e4m3fn)), "8-bit weights without their scales"),
     "weights not written": (change_weights(empty), r"4\d% of its weights are rows of zeros, as an interrupted download"),
     "a tensor in two shards": (in_shards(twice), "twice, in model-00001-of-00002.safetensors and model-00002"),
     "an index of other places": (in_shards(moved), "says that .* is in model-00002.*, it is in model-00001"),
@@ -136,6 +148,7 @@ DAMAGE = {
     "a file beside an index": (in_shards(keeps_whole=True), "names other files: remove what is left over"),
     "an index of nothing": (filled(f"{WEIGHTS}.index.json", b'{"weight_map": []}'), "has no weight_map"),
     "a pipe for weights": (lambda f: ((f / WEIGHTS).unlink(), os.mkfifo(f / WEIGHTS)), "is no file, but a pipe"),
+    "a vocabulary that lacks a line": (lines_of_words, "a line is missing, get it again"),
     "hidden_size 0": (setting(hidden_size=0), "hidden_size 0, a whole number above 0"),
     "hidden_size other": (setting(hidden_size=32), "asks for at least|has weights of other shapes"),
     "heads 0": (setting(num_attention_heads=0), "num_attention_heads 0, a whole number above 0"),
@@ -151,7 +164,7 @@ DAMAGE = {
     "normalizer": (tokens(lambda c: c.update(normalizer=BAD_CHARACTERS)), "tokenizer|transformers model"),
     "weights renamed": (change_weights(rename), "lacks encoder.layer.0.output.dense.weight, which config.json asks"),
     "weights of another shape": (change_weights(reshape), r"weight \(16, 23\) for \(16, 24\)"),
-    "weights of whole numbers": (change_weights(of_type(torch.int8)), "type I8 without their scales: encoder.layer.1"),
+    "weights of whole numbers": (change_weights(of_type(torch.int8)), r"has whole numbers \(I8\) for weights: encoder.layer.1"),
     "weights NaN": (change_weights(spoil(torch.nan)), "no finite numbers: encoder.layer.0.output.dense.weight"),
 }  # fmt: skip
 
@@ -203,12 +216,20 @@ def test_ties_that_the_weights_contradict_are_refused(tmp_path):
     assert load_model(f"hf:{model_folder}").head == "causal"
 
 
+def half_of_the_merges(content):
+    merges = content["model"]["merges"]
+    content["model"]["merges"] = merges[: len(merges) // 2]
+
+
 def frame_beyond(content):
     content["post_processor"]["special_tokens"]["<s>"].update(ids=[10**6])
 
 
 OF_FAMILIES = [
+    ("gpt2", tokens(half_of_the_merges), r"tokenizer.json: its \d+ merges do not make"),
+    ("llama", tokens(half_of_the_merges), r"tokenizer.json: its \d+ merges do not make"),
     ("gpt2", tokens(lambda c: c["model"].update(dropout=0.1)), r"leaves out merges at random \(dropout 0.1\)"),
+    ("t5", setting(relative_attention_max_distance=8), "max_distance 8 for 32 buckets: it must be more than 16"),
     ("llama", tokens(frame_beyond), "framing symbol has the id 1000000"),
 ]  # fmt: skip
 

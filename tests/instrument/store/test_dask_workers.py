@@ -3,9 +3,11 @@
 import os
 import pickle
 import signal
+import threading
 
 import pandas as pd
 import pytest
+import torch
 from planted.faults import call_main
 from planted.sentences import plant
 from typer.testing import CliRunner
@@ -16,7 +18,9 @@ from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing import run as run_module
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.extraction import extract
+from tprprobe.extraction import dask_parts, extract
+from tprprobe.extraction.blocks import plan
+from tprprobe.models import load_model
 from tprprobe.store import dask_workers
 from tprprobe.store.dask_workers import each_part, parts_of, scheduled
 
@@ -104,6 +108,49 @@ def test_probes_are_the_same_files_though_a_worker_is_killed(address, tmp_path, 
     for file in files:
         other = tmp_path / "shared" / file.relative_to(tmp_path / "alone")
         assert other.read_bytes() == file.read_bytes()
+
+
+def read_files(store):
+    files = [path for path in store.rglob("*") if path.is_file()]
+    return {path.relative_to(store): path.read_bytes() for path in files}
+
+
+def test_an_extraction_is_the_same_store_though_a_worker_is_killed(
+    address, make_model, make_data, tmp_path, monkeypatch
+):
+    def kill_one(function, parts):
+        process, *_ = distributed.Client.current().run(os.getpid).values()
+        threading.Timer(0.3, os.kill, (process, signal.SIGKILL)).start()
+        yield from each_part(function, parts)
+
+    monkeypatch.setattr(dask_parts, "each_part", kill_one)
+    model, data = make_model(), make_data([(f"{a}+{b}", "1") for a in range(34) for b in range(34)])
+    extract(model, data, ["encoder.*.role"], tmp_path / "alone", control_samples=600)
+    with scheduled(address):
+        extract(model, data, ["encoder.*.role"], tmp_path / "shared", control_samples=600)
+        (tmp_path / ".parts.parts").mkdir()
+        with pytest.raises(InputError, match="parts of an earlier run: go on with --resume"):
+            extract(model, data, ["encoder.*.role"], tmp_path / "parts")
+    files = read_files(tmp_path / "alone")
+    assert len(files) > 10
+    assert read_files(tmp_path / "shared") == files
+    assert not (tmp_path / ".shared.parts").exists()
+
+
+def test_a_model_that_was_loaded_by_its_name_is_sent_as_this_name():
+    model = load_model("tpt-c-arithmetic")
+    run = plan(model, ["1+1"], "encoder.0.hidden")
+    sent = distributed.protocol.pickle.dumps(run)
+    assert len(sent) < 20_000
+    again = pickle.loads(sent)
+    assert again.model is not model
+    weights = zip(again.model.parameters(), model.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in weights)
+    with torch.no_grad():
+        next(model.parameters()).mul_(2)  # from now on the name gives another model
+    changed = pickle.loads(distributed.protocol.pickle.dumps(run))
+    weights = zip(changed.model.parameters(), model.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in weights)
 
 
 def test_a_store_is_sent_as_its_path(store):

@@ -353,11 +353,6 @@ def test_full_disk_is_one_line_and_nothing_is_lost(tmp_path, operation):
 # ---------------------------------------------------------------- refused
 
 
-def test_refuses_a_complete_store(store):
-    with pytest.raises(InputError, match="holds a store, complete: give another folder"):
-        extract(store.path)
-
-
 def begun(path):
     StoreWriter.create(path, SITES, SETTINGS).append(*sample_of(0, (5, 2)))
     return path
@@ -530,19 +525,6 @@ def test_parts_make_the_store_of_one_writer(tmp_path_factory, cuts):
     concatenate(paths, path / "joined")
     extract(path / "whole")
     assert contents(path / "joined") == contents(path / "whole")
-
-
-def test_parts_resume_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("tprprobe.store.parts.SAMPLES_PER_BLOCK", 2)
-    extract(tmp_path / "a", LENGTHS[:3])
-    extract(tmp_path / "b", LENGTHS[3:], offset=3)
-    paths = [tmp_path / "a", tmp_path / "b"]
-    for operation in (3, 20, 50):
-        out = tmp_path / f"joined{operation}"
-        assert not run_until(operation, Killed(), lambda out=out: concatenate(paths, out))
-        concatenate(paths, out, resume=True)
-    extract(tmp_path / "whole")
-    assert contents(out) == contents(tmp_path / "whole")
 
 
 def test_parts_that_do_not_follow_one_another_are_refused(tmp_path):

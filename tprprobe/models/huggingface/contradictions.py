@@ -10,16 +10,18 @@ from typing import NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error
+from tprprobe.files.file_errors import as_input_error, check_zip
 from tprprobe.files.jsonfiles import parse_json, read_json
 
 INDEX = ".index.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first one is loaded
+PADDED = 8  # an embedding may have more rows than symbols, up to a multiple of it
 EMPTY = 0.1  # the share of weights in rows of zeros; padding and pruning leave fewer
-CODED = ("I", "U", "F8", "FLOAT8")  # how types of numbers begin whose scale stands elsewhere
+AFFIXES = ("continuing_subword_prefix", "end_of_word_suffix")  # of symbols
+UNREACHED = 0.1  # the share of symbols that no merge makes; reserved ones are fewer
 
 
 class AddedToken(TypedDict):
@@ -38,8 +40,8 @@ class Slice(NamedTuple):
     shape: tuple[int, ...]
 
     @property
-    def is_coded(self) -> bool:
-        return self.dtype.startswith(CODED)
+    def is_whole(self) -> bool:
+        return self.dtype[0] in "IUB" and self.dtype not in ("BF16", "BFLOAT16")
 
     def read(self) -> Tensor:
         import safetensors
@@ -97,9 +99,19 @@ def _slices_of(file: Path) -> Iterator[Slice]:
                     tensor = opened.get_slice(name)
                     yield Slice(file, name, tensor.get_dtype(), tuple(tensor.get_shape()))
         else:
+            check_zip(file, file.stat().st_size, file)
             for name, tensor in torch.load(file, "meta", weights_only=True).items():
                 dtype = str(tensor.dtype).removeprefix("torch.").upper()
                 yield Slice(file, name, dtype, tuple(tensor.shape))
+
+
+def check_scales(path: str, slices: list[Slice], config: PreTrainedConfig) -> None:
+    eights = [entry.name for entry in slices if entry.dtype.startswith(("F8", "FLOAT8"))]
+    scaled = getattr(config, "quantization_config", None) or any("scale" in s.name for s in slices)
+    if eights and not scaled:
+        raise InputError(
+            f"{path} has 8-bit weights without their scales: {eights[0]}: get it again"
+        )
 
 
 def check_ties(path: str, slices: list[Slice], module: PreTrainedModel) -> None:
@@ -134,8 +146,17 @@ def check_weights(path: str, module: PreTrainedModel) -> None:
         )
 
 
+def check_vocabulary_lines(tokenizer: PreTrainedTokenizerBase, rows: int) -> None:
+    folder, n_symbols = Path(tokenizer.name_or_path), len(tokenizer)
+    lines, is_read = folder / "vocab.txt", not (folder / "tokenizer.json").is_file()
+    if is_read and lines.is_file() and n_symbols < rows and rows % PADDED:
+        raise InputError(
+            f"{lines} has {n_symbols:,} symbols, the model {rows:,}: a line is missing, get it again"
+        )
+
+
 def check_symbols(file: Path) -> None:
-    """Checks that every symbol of a tokenizer has one id, and that a text has the same symbols every time."""
+    """Checks that every symbol of a tokenizer has one id, and that its merges make its symbols, the same every time."""
     content = file.read_bytes() if file.is_file() else b""
     tokenizer = parse_json(content, f"the tokenizer {file} is damaged: it") if content else None
     if not isinstance(tokenizer, dict) or not isinstance(model := tokenizer.get("model"), dict):
@@ -147,6 +168,20 @@ def check_symbols(file: Path) -> None:
         raise InputError(
             f"{file} leaves out merges at random (dropout {model['dropout']}), so a text has other symbols every "
             "time: set its dropout to null"
+        )
+    if model.get("ignore_merges") or not model.get("merges"):
+        return
+    prefix, suffix = (model.get(name) or "" for name in AFFIXES)
+    pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
+    merged = {head + tail.removeprefix(prefix) for head, tail in pairs}
+    added = {symbol["content"] for symbol in tokenizer.get("added_tokens", ())}
+    symbols = [s for s in model["vocab"] if s not in added and not s.startswith("<0x")]
+    symbols = [s for s in symbols if len(s.removeprefix(prefix).removesuffix(suffix)) > 1]
+    lacking = [symbol for symbol in symbols if symbol not in merged]
+    if len(lacking) > UNREACHED * len(symbols):
+        raise InputError(
+            f"{file}: its {len(pairs):,} merges do not make {len(lacking):,} of its {len(symbols):,} symbols, "
+            f"such as {lacking[-1]!r}: get it again"
         )
 
 

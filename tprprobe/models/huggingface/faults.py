@@ -6,7 +6,7 @@ write pages to the terminal. Here alone is decided what that becomes; sizes are 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import prod
+from math import inf, prod
 from pathlib import Path
 
 from transformers import (
@@ -21,6 +21,8 @@ from tprprobe.models.huggingface import contradictions
 
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
+POSITIVE = ("_eps", "_epsilon", "rope_theta")  # endings of settings
+BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 RANDOM_HEADS = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 MAX_LISTED = 3  # tensors that an error names
@@ -47,12 +49,22 @@ def check_sizes(path: str, config: PreTrainedConfig, fits: bool = True) -> None:
         elif type(value) is not int or value < 1:
             setting = f"{path}: config.json has {name} {value!r}"
             raise InputError(f"{setting}, a whole number above 0 is needed")
+    for name, value in _numbers(text.to_dict()):
+        if name.endswith(POSITIVE) and not 0 < value < inf:
+            raise InputError(f"{path}: config.json has {name} {value!r}, a number above 0")
+    buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
+    if type(buckets) is type(far) is int and far and far <= buckets // 2:
+        raise InputError(
+            f"{path}: config.json has relative_attention_max_distance {far} for {buckets} buckets: it must be more "
+            f"than {buckets // 2}"
+        )
     width, layers, _, symbols, inner, positions = (sizes[name] for name in SIZES)
     layers = min(getattr(text, "num_hidden_groups", layers), layers)  # ALBERT's share weights
     narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
     min_weights = layers * width**2 + width * inner + symbols * narrow
     memory = physical_memory()
     slices = contradictions.read_slices(Path(path))
+    contradictions.check_scales(path, slices, config)
     file_weights = sum(prod(entry.shape) for entry in slices)
     if (fits and 2 * (min_weights + width * positions) > memory) or (
         file_weights and min_weights > SLACK * file_weights
@@ -64,21 +76,28 @@ def check_sizes(path: str, config: PreTrainedConfig, fits: bool = True) -> None:
         )
 
 
+def _numbers(settings: dict) -> Iterator[tuple[str, float]]:
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _numbers(value)
+        elif isinstance(value, int | float):
+            yield str(name), value
+
+
 def _check_types(path: str, slices: list[contradictions.Slice], module: PreTrainedModel) -> None:
-    """Checks that no weights are whole numbers or of 8 bits in the file and fractions in the model: their scale is not known."""
+    """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
     fractions = {name for name, entry in module.named_parameters() if entry.is_floating_point()}
-    if getattr(module.config, "quantization_config", None):
-        return
     for entry in slices:
-        if entry.is_coded and any(
+        if entry.is_whole and any(
             name.endswith(entry.name) or entry.name.endswith(f".{name}") for name in fractions
         ):
-            numbers = f"weights of the type {entry.dtype} without their scales"
-            raise InputError(f"{path} has {numbers}: {entry.name}: get it again")
+            place = f"({entry.dtype}) for weights: {entry.name}"
+            raise InputError(f"{path} has whole numbers {place}: get it again")
 
 
 def compare_symbols(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> dict[str, str]:
     n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
+    contradictions.check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
         return {}
     symbols = f"the tokenizer knows {n_symbols:,} of the model's {rows:,}"

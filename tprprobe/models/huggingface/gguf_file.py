@@ -1,4 +1,4 @@
-"""A GGUF file: where it lies, and that it is parsed once."""
+"""A GGUF file: where it lies, that it does not contradict itself, and that it is parsed once."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import gguf
 
 ENDING = ".gguf"
+TOKENS = "tokenizer.ggml.tokens"
+PER_TOKEN = ("tokenizer.ggml.token_type", "tokenizer.ggml.scores")
 
 
 def find_gguf(path: str) -> Path | None:
@@ -55,6 +57,8 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
     before: Any = gguf.GGUFReader, gguf.get_tensor_name_map
     with as_input_error(f"{file} is damaged or no GGUF file"):
         reader, module = Reader(file), cast(Any, gguf)
+        _check_places(file, reader)
+        _check_tokens(file, reader)
     sizes = Counter()
     for tensor in reader.tensors:
         sizes[tensor.tensor_type.name] += int(tensor.n_elements)
@@ -64,6 +68,30 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
         yield {"weights": f"dequantized from {types} ({file.name})", **_left_over(reader)}
     finally:
         module.GGUFReader, module.get_tensor_name_map = before
+
+
+def _check_places(file: Path, reader: "gguf.GGUFReader") -> None:
+    """Checks that the tensors lie one behind another, as the format asks: else two share bytes, or one is of another type."""
+    end = reader.data_offset
+    for tensor in reader.tensors:
+        if int(tensor.data_offset) != end:
+            raise InputError(
+                f"{file}: tensor {tensor.name} lies at byte {int(tensor.data_offset):,}, where the tensors before it end "
+                f"at {end:,}: get the file again"
+            )
+        end += -(-int(tensor.n_bytes) // reader.alignment) * reader.alignment
+
+
+def _check_tokens(file: Path, reader: "gguf.GGUFReader") -> None:
+    if TOKENS in reader.fields:
+        count = len(reader.fields[TOKENS].data)
+        for name in PER_TOKEN:
+            if name in reader.fields and len(reader.fields[name].data) != count:
+                raise InputError(
+                    f"{file}: {name} has {len(reader.fields[name].data)} entries for {count} tokens: get the file again"
+                )
+    if not any(name.endswith("_epsilon") for name in reader.fields):
+        raise InputError(f"{file} names no epsilon of its norms: get the file again")
 
 
 def _left_over(reader: "gguf.GGUFReader") -> dict[str, str]:
