@@ -17,6 +17,24 @@ def _go(table, key: str) -> None:
         st.session_state["sample"] = int(table["sample"].iloc[row])
 
 
+def _show_names() -> None:
+    """What finished runs of `name` say of the clusters of all heads, or a button that starts one."""
+    store, views, kinds = state.store(), tp.dashboard.names, ("names", "word-names")
+    if folders := state.runs().beside(store, *kinds):
+        st.subheader("Names of clusters")
+        clusters = views.read_names(folders[widgets.choose("Run", list(folders), "names")])
+        view = views.show_names(clusters)
+        widgets.write(views.summarize_names(view.data))
+        if view.data["value"].any():
+            widgets.show(view, "chart-names")
+        if "candidate" in clusters:
+            draw = lambda: widgets.table(views.words_table(clusters).cells)  # noqa: E731
+            widgets.fold("Proposed names", "proposed", draw)
+    else:
+        widgets.offer_runs("names")
+    widgets.list_unclaimed(*kinds)
+
+
 @state.page("Roles")
 def roles() -> None:
     store, views, contents = state.store(), tp.dashboard, tp.dashboard.contents
@@ -67,6 +85,7 @@ def roles() -> None:
         below.markdown(f"**Marked tokens** ({int(flags.sum()):,}): choose a row to see its sample")
         look = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
         below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **look)
+    _show_names()
     if not scene.is_compared:
         with lead.container():
             widgets.lead(views.scene.summarize_roles(scene))

@@ -26,7 +26,7 @@ from benchmarks.binding.nulls import (
 )
 from benchmarks.binding.structure import Array
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import BINDINGS, N_BLOCKS, Steps, narrow
+from tprprobe.estimators.bindings.components import BINDINGS, Steps, narrow
 from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.files.runs import KeptRun
 from tprprobe.statistics import Interval, wilson
@@ -89,7 +89,7 @@ class Sample:
     def steps(self) -> Steps:
         """What measures states."""
         groups = np.repeat(np.arange(len(self.sequences) // self.repeats), self.repeats)
-        return Steps.prepare([self.counts], groups, N_BLOCKS, 0)
+        return Steps([self.counts], groups, 0)
 
     @property
     def n_words(self) -> int:

@@ -78,8 +78,8 @@ def test_a_vocabulary_has_the_words_from_a_threshold_on(tmp_path):
     assert words.symbols == ("<unk>", "<pad>", "<sos>", "<eos>", "a", "dog")
     assert words.encode("A dog and a cat") == [4, 5, 0, 4, 0]
     assert words.decode([2, 4, 5, 3, 4]) == "a dog"
-    ids, offsets = words.encode_all(["a dog", "", "cat"])
-    assert (ids.tolist(), offsets.tolist()) == ([4, 5, 0], [0, 2, 2, 3])
+    ids, lengths, _ = words.encode_all(["a dog", "", "cat"])
+    assert (ids.tolist(), lengths.tolist()) == ([4, 5, 0], [2, 0, 1])
     for name, text in words.files().items():
         (tmp_path / name).write_text(text)
     assert Words.load(tmp_path) == words

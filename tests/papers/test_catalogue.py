@@ -17,7 +17,6 @@ from planted.folders import (
 from planted.questions import plant
 from planted.relations import plant_relations
 from planted.sentences import plant as plant_labelled
-from planted.states import plant_states
 from planted.values import plant_values
 from typer.testing import CliRunner
 
@@ -45,7 +44,6 @@ def run(tmp_path_factory):
     plant_relations(run.parent / "related")
     write_summaries(run.parent / "scored")
     plant_captions(run.parent / "captioned" / "store", 60)
-    plant_states(run.parent / "states", 40)
     write_scores(run.parent / "captioned" / "eval")
     return run
 
@@ -62,8 +60,6 @@ def find_sources(run, name):
         inputs |= {"store": run.parent / "labelled"}
     if name.startswith("huang-"):
         inputs |= catalogue.find_inputs(run.parent / "captioned")
-    if name == "huang-states":
-        inputs |= {"store": run.parent / "states"}
     return {key: inputs[key] for key in catalogue.find_figure(name).inputs}
 
 

@@ -13,7 +13,6 @@ from tprpapers.swaps.effect_intervals import (
     compare_places,
     find_answered,
 )
-from tprpapers.swaps.erasures import Eraser
 from tprpapers.swaps.exchanges import (
     ALIKE,
     ELSEWHERE,
@@ -23,14 +22,6 @@ from tprpapers.swaps.exchanges import (
     positions,
 )
 from tprpapers.swaps.number_pairs import CHANGING, HARMLESS, KINDS, exchange_symbols, find_swaps
-from tprpapers.swaps.shifts import (
-    DIFFERENCE,
-    RANDOM_DIRECTION,
-    WRONG_SIGN,
-    class_differences,
-    measure_shifts,
-    random_directions,
-)
 from tprprobe.gold import arithmetic, evaluate
 
 QUESTIONS = [
@@ -133,24 +124,6 @@ def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
     for kind, rows in table.groupby("at"):
         assert (rows["counterfactual"] == ("other polarity" in str(kind))).all(), kind
         assert (rows["original"] == ("same polarity" in str(kind))).all(), kind
-
-
-def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
-    """A shift by the difference of classes gives the new answer, by a random direction it does not."""
-    model, swaps = PlantedRoles(), find_swaps(["7/3", "9/2", "5/8"], ["polarity"])
-    digits = read_digits(model, [f"{a}/{a * 7 % 10}" for a in range(1, 10)], ["role"])
-    differences = class_differences(digits)
-    directions = {
-        DIFFERENCE: differences,
-        WRONG_SIGN: {k: -v for k, v in differences.items()},
-        RANDOM_DIRECTION: random_directions(differences),
-    }
-    shares = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
-    assert shares[f"{DIFFERENCE} × 1"] == 1
-    assert shares[f"{WRONG_SIGN} × 1"] == 0
-    assert shares[f"{RANDOM_DIRECTION} × 1"] == 0
-    for site, direction in directions[RANDOM_DIRECTION].items():
-        assert torch.allclose(direction.norm(dim=-1), differences[site].norm(dim=-1))
 
 
 @pytest.mark.parametrize("seed", range(3))

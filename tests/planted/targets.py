@@ -382,7 +382,7 @@ def read_transformers(folder: Path) -> Any:
     model: Any = tp.load_model(f"hf:{next(iter(folder.glob('*.gguf')), folder)}")
     vocabulary = model.vocabulary
     vocabulary.all_offsets(["the naïve dog sees", ""])
-    ids, _ = vocabulary.encode_all(["the naïve dog sees"])
+    ids = vocabulary.encode_all(["the naïve dog sees"]).values
     prefix, suffix = vocabulary.source_frame
     batch = torch.tensor([[*prefix, *map(int, ids), *suffix] or [0]])
     with torch.no_grad():

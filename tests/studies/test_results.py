@@ -13,9 +13,7 @@ from studies.successors.trainings import PLAN
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    "page", ["binding-benchmark", "probing", "study", "successors", "summaries"]
-)
+@pytest.mark.parametrize("page", ["binding-benchmark", "study", "successors"])
 def test_a_page_is_made_of_its_tables(page, tmp_path):
     module = import_module(f"studies.pages.{page.replace('-', '_')}_page")
     text = module.make_page(tmp_path)  # where nothing was kept in between

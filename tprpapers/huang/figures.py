@@ -11,7 +11,6 @@ from tprpapers.huang import unbinding_tables as tables
 from tprpapers.huang.caption_scores import find_rivals, judge_scores, load_captioned, read_scores
 from tprpapers.huang.unbinding import (
     GeneratedWords,
-    compare_ks,
     find_clusters,
     interpret,
     load_fitted_clusters,
@@ -196,12 +195,6 @@ def tabulate_regions(store: Store, tagger: str = "", seed: int = 0) -> Table:
     return tables.regions_table(regions, note_words(words), verdicts)
 
 
-def tabulate_stability(store: Store, tagger: str = "", seed: int = 0) -> Table:
-    words = read(store, tagger, seed)
-    stability = compare_ks(words, find_clusters(words, seed=seed).values())
-    return tables.stability_table(stability, note_words(words))
-
-
 def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
     results = summarize_subjects(words, seed)
@@ -293,5 +286,4 @@ FIG5 = Maker(draw_verbs, ("word.unbinding",))
 FIG6 = Maker(draw_adjectives, ("word.unbinding",))
 FIG7 = Maker(draw_prepositions, ("word.unbinding",))
 REGIONS = Maker(tabulate_regions, ("word.unbinding",))
-STABILITY = Maker(tabulate_stability, ("word.unbinding",))
 SUBJECTS = Maker(tabulate_subjects, ("word.unbinding",))

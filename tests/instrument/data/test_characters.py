@@ -35,7 +35,7 @@ def test_unknown_character_is_named(char):
 
 def test_a_large_vocabulary_gets_a_wider_type():
     symbols = SPECIALS + tuple(chr(0x4E00 + i) for i in range(300))
-    values, _ = Vocabulary(symbols).encode_all([symbols[-1]])
+    values = Vocabulary(symbols).encode_all([symbols[-1]]).values
     assert values.tolist() == [303]
     assert values.dtype == np.int16
 

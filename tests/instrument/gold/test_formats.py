@@ -175,7 +175,7 @@ WRONG = {
         ("It O +\n", r"line 1: tag '\+'"),
     ],
     "a.csv": [
-        ("text,label\na,b,c\n", r"line 2: 3 fields, but 2 columns \(text, label\)"),
+        ("text,label\na,b,c\n", r"line 2: 3 fields for 2 columns \(text, label\)"),
         ('text,label\n"a "b",c\n', "line 2: .*a quote in them is doubled"),
         ("id,premise,hypothesis,label\n1,a,b,c\n", "'id', 'premise', 'hypothesis', 'label', but no 'text'"),
     ],

@@ -163,22 +163,38 @@ def test_rows_that_have_ended_are_dropped():
     assert rows[0] > rows[-1]
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_the_model_is_left_as_it_was(training):
-    model = model_of("tp-transformer", 0).train(training)
-    ids = generate(model, batch(1), max_length=4, beam=2)
-    assert model.training is training
-    assert all(module.training is training for module in model.modules())
-    assert ids.dtype == torch.int64
+@pytest.mark.parametrize("case", ["tp-transformer", "t5", "lstm"])
+def test_a_batch_of_many_lengths_writes_what_its_rows_write_alone(case):
+    model = model_of(case, 2)
+    pad = model.config.pad
+    sources = [[2, *((n * i) % 5 + 3 for i in range(n % 13))] for n in range(40)]
+    padded = torch.tensor([row + [pad] * (13 - len(row)) for row in sources])
+    padded[7] = pad  # nothing but pads
+    together = as_rows(generate(model, padded, 6), model)
+    rows = [0, 7, 12, 25, 39]
+    assert [together[row] for row in rows] == [
+        as_rows(generate(model, padded[row : row + 1], 6), model)[0] for row in rows
+    ]
 
 
-@pytest.mark.parametrize("options", [{"min_length": 5}, {"min_length": -1}, {"no_repeat": -1}])
-def test_rules_that_nothing_can_follow_are_refused(options):
-    with pytest.raises(InputError, match="less than max_length"):
-        generate(model_of("lstm", 0), batch(1), max_length=5, **options)
+def test_dropout_is_off_while_decoding_and_the_model_is_left_as_it_was():
+    model: Any = build({"architecture": "tp-transformer", **SIZES, "dropout": 0.5}, seed=1)
+    model.train()
+    ids, repeated = (generate(model, batch(1), max_length=9, beam=2) for _ in range(2))
+    assert ids.equal(repeated)
+    assert all(module.training for module in model.modules())
 
 
-@pytest.mark.parametrize(("beam", "max_length"), [(0, 5), (-1, 5), (1, 0), (3, 0)])
-def test_no_beam_and_no_length_are_refused(beam, max_length):
-    with pytest.raises(InputError, match="at least 1"):
-        generate(model_of("lstm", 0), batch(1), max_length=max_length, beam=beam)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_length": 5}, "less than max_length"),
+        ({"min_length": -1}, "less than max_length"),
+        ({"no_repeat": -1}, "less than max_length"),
+        ({"beam": 0}, "at least 1"),
+        ({"max_length": 0}, "at least 1"),
+    ],
+)
+def test_rules_that_nothing_can_follow_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        generate(model_of("lstm", 0), batch(1), **{"max_length": 5} | options)
