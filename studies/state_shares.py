@@ -17,7 +17,7 @@ from studies.real.words import read_forms
 from studies.templates import table
 from tprprobe.analyses.decomposition.binding_claims import binds
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
-from tprprobe.analyses.decomposition.state_shares import score_shares
+from tprprobe.analyses.decomposition.variance_shares import score_shares
 from tprprobe.errors import InputError
 from tprprobe.statistics import interval_text, read_interval
 

@@ -9,7 +9,7 @@ import pandas as pd
 from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition import measure_exact_gain
-from tprprobe.analyses.decomposition.state_shares import score_shares
+from tprprobe.analyses.decomposition.variance_shares import score_shares
 from tprprobe.analyses.naming.fields import Field, describe, label_words
 from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles
 from tprprobe.analyses.naming.places import build_places, count_places

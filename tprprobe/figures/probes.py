@@ -16,7 +16,7 @@ from tprprobe.analyses.probing.rows import (
 )
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import kind_of
-from tprprobe.figures.dots import EMBEDDING, NARROW, render
+from tprprobe.figures.dots import EMBEDDING, render
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
@@ -247,7 +247,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         ", "
     )
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
-    is_crowded = titles.nunique() > 2 and (current_look().inches or NARROW) < NARROW
+    is_crowded = titles.nunique() > 2 and current_look().is_narrow
     sizes = counts.map(lambda n: f"\nlearned from {n:,} targets" if n and not is_crowded else "")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
@@ -283,7 +283,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
-        rows, bands, attributes["label"], across=across, limits=(lower_limit, 1.02),
+        rows, bands, attributes["label"], across=across, limits=(lower_limit, 1),
         levels=pd.DataFrame(in_sight, columns=LEVEL), band=f"{STRONGEST}{band}", hollow=HOLLOW,
     )  # fmt: skip
 

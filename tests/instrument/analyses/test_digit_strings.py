@@ -6,7 +6,7 @@ import torch
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.binding_claims import binds
-from tprprobe.analyses.decomposition.state_shares import score_shares
+from tprprobe.analyses.decomposition.variance_shares import score_shares
 
 transformers = pytest.importorskip("transformers")
 LONGEST, SITES = 7, ("layers.embedding", "layers.0.hidden", "layers.1.hidden")

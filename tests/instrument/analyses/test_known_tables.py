@@ -6,7 +6,7 @@ import pytest
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import measure_exact_gain
-from tprprobe.analyses.decomposition.known_tables import fit_main_effects
+from tprprobe.analyses.decomposition.variance_shares import fit_main_effects
 
 WORDS, PLACES, WIDTH = 6, 5, 8
 

@@ -5,6 +5,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,38 +39,26 @@ def argument(fillers):
     return ["S" if i < verb else "V" if i == verb else "O" for i in range(len(fillers))]
 
 
-SCHEMES = {
-    "left": left,
-    "right": right,
-    "left*right": both,
-    "tree": join_smallest,
-    "pos": pos,
-    "argument": argument,
-}
+SCHEMES = {"left": left, "right": right, "left*right": both, "tree": join_smallest}
+SCHEMES |= {"pos": pos, "argument": argument}
+NULL = "no structure"
 
 
-def find(roles, seed, n=800, noise=0.7):
+def find(roles, seed, n):
+    """The name of the scheme that is found."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "store"
-        store = plant_bindings(
-            path, roles, n, noise, seed, ranks=(8, 8), pos=pos, argument=argument
-        )
-        return tp.search_roles(store, STATE, FIELDS, seed=seed)
+        columns: dict[str, Any] = {"pos": pos, "argument": argument}
+        store = plant_bindings(Path(folder) / "store", roles, n, 0.7, seed, ranks=(8, 8), **columns)
+        return tp.search_roles(store, STATE, FIELDS, seed=seed).found
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("name", [*SCHEMES, NULL])
 def test_planted_schemes_come_back(name):
-    names = [find(SCHEMES[name], seed).found for seed in range(20)]
-    print(f"{name}: named {sum(scheme == name for scheme in names)} of {len(names)}")
-    assert np.mean([scheme == name for scheme in names]) >= 0.95
-
-
-@pytest.mark.soak
-def test_null_data_have_no_structure():
-    names = [find(None, seed, n=300).found for seed in range(200)]
-    print(f"null: no structure {sum(scheme == 'no structure' for scheme in names)} of {len(names)}")
-    assert np.mean([scheme == "no structure" for scheme in names]) >= 0.99
+    n, seeds, share = (300, 200, 0.99) if name == NULL else (800, 20, 0.95)
+    is_right = [find(SCHEMES.get(name), seed, n) == name for seed in range(seeds)]
+    print(f"{name}: named {sum(is_right)} of {len(is_right)}")
+    assert np.mean(is_right) >= share
 
 
 RANKS = [(2, 2), (3, 2), (4, 3), (5, 4)]
@@ -102,13 +91,9 @@ def encode_changed(roles, seed, n, name):
     for sequence in changed:
         place = rng.integers(len(sequence))
         sequence[place] = rng.choice([filler for filler in FILLERS if filler != sequence[place]])
-    planted_roles = {
-        role for sequence in sequences for role in roles(sequence)
-    }  # others are not planted
-    kept_ids = [
-        i for i, sequence in enumerate(changed) if planted_roles.issuperset(roles(sequence))
-    ]
-    pairs = [[encoded_sequences[i] for i in kept_ids] for encoded_sequences in (changed, sequences)]
+    planted = {role for sequence in sequences for role in roles(sequence)}  # others have no vector
+    kept_ids = [i for i, sequence in enumerate(changed) if planted.issuperset(roles(sequence))]
+    pairs = [[texts[i] for i in kept_ids] for texts in (changed, sequences)]
     everything = [*sequences, *pairs[0]]
     true = bind(everything, roles, (8, 8), 16, seed + 1)
     states = np.zeros((len(everything), 16))

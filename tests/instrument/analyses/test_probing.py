@@ -180,7 +180,7 @@ def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
         ((store, "pos"), {"kernel": 2, "causal": False}, "has no middle"),
         ((small_store, "pos"), {}, "6 different documents"),
         ((small_store, "pos"), {"controls": "untrained"}, "different documents|no untrained twin"),
-        ((bare, "pos"), {}, "no column 'word'"),
+        ((bare, "pos"), {}, "token table has no words"),
     ):
         with pytest.raises(InputError, match=message):
             probe(*arguments, **settings)

@@ -9,8 +9,7 @@ from benchmarks.binding.nulls import draw_null, draw_sequences
 from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
-from tprprobe.estimators.bindings.order_residuals import subtract_expected
-from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur
+from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur, subtract_expected
 
 SHARE, DRAWS = 0.02, 8
 

@@ -11,8 +11,7 @@ import pytest
 import tprprobe as tp
 from tprprobe import plugins
 from tprprobe.estimators.bindings.operations import Additive
-from tprprobe.estimators.bindings.operations_base import as_operation
-from tprprobe.estimators.bindings.operations_completion import complete
+from tprprobe.estimators.bindings.operations_base import as_operation, complete
 
 PAGE = (Path(__file__).parents[3] / "docs/plugins.md").read_text("utf-8")
 

@@ -8,13 +8,13 @@ from .decompositions import Decomposition as Decomposition
 from .decompositions import decompose as decompose
 from .decompositions import fit_scheme as fit_scheme
 from .estimator import TPDecomposition as TPDecomposition
-from .known_tables import measure_exact_gain as measure_exact_gain
 from .operation_tables import compare_operations as compare_operations
+from .operation_tables import load_operations as load_operations
 from .operation_tables import summarize_operations as summarize_operations
+from .operation_tables import view_operations as view_operations
 from .role_findings import RoleSearch as RoleSearch
+from .role_findings import load_roles as load_roles
 from .role_findings import search_roles as search_roles
-from .score_tables import load_operations as load_operations
-from .score_tables import load_roles as load_roles
 from .score_tables import load_scores as load_scores
-from .score_tables import view_operations as view_operations
 from .score_tables import view_scores as view_scores
+from .variance_shares import measure_exact_gain as measure_exact_gain

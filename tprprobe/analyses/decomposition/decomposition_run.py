@@ -9,15 +9,16 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
-from tprprobe.analyses.decomposition.operation_tables import compare_operations
-from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searched, search_roles
-from tprprobe.analyses.decomposition.role_schemes import read_scheme
-from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
-from tprprobe.analyses.decomposition.score_tables import (
-    tabulate_operations,
+from tprprobe.analyses.decomposition.operation_tables import compare_operations, tabulate_operations
+from tprprobe.analyses.decomposition.role_findings import (
+    RoleSearch,
+    read_searched,
+    search_roles,
     tabulate_searches,
     view_searches,
 )
+from tprprobe.analyses.decomposition.role_schemes import read_scheme
+from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS, ROLES
 from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import Progress, run_jobs
@@ -66,8 +67,7 @@ def compare_all(
     """
 
     def measure(site: str, scheme: str) -> pd.DataFrame:
-        table = compare_operations(store, site, scheme, **options)
-        return tabulate_operations(table, site, read_scheme(scheme).name)
+        return tabulate_operations(compare_operations(store, site, scheme, **options))
 
     schemes = list(dict.fromkeys(roles))
     settings = {"sites": store.select(sites), "roles": schemes, "options": options}

@@ -17,8 +17,7 @@ from tprprobe.analyses.decomposition.unit_vectors import UnitVectors, fit_moment
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.block_products import Grams
 from tprprobe.estimators.bindings.families import FILLER, PAIR, ROLE, make_block
-from tprprobe.estimators.bindings.operations_base import Operation
-from tprprobe.estimators.bindings.operations_completion import complete
+from tprprobe.estimators.bindings.operations_base import Operation, complete
 from tprprobe.estimators.bindings.pairs import Pairs, select_units
 from tprprobe.estimators.bindings.ridge import Regression, sum_blocks
 from tprprobe.evaluation.intervals import REPLICATES
@@ -116,8 +115,8 @@ def complete_table(
     weights[cells] = n_units / (n_units + 1)
     mean = np.average(vectors_of_pairs, 0, weights[cells])
     table[cells] = vectors_of_pairs - mean
-    form, completed = complete(kind, table, weights, seed)
-    return form.operation, completed + mean
+    operation, completed = complete(kind, table, weights, seed)
+    return operation, completed + mean
 
 
 def sum_up(
@@ -142,10 +141,10 @@ def sum_up(
         new_cells, truth = (rows[is_new], columns[is_new]), tested[is_new] - mean
         products = []
         for operation in operations:
-            form, completed = complete(operation, table, weights, seed)
+            fitted_operation, completed = complete(operation, table, weights, seed)
             predicted = completed[new_cells]
             products.append(np.sum((2 * truth - predicted) * predicted, 1))
-            forms.append((operation.title, form.operation.form))
+            forms.append((operation.title, fitted_operation.form))
         products.append(np.sum(truth * (fitted[is_new] - mean), 1))
         sums[new_cells] = np.stack(products, 1) * precision[is_new, None]
     return sums, forms

@@ -1,6 +1,8 @@
 """Which operation binds at a site: a table of all operations, and a sentence."""
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -9,11 +11,19 @@ from tprprobe.analyses.decomposition.designs import make_designs
 from tprprobe.analyses.decomposition.operation_scores import UnitParts, score_operations
 from tprprobe.analyses.decomposition.role_schemes import Roles
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
+from tprprobe.analyses.decomposition.score_tables import load_table
 from tprprobe.errors import InputError, unknown
 from tprprobe.estimators.bindings.operations_base import Operation, as_operation
+from tprprobe.evaluation.results import Results, load_view, melt
+from tprprobe.files.tables import columns
+from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
+
+COLUMNS = ("site", "roles", "operation", "form", "r2", "r2_low", "r2_high", "behind", "behind_low", "behind_high", "is_named", "n_fillers", "n_roles", "pairs")  # fmt: skip
+METRICS = ("r2", "behind", "is_named", "n_roles", "pairs")  # of the long table
+VIEWED = {"roles": "task", "operation": "estimator"}  # columns, as the long table calls them
 
 
 def find_operations(names: Sequence[str] | None = None) -> Mapping[str, type[Operation]]:
@@ -99,3 +109,31 @@ def summarize_operations(table: pd.DataFrame) -> list[str]:
         )
         lines.append(f"{site}, {roles}: {answer}; R² of unseen pairs: {', '.join(texts)}")
     return lines
+
+
+def tabulate_operations(table: pd.DataFrame) -> pd.DataFrame:
+    """The long table of operations; the form of an operation is the note of its R²."""
+    layers = table["site"].map(layer_of)
+    table = table.assign(control="", layer=layers, n_groups=table["n_fillers"])
+    names = {"site": "site", "layer": "layer", "control": "control", **VIEWED}
+    long = melt(table, names, METRICS)
+    is_r2 = long["metric"] == METRICS[0]
+    long.loc[is_r2, "note"] = table["form"].to_numpy()
+    return long
+
+
+def view_operations(results: Results) -> pd.DataFrame:
+    """The table of operations with a row a site, scheme and operation; see [columns](columns.md#operations)."""
+    view = results.wide().rename(columns={name: column for column, name in VIEWED.items()})
+    r2 = results.table[results.table["metric"] == METRICS[0]]
+    view = view.assign(form=r2["note"].to_numpy(), n_fillers=r2["n_groups"].to_numpy(int))
+    sizes = dict.fromkeys(METRICS[3:], int)
+    return view.astype({"is_named": bool, **sizes})[list(COLUMNS)]
+
+
+def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The table of operations of a finished run, read from its folder."""
+    if (Path(folder) / "operations.csv").is_file():  # of version 0.3 and before
+        columns_read = columns(text="site roles operation", number="r2 r2_low r2_high behind")
+        return load_table(folder, "operations.csv", columns_read, "compare again")
+    return load_view(folder, view_operations)

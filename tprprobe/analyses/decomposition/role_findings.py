@@ -1,8 +1,10 @@
 """The roles that nobody named: the scheme that is found at a site, its rivals, and what controls find."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,16 @@ from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.binding_claims import warn
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
-from tprprobe.analyses.decomposition.role_search import SearchData
-from tprprobe.analyses.decomposition.role_selection import NOTHING, select
+from tprprobe.analyses.decomposition.role_search import NOTHING, SearchData, select
+from tprprobe.analyses.decomposition.score_tables import load_table
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.fields import LABELS
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import Results, load_view, melt
 from tprprobe.evaluation.splits import divide_documents, leave_out
 from tprprobe.files.notebook import as_html
+from tprprobe.files.tables import columns
+from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import in_one_thread
@@ -30,6 +35,9 @@ TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tri
 MAX_VALUES = 200  # of a field that is tried
 MAX_UNITS = 20_000
 MAX_DIMENSIONS, VARIANCE = 64, 0.99  # of the vectors, that schemes are compared in
+SEARCHED = {"site": "site", "layer": "layer", "roles": "task", "control": "control"}
+SEARCHED_SIZES = ("n_roles", "pairs", "n", "groups")
+SEARCHED_NUMBERS = ("is_found", *SEARCHED_SIZES, "bits", "longer", "is_near", "stability", "r2")
 ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
 
 
@@ -215,3 +223,34 @@ def reduce_width(
     share = np.cumsum(values) / max(values.sum(), 1e-300)
     width = min(MAX_DIMENSIONS, int(np.searchsorted(share, VARIANCE)) + 1)
     return centered @ axes[:, :width]
+
+
+def tabulate_searches(searches: Sequence[RoleSearch]) -> pd.DataFrame:
+    """The long table of searches: the numbers of every scheme that was tried, beside controls."""
+    tables = [s.schemes.assign(site=s.site, layer=layer_of(s.site)) for s in searches]
+    table = pd.concat(tables, ignore_index=True)
+    return melt(table, SEARCHED, SEARCHED_NUMBERS, with_missing=True).assign(estimator="search")
+
+
+def view_searches(results: Results) -> list[RoleSearch]:
+    """The searches of a long table, site by site."""
+    wide = results.wide().rename(columns={"task": "roles"}).drop(columns=["layer", "estimator"])
+    wide = wide.astype(
+        dict.fromkeys(("is_found", "is_near"), bool) | dict.fromkeys(SEARCHED_SIZES, int)
+    )
+    return [_search(str(site), rows) for site, rows in wide.groupby("site", sort=False)]
+
+
+def _search(site: str, rows: pd.DataFrame) -> RoleSearch:
+    found_names = rows.loc[rows["is_found"], "roles"]
+    schemes = rows.drop(columns=["site", "found"], errors="ignore").reset_index(drop=True)
+    return RoleSearch(site, str(found_names.iloc[0]) if len(found_names) else NOTHING, schemes)
+
+
+def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
+    """What a finished run found, site by site, read from its folder."""
+    if not (Path(folder) / "schemes.csv").is_file():
+        return load_view(folder, view_searches)
+    names = columns(text="site found roles control", number="bits longer stability r2")
+    table = load_table(folder, "schemes.csv", names, "search again")  # of version 0.3 and before
+    return [_search(str(site), rows) for site, rows in table.groupby("site", sort=False)]

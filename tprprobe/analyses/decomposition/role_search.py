@@ -1,4 +1,5 @@
-"""The search for the cheapest scheme of roles: fields are added and taken away.
+"""The search for the cheapest scheme of roles: fields are added and taken away; what is found is the cheapest scheme near the
+shortest, if it beats itself with shuffled roles.
 
 A scheme is a partition of tokens; its price is the length of the description of the vectors by its pairs and by the fillers alone, as
 the vectors of pairs that share a filler are alike. Without these, a second term, such as the bag of the fillers that are not the last,
@@ -12,14 +13,20 @@ from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float64, Int
 from scipy.sparse import csr_array, hstack
+
+from tprprobe.evaluation.intervals import REPLICATES
+from tprprobe.statistics import bounds, permute_within, replicate_totals
 
 MAX_PAIRS = 1200  # of a scheme that is tried
 PRECISION = 1e-3  # of the variance, to which vectors are described; noiseless ones would cost ever more bits
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
 BEAM, MAX_FIELDS = 2, 3
 N_SYNONYMS = 8  # schemes whose other names are tried
+NOTHING = "no structure"
+NEGLIGIBLE = 0.01  # of the shortest description: what a scheme may be longer
 
 BARE = ""  # before the fields of a term whose roles have no fillers
 Term = tuple[str, ...]  # fields whose product is a partition of the tokens
@@ -29,6 +36,7 @@ BAG: Terms = ((),)
 
 Roles = Int[np.ndarray, " token"]
 Errors = Float64[np.ndarray, " group"]
+Draws = Float64[np.ndarray, "replicate scheme"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +77,6 @@ class SearchData:
             joint = codes * (1 + self.fields[name].max(initial=0)) + self.fields[name]
             codes = np.unique(joint, return_inverse=True)[1].reshape(-1)
         return codes
-
-    def roles(self, terms: Terms) -> list[Roles]:
-        """The roles of every token, term by term."""
-        return [self.cells(term) for term in terms]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +196,7 @@ def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
     MAX_FIELDS; then fields are taken away as long as that helps.
     """
     scores: dict[str, SchemeScore] = {}
-    order = _order(fields)
+    order = {name: i for i, name in enumerate([BARE, *fields])}
 
     def by_bits(scheme: SchemeScore) -> tuple[float, int, list[int]]:
         """Shorter first; of schemes that are the same partition, the one of the first fields."""
@@ -202,7 +206,7 @@ def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
     def attempt(terms: Terms) -> SchemeScore:
         name = name_terms(terms)
         if name not in scores:
-            scores[name] = score_roles(data, terms, data.roles(terms))
+            scores[name] = score_roles(data, terms, list(map(data.cells, terms)))
         return scores[name]
 
     fields = [name for name in fields if np.ptp(data.fields[name])]  # others distinguish nothing
@@ -211,7 +215,9 @@ def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
     shortest = min(bare, key=by_bits, default=attempt(BAG))
     frontier = [attempt(BAG), *([shortest] if shortest.bits < attempt(BAG).bits else [])]
     for _ in range(MAX_FIELDS):
-        grown = {name_terms(t): t for scheme in frontier for t in _grow(scheme.terms, fields)}
+        grown = {
+            name_terms(t): t for scheme in frontier for t in _grow(scheme.terms, fields, order)
+        }
         level = sorted(map(attempt, grown.values()), key=by_bits)[:BEAM]
         if not level or level[0].bits >= min(scheme.bits for scheme in frontier):
             break
@@ -225,13 +231,8 @@ def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
     return sorted((scheme for scheme in scores.values() if scheme.bits < np.inf), key=by_bits)
 
 
-def _order(fields: Sequence[str]) -> dict[str, int]:
-    return {name: i for i, name in enumerate([BARE, *fields])}
-
-
-def _grow(terms: Terms, fields: Sequence[str]) -> list[Terms]:
+def _grow(terms: Terms, fields: Sequence[str], order: Mapping[str, int]) -> list[Terms]:
     """The schemes with one field more, in the order of the fields."""
-    order = _order(fields)
     fields_used = set(chain.from_iterable(terms))
     grown: list[Terms] = []
     for field in (name for name in fields if name not in fields_used):
@@ -270,3 +271,81 @@ def _shrink(terms: Terms) -> list[Terms]:
         if without_term and len(fields_of(term)) <= 1:
             fewer.append(without_term)
     return fewer
+
+
+def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.DataFrame]:
+    """The name of the scheme that is found, and a row per scheme that was tried, shortest first."""
+    schemes = search(data, fields)
+    draws = draw_bits(schemes, data, seed)
+    i_chosen, is_near, longer = choose_cheapest(schemes, draws, int((~data.tested).sum()))
+    sums = np.stack([data.mean_errors, *(scheme.errors for scheme in schemes)], 1)[data.tested]
+    totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
+    r2, *r2_drawn = 1 - totals[:, 1:] / totals[:, [0]]
+    low, high = bounds(np.array(r2_drawn), len(sums))
+    if not beats_shuffled(data, schemes[i_chosen], seed):
+        unbound = (i for i, s in enumerate(schemes) if shuffle_roles(data, s, seed) is None)
+        i_chosen = next(unbound)
+    best_name = schemes[i_chosen].name if low[i_chosen] > 0 else NOTHING
+    rows = [("", s.name, s.name == best_name, s.n_roles, s.n_pairs, s.bits) for s in schemes]
+    table = pd.DataFrame(rows, columns=["control", "roles", "is_found", "n_roles", "pairs", "bits"])
+    table = table.assign(longer=table["bits"] - schemes[0].bits, is_near=is_near)
+    intervals = {"longer_low": longer[0], "longer_high": longer[1], "r2": r2, "r2_low": low}
+    stability = measure_stability(schemes, draws, data)
+    sizes = {"n": len(data.fitting), "groups": len(sums)}
+    return best_name, table.assign(**intervals, r2_high=high, stability=stability, **sizes)
+
+
+def measure_stability(
+    schemes: Sequence[SchemeScore], draws: Draws, data: SearchData
+) -> Float64[np.ndarray, " scheme"]:
+    """The share of the draws in which the partition of a scheme is the shortest, whatever its name."""
+
+    def key(term: Term) -> tuple[bool, bytes]:
+        return is_bare(term), pd.factorize(data.cells(term))[0].tobytes()
+
+    keys = [tuple(sorted(map(key, scheme.terms))) for scheme in schemes]
+    partition = pd.factorize(pd.Series(keys, dtype=object))[0]
+    share = np.bincount(partition[draws.round(6).argmin(1)], minlength=len(schemes)) / len(draws)
+    return share[partition]
+
+
+def draw_bits(schemes: Sequence[SchemeScore], data: SearchData, seed: int) -> Draws:
+    """The description length of every scheme if other groups had been drawn, its fit as it is."""
+    sums = np.stack([data.mean_errors, *(scheme.errors for scheme in schemes)], 1)
+    tss, *rss = replicate_totals(sums[~data.tested], REPLICATES, seed).T
+    bits = [
+        measure_bits(data, r + s.shrunk, tss, s.price) for r, s in zip(rss, schemes, strict=True)
+    ]
+    return np.stack(bits, 1)
+
+
+def shuffle_roles(data: SearchData, scheme: SchemeScore, seed: int) -> list[Roles] | None:
+    """The roles of fillers, shuffled within sequences; None where that changes nothing."""
+    order = permute_within(data.sequences, np.random.default_rng((seed, 4)))
+    is_bound = [fields_of(term) != () and not is_bare(term) for term in scheme.terms]
+    roles = list(map(data.cells, scheme.terms))
+    shuffled = [r[order] if bound else r for r, bound in zip(roles, is_bound, strict=True)]
+    is_same = all(np.array_equal(*pair) for pair in zip(roles, shuffled, strict=True))
+    return None if is_same else shuffled
+
+
+def beats_shuffled(data: SearchData, scheme: SchemeScore, seed: int) -> bool:
+    """True if a scheme errs less on held-out documents than with its roles shuffled, paired, or nothing can be shuffled."""
+    if (roles := shuffle_roles(data, scheme, seed)) is None:
+        return True
+    errors = score_roles(data, scheme.terms, roles, is_control=True).errors
+    sums = np.stack([errors - scheme.errors, data.mean_errors], 1)[data.tested]
+    difference, variation = replicate_totals(sums, REPLICATES, seed).T
+    return bool(bounds(difference / variation, len(sums))[0] > 0)
+
+
+def choose_cheapest(
+    schemes: Sequence[SchemeScore], draws: Draws, n_groups: int
+) -> tuple[int, Bool[np.ndarray, " scheme"], Float64[np.ndarray, "2 scheme"]]:
+    """The scheme of fewest pairs near the shortest, which ones are near, and intervals of differences."""
+    low, high = bounds(draws - draws[:, [0]], n_groups)
+    longer = np.array([scheme.bits for scheme in schemes]) - schemes[0].bits
+    is_near = (low <= 0) | (longer <= NEGLIGIBLE * abs(schemes[0].bits))
+    prices = [(scheme.n_pairs, round(scheme.bits, 6)) for scheme in schemes]
+    cheapest = min(np.flatnonzero(is_near).tolist(), key=lambda i: (*prices[i], i))
+    return cheapest, is_near, np.stack([low, high])

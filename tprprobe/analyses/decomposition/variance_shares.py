@@ -1,35 +1,43 @@
-"""The shares of variance of a scheme's steps, unbiased, in the rows of its scores: whether and how much a state binds."""
+"""The shares of variance of words, places and bindings, unbiased: of a scheme's steps, of several sites in a model and its
+baselines, and those of states whose table V[filler, place] is known. Nothing is fitted to states.
+"""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64, Int
 from scipy import stats
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from tprprobe.analyses.decomposition.binding_claims import FEWEST_TWINS
-from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, Design
-from tprprobe.analyses.decomposition.sequence_units import Units
+from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, Design, make_designs
+from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
+from tprprobe.analyses.decomposition.sequence_units import TOKEN, Units
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import (
-    BINDINGS,
-    BY_LENGTH,
-    FILLERS,
-    ROLES,
-    STEPS,
-    BindingComponents,
-    narrow,
-)
-from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED
+from tprprobe.estimators.bindings import components
+from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents, narrow
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED, FILLER, ROLE, make_block
 from tprprobe.estimators.bindings.pair_counts import PairCounts
-from tprprobe.estimators.bindings.pairs import starts_of
+from tprprobe.estimators.bindings.pairs import count_pairs, find_pairs, starts_of
+from tprprobe.estimators.bindings.ridge import Regression, sum_blocks
 from tprprobe.evaluation.results import Row
 from tprprobe.evaluation.splits import stand_first
-from tprprobe.statistics import FEWEST_GROUPS
+from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import FEWEST_GROUPS, Interval
+from tprprobe.store import Store
+from tprprobe.store.tokens import MEAN, pool_spans, rows_of
+from tprprobe.store.tokens import starts_of as starts_of_samples
 
-PLACES = {BAG: ("share", FILLERS), ADDITIVE: ("share", ROLES), FACTORED: ("share", BINDINGS)}
+PLACES = (
+    (BAG, components.FILLERS, "share"),
+    (ADDITIVE, components.ROLES, "share"),
+    (ADDITIVE, components.BY_LENGTH, "share_by_length"),
+    (FACTORED, BINDINGS, "share"),
+)  # where the share of a step stands: the family of the row, and its column
 MAX_CELLS = 5_000_000  # of the pairs that a unit's tokens and roles could be
 
 
@@ -58,19 +66,17 @@ def measure_shares(
     """By family the columns ``share…`` (of additive fits also ``share_by_length…``) of its row; none where units or documents are
     too few. An estimator that has measured the same design is fast.
     """
-    if len(np.unique(independent.groups)) < FEWEST_GROUPS:
-        return {}
     estimator.steps = steps
     counts = _count(units, design, independent.rows)
     try:
-        table = estimator.fit(counts, independent.states, independent.groups).shares_
-    except InputError:  # too few units
+        shares = estimator.fit(counts, independent.states, independent.groups).shares_
+    except InputError:  # too few units or documents
         return {}
-    found = {row["step"]: row for row in table.to_dict("records")}
-    columns = {family: _columns(name, found[step]) for family, (name, step) in PLACES.items() if step in found}  # fmt: skip
-    if BY_LENGTH in found:
-        columns[ADDITIVE] |= _columns("share_by_length", found[BY_LENGTH])
-    return columns
+    rows: dict[str, Row] = {}
+    for family, step, name in PLACES:
+        if step in shares:
+            rows.setdefault(family, {}).update(shares[step].columns(name))
+    return rows
 
 
 def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
@@ -89,9 +95,7 @@ def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
         n, learned, half = len(known), row["share"] - known.mean(), np.nan
         if n >= FEWEST_TWINS:
             half = stats.t.ppf(0.975, n - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / n)
-        row |= _columns(
-            "share_learned", {"share": learned, "low": learned - half, "high": learned + half}
-        )
+        row |= Interval(learned, learned - half, learned + half).columns("share_learned")
 
 
 def _limit(units: Units, rows: np.ndarray, seed: int) -> np.ndarray:
@@ -105,10 +109,6 @@ def _limit(units: Units, rows: np.ndarray, seed: int) -> np.ndarray:
     return np.sort(rows[order[np.cumsum(cells[order]) <= MAX_CELLS]])
 
 
-def _columns(name: str, row: Mapping[Any, object]) -> Row:
-    return {name: row["share"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
-
-
 def _count(units: Units, design: Design, rows: np.ndarray) -> list[PairCounts]:
     """The pairs of every part of the units, and how many tokens it has."""
     starts = starts_of(design.parts)
@@ -116,3 +116,103 @@ def _count(units: Units, design: Design, rows: np.ndarray) -> list[PairCounts]:
         PairCounts(csr_array(design.counts[:, a:b])[rows], pairs.filler_of, pairs.role_of, np.diff(members.indptr)[rows])
         for pairs, members, (a, b) in zip(design.parts, units.members, pairwise(starts), strict=True)
     ]  # fmt: skip
+
+
+def score_shares(
+    store: Store, sites: Sequence[str], schemes: Sequence[str], unit: str = TOKEN, seed: int = 0
+) -> pd.DataFrame:
+    """A row a site, scheme of roles, step (family: bag, additive, factored) and control; of all schemes but the first
+    the step of bindings alone.
+
+    Args:
+        store: A store, with those of its baseline models.
+        sites: Its sites.
+        schemes: Schemes of roles, as :func:`decompose` takes them.
+        unit: What a vector is of, as of :func:`decompose`.
+        seed: Seed of random choices.
+
+    Returns:
+        The columns ``share…`` of :func:`decompose`. Controls: the kind of a baseline model, or shuffled roles.
+
+    Raises:
+        InputError: Too few documents.
+    """
+    rows: list[Row] = []
+    # sites and baselines share the moments of a design, and of its shuffled roles
+    new = partial(BindingComponents, random_state=seed)
+    estimators = {scheme: (new(), new()) for scheme in schemes}
+    for site in sites:
+        plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed)
+        stores = {"": store, **store.twins}
+        units = {control: plan.read(source, site) for control, source in stores.items()}
+        states = {control: IndependentStates.read(of, seed) for control, of in units.items()}
+        for name, scheme in zip(schemes, plan.schemes, strict=True):
+            steps = STEPS if name == schemes[0] else [BINDINGS]  # fillers' share has no scheme
+            estimator, of_shuffled = estimators[name]
+            scored: dict[str, dict[str, Row]] = {}
+            for control, control_units in units.items():
+                designs = make_designs(control_units, scheme, plan.withheld, seed)
+                measured = control_units, next(designs), states[control], estimator, steps
+                scored[control] = measure_shares(*measured)
+                if not control:
+                    measured = (
+                        control_units,
+                        next(designs),
+                        states[control],
+                        of_shuffled,
+                        [BINDINGS],
+                    )
+                    scored[SHUFFLED_ROLES] = measure_shares(*measured)
+            bindings = {control: row[FACTORED] for control, row in scored.items() if row}
+            if "" in bindings:
+                compare_shares(bindings, list(store.twins))
+            place = {"site": site, "layer": layer_of(site), "roles": name}
+            rows += [
+                place | {"family": family, "control": control} | columns
+                for control, families in scored.items()
+                for family, columns in families.items()
+            ]
+    if not rows:
+        raise InputError(
+            f"shares of variance need texts of {FEWEST_GROUPS} documents or more: read more texts"
+        )
+    return pd.DataFrame(rows)
+
+
+def measure_exact_gain(store: Store, site: str, pool: str) -> float:
+    """The share of the pooled states' variance that bindings of tokens to places are, without any fit to states.
+
+    The vector of a token without context is V[f, r], so its interaction is what the best a_f + c_r leaves of it.
+
+    Args:
+        store: A store with a vector for every token of the site.
+        site: The input embeddings.
+        pool: How a state is pooled of its tokens' vectors: ``mean``, or the ``last`` token's.
+    """
+    tokens = store.tokens_of(site).reset_index(drop=True)
+    n = len(tokens)
+    vectors = store.read_finite(site, slice(0, n)).reshape(n, -1).astype(np.float64)
+    place = tokens.groupby("sample", sort=False).cumcount().to_numpy()
+    interaction = vectors - fit_main_effects(vectors, tokens["token"].to_numpy(object), place)
+    shares = [float(np.var(_pool(v, tokens, pool), 0).sum()) for v in (interaction, vectors)]
+    return shares[0] / shares[1] if shares[1] else 0.0
+
+
+def _pool(
+    vectors: Float64[np.ndarray, "token d_model"], tokens: pd.DataFrame, pool: str
+) -> Float64[np.ndarray, "sample d_model"]:
+    if pool == MEAN:
+        return pool_spans(vectors, starts_of_samples(tokens["sample"].to_numpy()), MEAN)
+    return vectors[rows_of(tokens, pool)]
+
+
+def fit_main_effects(
+    vectors: Float64[np.ndarray, "token d_model"], fillers: np.ndarray, roles: np.ndarray
+) -> Float64[np.ndarray, "token d_model"]:
+    """a_f + c_r of every token, by least squares."""
+    pairs, occurrences = find_pairs(fillers, [pd.Categorical(roles)])
+    counts = count_pairs(csr_array(eye_array(len(vectors), format="csr")), pairs, occurrences)
+    regression = Regression.of(counts, vectors)
+    blocks = [make_block(name, 0, [pairs]) for name in (FILLER, ROLE)]
+    table = sum_blocks(blocks, regression.solve(blocks, (0.0, 0.0)))
+    return counts @ table + regression.bias(table)

@@ -211,12 +211,13 @@ def read_gold(store: Store) -> Gold:
     return Gold(joined, described, build_lattice(described))
 
 
-def is_arithmetic(store: Store) -> bool:
-    """Whether the source tokens are the characters of questions, some of which are arithmetic."""
+def find_arithmetic(store: Store) -> Gold | None:
+    """What :func:`read_gold` finds, if the source tokens are the characters of questions, some of which are arithmetic."""
     try:
-        return not read_gold(store).tokens["kind"].isin(NO_ARITHMETIC).all()
+        gold = read_gold(store)
     except InputError:
-        return False
+        return None
+    return None if gold.tokens["kind"].isin(NO_ARITHMETIC).all() else gold
 
 
 def read_fields(store: Store, side: str) -> Gold:
@@ -224,8 +225,10 @@ def read_fields(store: Store, side: str) -> Gold:
     other texts places and tokens.
     """
     is_labelled = bool(list_exact(store))
-    if side == SAMPLE or (not is_labelled and side == "source" and is_arithmetic(store)):
+    if side == SAMPLE:
         return read_structure(store, side)
+    if not is_labelled and side == "source" and (gold := find_arithmetic(store)):
+        return gold
     tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
     if not is_labelled:
         return Gold(tokens, pd.DataFrame(), build_tokens_at_places(tokens))

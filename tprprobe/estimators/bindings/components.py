@@ -4,7 +4,7 @@ Definition. A unit (a sequence, or a token) has counts x of filler–role pairs,
 a length. With V the vectors of pairs and x̃ = x − E[x | b, c], the bindings' share is E‖Vᵀx̃‖² / E‖e − E e‖²: what a state e
 owes to *which filler has which role*, beyond every function of which fillers and which roles there are. It is what
 shuffling the roles within a sequence destroys: the share of a sum, a mean, a normalized bag, a maximum or a pooling by weights of
-words is 0 by definition. ``order_residuals`` estimates E[x | b, c].
+words is 0 by definition. ``pair_counts`` estimates E[x | b, c].
 
 Limits. In real text, maxima and weighted means of words depend on which words occur together, and so does their order; a component of
 pairs of fillers that occur together takes most of that up (``benchmarks.binding.shares`` measures what is left, on texts drawn anew). Where pairs are many, a share is exact on average over V, not for every V:
@@ -50,7 +50,6 @@ from scipy.sparse import csr_array
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.block_kernels import Basis, Component
 from tprprobe.estimators.bindings.block_moments import Moments
-from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
     PairCounts,
@@ -59,12 +58,13 @@ from tprprobe.estimators.bindings.pair_counts import (
     divide_by_length,
     join_columns,
     split_by_count,
+    subtract_expected,
     times,
 )
-from tprprobe.statistics import Interval
+from tprprobe.statistics import FEWEST_GROUPS, Interval
 
-FEWEST_GROUPS, FEWEST_UNITS = 10, 40
-N_BLOCKS = 20
+FEWEST_UNITS = 40
+N_BLOCKS = 20  # that groups are joined to, at most
 FREQUENT = 10  # units that a fixed filler or role has, at least
 UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
 UNITS_PER_BIN, MAX_BINS = 15, 12  # of length, for a fixed filler
@@ -78,15 +78,13 @@ class BindingComponents:
     """The shares of variance of states that are due to fillers, roles, fillers × length and bindings, with 95 % intervals.
 
     Args:
-        n_blocks: Blocks that groups are joined to, at most.
         steps: Which steps are measured, the bindings last.
         random_state: Seed of the random vectors that calibrate moments, and of the blocks.
 
     Attributes:
-        shares_: A row for each step (``fillers``, ``roles``, ``fillers × length``, ``bindings``), each beyond those before, with
-            ``share``, ``low`` and ``high``.
-        bindings_: The bindings' share with its interval.
-        n_groups_: How many independent groups there are.
+        shares_: The share of each step (``fillers``, ``roles``, ``fillers × length``, ``bindings``), beyond those before, with its
+            interval.
+        bindings_: That of the bindings.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -98,11 +96,9 @@ class BindingComponents:
         True
     """
 
-    n_blocks: int = N_BLOCKS
     steps: Sequence[str] = STEPS
     random_state: int = 0
-    shares_: pd.DataFrame = field(init=False, repr=False)
-    n_groups_: int = field(init=False, repr=False)
+    shares_: dict[str, Interval] = field(init=False, repr=False)
     _key: str = field(init=False, repr=False, default="")
     _steps: "Steps" = field(init=False, repr=False)
 
@@ -130,22 +126,17 @@ class BindingComponents:
         counts = _read_counts(X)
         groups = np.arange(len(counts[0])) if groups is None else pd.factorize(groups)[0]
         _check(len(counts[0]), y, groups)
-        self.n_groups_ = int(groups.max()) + 1
-        settings = np.array([self.n_blocks, self.random_state])
-        key = _digest(settings, groups, *(array for part in counts for array in part.arrays))
+        key = _digest(counts, groups, self.random_state)
         if key != self._key:
             self._key = key
-            self._steps = Steps.prepare(counts, groups, self.n_blocks, self.random_state)
-        model, states = self._steps, narrow(y, self.random_state)
-        self.shares_ = pd.DataFrame(
-            [{"step": step, **model.measure(step, states).columns("share")} for step in self.steps]
-        ).rename(columns={"share_low": "low", "share_high": "high"})
+            self._steps = Steps(counts, groups, self.random_state)
+        states = narrow(y, self.random_state)
+        self.shares_ = {step: self._steps.measure(step, states) for step in self.steps}
         return self
 
     @property
     def bindings_(self) -> Interval:
-        share, low, high = self.shares_.iloc[-1][["share", "low", "high"]].astype(float)
-        return Interval(share, low, high)
+        return self.shares_[BINDINGS]
 
 
 def _read_counts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[PairCounts]:
@@ -157,9 +148,9 @@ def _read_counts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[Pa
     return counts
 
 
-def _digest(*arrays: np.ndarray) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
+def _digest(counts: Sequence[PairCounts], groups: np.ndarray, seed: int) -> str:
+    digest = hashlib.sha256(f"{seed}".encode())
+    for array in (groups, *(array for part in counts for array in part.arrays)):
         digest.update(f"{array.shape} {array.dtype}".encode() + array.tobytes())
     return digest.hexdigest()
 
@@ -177,13 +168,11 @@ def _check(n: int, y: np.ndarray, groups: np.ndarray) -> None:
         )
 
 
-def divide_into_blocks(
-    groups: Int[np.ndarray, " unit"], n_blocks: int, seed: int
-) -> Int[np.ndarray, " unit"]:
+def divide_into_blocks(groups: Int[np.ndarray, " unit"], seed: int) -> Int[np.ndarray, " unit"]:
     """The block of every unit: groups, the largest before, each to the block that has the fewest units."""
     sizes = np.bincount(groups)
     tie = np.random.default_rng(seed).permutation(len(sizes))
-    block_of, units = np.empty(len(sizes), int), np.zeros(n_blocks)
+    block_of, units = np.empty(len(sizes), int), np.zeros(min(N_BLOCKS, len(sizes)))
     for group in np.lexsort((tie, -sizes)):
         block_of[group] = units.argmin()
         units[block_of[group]] += sizes[group]
@@ -216,20 +205,16 @@ def _number(counts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]
 
 
 class Steps:
-    """The nested steps of a decomposition: what each measures, beyond which fixed columns, beside which random components."""
+    """The nested steps of a decomposition of units, whose groups are joined to blocks: what each measures, beyond which fixed columns,
+    beside which random components. Any states of the units are measured with them.
+    """
 
-    @classmethod
-    def prepare(
-        cls, counts: Sequence[PairCounts], groups: np.ndarray, n_blocks: int, seed: int
-    ) -> "Steps":
-        """The steps of units whose groups are joined to blocks; any states of these units are measured with them."""
-        return cls(counts, divide_into_blocks(groups, min(n_blocks, int(groups.max()) + 1), seed), seed)  # fmt: skip
-
-    def __init__(self, counts: Sequence[PairCounts], block: np.ndarray, seed: int):
+    def __init__(self, counts: Sequence[PairCounts], groups: np.ndarray, seed: int):
+        block = divide_into_blocks(groups, seed)
         self.order = order = np.argsort(block, kind="stable")
         self.seed, self.moments = seed, dict[str, Moments | None]()
         self.blocks = [
-            slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *np.bincount(block)]))
+            slice(*ends) for ends in itertools.pairwise(np.cumsum([0, *np.bincount(block)]))
         ]
         self.ones = np.ones(len(order))
         max_columns = min(MAX_FIXED, len(order) // UNITS_PER_COLUMN)
@@ -248,10 +233,8 @@ class Steps:
         self.together = times(cooccur(fillers), 1 / lengths)
         units_per_bin = max(UNITS_PER_BIN, self.fillers.nnz // MAX_FIXED)
         columns = join_columns(self.ones, self.fillers)
-        self.length, self.by_length = (
-            lengths,
-            divide_by_length(columns, lengths, units_per_bin, MAX_BINS),
-        )
+        self.length = lengths
+        self.by_length = divide_by_length(columns, lengths, units_per_bin, MAX_BINS)
 
     def measure(self, step: str, states: np.ndarray) -> Interval:
         """The share of a step in the states of the units, which :func:`narrow` has centred."""
@@ -281,14 +264,8 @@ class Steps:
         rare += [Component.random(self.rare_by_length), Component.random(self.together)]
         if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.order) // UNITS_PER_COLUMN):
             return self._draw(base, self.pairs, rare)
-        return self._draw(
-            base,
-            None,
-            [
-                *rare,
-                Component.random(self.pairs, True, self.names, self.unseen),
-            ],
-        )
+        bindings = Component.random(self.pairs, True, self.names, self.unseen)
+        return self._draw(base, None, [*rare, bindings])
 
     def _draw(
         self, base: csr_array, columns: csr_array | None, components: list[Component]
