@@ -47,7 +47,7 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
     axes = None if ax is None else check_axes(ax, scene.panels)
     panel = None if axes is None else axes[0, 0]
     if isinstance(scene, Strips):
-        return draw_strips(scene, ax=panel)
+        return draw_strips(scene, panel)
     if isinstance(scene, Points):
         return draw_points(scene, panel)
     draw = {
