@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -155,16 +156,15 @@ def _put_beside(tokens: pd.DataFrame, store: Store, baseline: Clusters) -> pd.Da
     tokens = tokens.merge(places.assign(beside=baseline.labels), how="left")
     is_read, shared = tokens["beside"].notna(), np.zeros((baseline.k, baseline.k), int)
     np.add.at(shared, tuple(tokens.loc[is_read, ["beside", "label"]].to_numpy(int).T), 1)
-    return tokens.assign(
-        beside=tokens["beside"].map(linear_sum_assignment(-shared)[1].item, "ignore")
-    )
+    numbers = dict(enumerate(linear_sum_assignment(-shared)[1]))
+    return tokens.assign(beside=tokens["beside"].map(numbers))
 
 
 def _choose_samples(
     tokens: pd.DataFrame, candidates: list[int], overlay: pd.DataFrame | None, n_rows: int
 ) -> list[int]:
     """Samples in order, as many as are asked for or as all clusters need; up to half of them have a discordant number."""
-    labels = tokens.groupby("sample")["label"].agg(set).loc[candidates].to_dict()
+    labels: Any = tokens.groupby("sample")["label"].agg(set).loc[candidates].to_dict()
     unseen, hard = set[int]().union(*labels.values()), set[int]()
     if overlay is not None:
         hard = {*overlay.loc[overlay["discordant"].eq(True), "sample"]}
