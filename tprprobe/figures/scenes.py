@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ class Scene:
         """The names of its panels."""
         return [self.title]
 
-    def choose(self, panel: int | str) -> "Scene":
+    def choose(self, panel: int | str) -> Any:
         """One panel alone, by its number from 0 or its name."""
         name, rows = self.panels[self._find(panel)], getattr(self, "rows", None)
         if rows is None or "panel" not in rows:
@@ -122,5 +123,5 @@ class Grid(Scene):
     def panels(self) -> list[str]:
         return [picture.title for picture in self.pictures]
 
-    def choose(self, panel: int | str) -> Scene:
+    def choose(self, panel: int | str) -> Any:
         return replace(self.pictures[self._find(panel)], note=self.note)
