@@ -153,9 +153,3 @@ def list_maps(store: Store) -> list[str]:
 def count_heads(store: Store, site: str) -> int:
     """The number of heads of a site, 0 for a site without heads."""
     return store.specs[site].heads or 0
-
-
-def find_head(store: Store, site: str, head: int) -> int | None:
-    """The head of that number; the last one if there are fewer; None if there are none."""
-    heads = count_heads(store, site)
-    return min(head, heads - 1) if heads else None
