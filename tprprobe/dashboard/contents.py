@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
+from tprprobe.analyses.attention.head_relations import list_maps as list_maps
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
@@ -143,11 +144,6 @@ def show_sites(store: Store) -> View:
 def list_vectors(store: Store) -> list[str]:
     """The sites with vectors."""
     return [name for name, spec in store.specs.items() if not spec.is_attention]
-
-
-def list_maps(store: Store) -> list[str]:
-    """The sites with attention maps, of at least one sample."""
-    return [name for name in store.specs if store.count_maps(name)]
 
 
 def count_heads(store: Store, site: str) -> int:

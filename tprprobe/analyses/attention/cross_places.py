@@ -8,6 +8,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
+from tprprobe.analyses.attention.head_relations import list_maps
 from tprprobe.analyses.naming.places import SIDES, read_places
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import read_provenance
@@ -20,7 +21,7 @@ OUTPUT = "output"  # the column of the place that a query writes
 
 def list_cross_maps(store: Store) -> list[str]:
     """The sites of maps from the tokens of the target to those of the source."""
-    return [s for s in store.specs if store.count_maps(s) and sides_of(s) == ("target", "source")]
+    return [site for site in list_maps(store) if sides_of(site) == ("target", "source")]
 
 
 def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
