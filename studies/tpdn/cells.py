@@ -40,10 +40,8 @@ def collect_cells(runs: Path) -> pd.DataFrame:
         cells[name] = control_scores.set_index(keys)["substitution"]
     published = pd.read_csv(PUBLISHED)
     table = cells.reset_index().merge(published, on=CELL, how="left")
-    order = {name: i for i, name in enumerate(SCHEMES)}
-    return table.sort_values(
-        [*MODEL, "seed", "roles"], key=lambda c: c.map(order) if c.name == "roles" else c
-    )
+    order = table["roles"].map(SCHEMES.index)
+    return table.iloc[order.argsort(kind="stable")].sort_values([*MODEL, "seed"], kind="stable")
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,8 @@ def compare(table: pd.DataFrame, min_accuracy: float = 0.0) -> Agreement:
     pairs = cells.merge(cells, on=MODEL, suffixes=("", "_other"))
     printed = pairs["published"] - pairs["published_other"]
     measured = pairs["substitution"] - pairs["substitution_other"]
-    large = pairs.assign(
-        printed=printed, here=measured, right=np.sign(printed) == np.sign(measured)
-    )
+    is_right = np.sign(printed) == np.sign(measured)
+    large = pairs.assign(printed=printed, here=measured, right=is_right)
     return Agreement(cells, large[printed.round(4) > LARGE].reset_index(drop=True))
 
 
@@ -105,12 +102,9 @@ def compare_trainings(
     """By model, how much more substitution ``training`` gives than ``reference``, schemes and seeds averaged; of
     models of at least ``min_accuracy`` under both.
     """
-    means = [
-        table.groupby(MODEL)[["substitution", "accuracy"]].mean().add_suffix(f"_{end}")
-        for end, table in (("one", training), ("other", reference))
-    ]
-    joined = means[0].join(means[1], how="inner")
-    able = joined[
-        (joined["accuracy_one"] >= min_accuracy) & (joined["accuracy_other"] >= min_accuracy)
-    ]
-    return able["substitution_one"] - able["substitution_other"]
+    means, other = (
+        t.groupby(MODEL)[["substitution", "accuracy"]].mean() for t in (training, reference)
+    )
+    joined = means.join(other, how="inner", rsuffix="_other")
+    able = joined[joined[["accuracy", "accuracy_other"]].min(axis=1) >= min_accuracy]
+    return able["substitution"] - able["substitution_other"]
