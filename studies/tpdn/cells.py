@@ -105,6 +105,6 @@ def compare_trainings(
     means, other = (
         t.groupby(MODEL)[["substitution", "accuracy"]].mean() for t in (training, reference)
     )
-    joined = means.join(other, how="inner", rsuffix="_other")
+    joined = means.join(other.add_suffix("_other"), how="inner")
     able = joined[joined[["accuracy", "accuracy_other"]].min(axis=1) >= min_accuracy]
     return able["substitution"] - able["substitution_other"]
