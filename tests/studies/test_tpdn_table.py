@@ -66,9 +66,8 @@ def test_scores_are_collected_beside_published_numbers(tmp_path, published):
     decoder = lambda vectors, _: vectors[:, 0] > 0  # noqa: E731
     fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, rank="2x2", decoder=decoder)
     identity = {"encoder": "uni", "decoder": "bi", "task": "sort", "seed": 0, "accuracy": 0.9}
-    write_file(
-        tmp_path / "runs" / "one" / SCORES, fit.scores.assign(**identity).to_csv(index=False)
-    )
+    table = fit.scores.assign(**identity).to_csv(index=False)
+    write_file(tmp_path / "runs" / "one" / SCORES, table)
     cells = collect_cells(tmp_path / "runs")
     assert cells["roles"].tolist() == ["left", "bag"]
     assert cells["published"].tolist() == [0.90, 0.90]
@@ -83,22 +82,18 @@ def test_a_decoder_reads_back_its_own_encodings():
     sequences, decoder = [[digit] for digit in "0123456789"], Decoder(model, "copy")
     source = torch.arange(4, 14)[:, None]
     encodings = model.encode(source).vector.detach().numpy()
-    assert (
-        decoder(encodings, sequences) == (generate(model, source)[:, :1] == source)[:, 0].numpy()
-    ).all()
-    assert (
-        decoder(np.repeat(encodings[:1], 10, 0), sequences).sum() == 1
-    )  # all write the same digit
+    is_right = (generate(model, source)[:, :1] == source)[:, 0].numpy()
+    assert (decoder(encodings, sequences) == is_right).all()
+    same = np.repeat(encodings[:1], 10, 0)  # all write the same digit
+    assert decoder(same, sequences).sum() == 1
 
 
 def test_claims_hold_where_the_published_table_is_found_again(published):
     evidence = decomposition_page._of_cells(cells_of(published, seeds=3))
-    claims = [a_claim for name, a_claim in load_claims().items() if name in evidence]
+    claims = [claim for name, claim in load_claims().items() if name in evidence]
     assert len(claims) == 6
-    assert {judge(a_claim, evidence[a_claim.id]).outcome for a_claim in claims} == {"holds"}
-    without_trainings = decomposition_page._of_cells(cells_of(published))
-    assert {judge(a_claim, without_trainings[a_claim.id]).outcome for a_claim in claims} == {
-        "undecided"
-    }
+    assert {judge(claim, evidence[claim.id]).outcome for claim in claims} == {"holds"}
+    evidence = decomposition_page._of_cells(cells_of(published))  # of a single training
+    assert {judge(claim, evidence[claim.id]).outcome for claim in claims} == {"undecided"}
     copied = cells_of(published, seeds=3).query("task == 'copy'")
     assert set(decomposition_page._of_cells(copied)) == {"mccoy-tree-roles"}
