@@ -130,7 +130,7 @@ def covers(seed: int) -> bool:
         predict = predictor(fit, real.counts)
         parts, mean = (real.test & is_tested, real.test & ~is_tested), fits.regressions[0].mean
         rows = [Prediction("saturated", "", predict, mean, part) for part in parts]
-        interval, truth = (estimate.r2 for estimate in score(units, units.vectors, rows))
+        interval, truth = (estimate.r2 for estimate in score(units, rows))
     return interval.low <= truth.value <= interval.high
 
 

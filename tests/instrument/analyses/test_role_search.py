@@ -1,6 +1,7 @@
 """Schemes of roles are found and named, and nothing is found where there is nothing."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_columns_are_fields_and_tokens_units(tmp_path):
 
 
 def test_fields_with_one_value_are_not_tried(tmp_path):
-    columns = {"vowel": vowel, "same": lambda fillers: ["0"] * len(fillers)}
+    columns: dict[str, Any] = {"vowel": vowel, "same": lambda fillers: ["0"] * len(fillers)}
     store = plant_bindings(tmp_path / "store", vowel, n=300, ranks=(8, 2), **columns)
     schemes = tp.search_roles(store, HIDDEN, ["same", "vowel"]).schemes["roles"]
     assert "vowel" in set(schemes)
