@@ -50,10 +50,9 @@ docs: .venv/.dev
 soak: .venv/.dev
 	$(BIN)/pytest -m soak
 
-# NAMES="kmeans capture" runs some; AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, and
-# TPDN=PATH, one of github.com/tommccoy1/tpdn, measure beside their code.
+# NAMES="storage capture" runs some; TPDN=PATH, a checkout of github.com/tommccoy1/tpdn, measures beside its code.
 bench: .venv/.dev
-	$(BIN)/python benchmarks/record.py $(NAMES) $(if $(AUTHORS),--authors $(AUTHORS)) $(if $(TPDN),--tpdn $(TPDN))
+	$(BIN)/python benchmarks/record.py $(NAMES) $(if $(TPDN),--tpdn $(TPDN))
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -1,12 +1,12 @@
 """Runs every benchmark, keeps what each prints in `results/`, and writes their ratios over commits.
 
-    python benchmarks/record.py [NAME…] [--authors PATH] [--tpdn PATH] [--page docs/benchmarks.md]
+    python benchmarks/record.py [NAME…] [--tpdn PATH] [--page docs/benchmarks.md]
 
 Without names all scripts of this folder run, one after another, on one thread, of the SIZES below. `results/NAME.csv` has a row for
 every cell of the Markdown tables that NAME printed, with the commit, the day, the machine, its load
 when the script began (above the number of cores it was shared), and the script's own processor time and
-peak memory; what the same commit printed before is replaced. The PATHs are the authors' code: github.com/ischlag/TP-Transformer, for `mathematics`, and
-github.com/tommccoy1/tpdn, for `decomposition`, which then fits their encodings and measures their training beside.
+peak memory; what the same commit printed before is replaced. PATH is a checkout of github.com/tommccoy1/tpdn, for
+`decomposition`, which then fits their encodings and measures their training beside.
 """
 
 import argparse
@@ -25,13 +25,10 @@ FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 PAGE = FOLDER.parent / "docs" / "benchmarks.md"
 N_COMMITS = 6  # commits
-SIZES = {  # smaller than the scripts' own, so that all of them take some 15 minutes
-    "app": ["100000"],
+SIZES = {  # smaller than the scripts' own, so that all of them take some 10 minutes
     "capture": ["--reports", "300"],
     "decomposition": ["--tokens", "100000"],
-    "extraction": ["--rounds", "1"],
     "installed": ["--only", "app"],
-    "kmeans": ["--vectors", "200000"],
 }
 ENCODINGS = "data/example.data_from_dev"  # of a checkout of tpdn
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
@@ -155,15 +152,12 @@ def main() -> int:
     """Runs the benchmarks; the exit code is 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--authors", metavar="PATH")
     parser.add_argument("--tpdn", metavar="PATH")
     parser.add_argument("--page", type=Path, default=PAGE)
     arguments = parser.parse_args()
     if unknown := {*arguments.names} - {*scripts()}:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(scripts())}")
-    sizes = SIZES | {
-        "mathematics": [arguments.authors, "--rounds", "1"] if arguments.authors else []
-    }
+    sizes = {**SIZES}
     if arguments.tpdn:
         encodings = str(Path(arguments.tpdn) / ENCODINGS)
         sizes["decomposition"] = [encodings, "--authors", arguments.tpdn, *SIZES["decomposition"]]

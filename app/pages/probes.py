@@ -1,4 +1,4 @@
-"""Probes: what vectors and clusters know, beside their best control; the row behind a mark."""
+"""Probes: what vectors predict, beside their best control; the row behind a mark."""
 
 import state
 import streamlit as st
@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "No probes or names for this store yet. They show what its vectors predict better than controls."
+NOTHING = "No probes of this store yet. They show what its vectors predict better than controls."
 
 
 def _show_probes(folders) -> None:
@@ -27,23 +27,8 @@ def _show_probes(folders) -> None:
 
 @state.page("Probes")
 def probes() -> None:
-    runs, store, views = state.runs(), state.store(), tp.dashboard.names
-    probe_runs, name_runs = (
-        runs.beside(store, *kinds) for kinds in (["probes"], ["names", "word-names"])
-    )
-    if probe_runs:
-        _show_probes(probe_runs)
-    if name_runs:
-        lead = st.container()
-        clusters = views.read_names(name_runs[widgets.choose("Names", list(name_runs), "names")])
-        view = views.show_names(clusters)
-        with lead:
-            widgets.lead(views.summarize_names(view.data))
-        if view.data["value"].any():
-            widgets.show(view, "chart-names")
-        if "candidate" in clusters:
-            draw = lambda: widgets.table(views.words_table(clusters).cells)  # noqa: E731
-            widgets.fold("Proposed names", "proposed", draw)
-    missing = ["probes"] * (not probe_runs) + ["names"] * (not name_runs)
-    widgets.offer_runs(*missing, why=NOTHING * (len(missing) == 2))
-    widgets.list_unclaimed("probes", "names", "word-names")
+    if folders := state.runs().beside(state.store(), "probes"):
+        _show_probes(folders)
+    else:
+        widgets.offer_runs("probes", why=NOTHING)
+    widgets.list_unclaimed("probes")

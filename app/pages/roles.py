@@ -17,6 +17,25 @@ def _go(table, key: str) -> None:
         st.session_state["sample"] = int(table["sample"].iloc[row])
 
 
+def _show_names() -> None:
+    """What finished runs of `name` say of the clusters of all heads, or a button that starts one."""
+    store, views, kinds = state.store(), tp.dashboard.names, ("names", "word-names")
+    if folders := state.runs().beside(store, *kinds):
+        st.subheader("Names of clusters")
+        run = widgets.choose("Run", list(folders), "names")
+        clusters = state.once(lambda: views.read_names(folders[run]), "names", run)
+        view = views.show_names(clusters)
+        widgets.write(views.summarize_names(view.data))
+        if view.data["value"].any():
+            widgets.show(view, "chart-names")
+        if "candidate" in clusters:
+            draw = lambda: widgets.table(views.words_table(clusters).cells)  # noqa: E731
+            widgets.fold("Proposed names", "proposed", draw)
+    else:
+        widgets.offer_runs("names")
+    widgets.list_unclaimed(*kinds)
+
+
 @state.page("Roles")
 def roles() -> None:
     store, views, contents = state.store(), tp.dashboard, tp.dashboard.contents
@@ -31,10 +50,6 @@ def roles() -> None:
         head = widgets.choose("Head", range(heads), "head") if heads else None
         k = widgets.choose_count()
         method = widgets.choose("Map", METHODS, "map", format_func=METHODS.__getitem__)
-        summarize = lambda: views.names.summarize_run(state.runs(), store, site, head, k)  # noqa: E731
-        if statement := state.once(summarize, "named", site, head, k):
-            with lead.container():
-                widgets.lead(statement)
         scene = state.build_scene(state.root(), state.store_name(), site, head, k, method)
         alike, layer = contents.like(sites, site), views.maps.LAYER
         fields = scene.list_fields() + [layer] * (len(alike) > 1)
@@ -67,6 +82,7 @@ def roles() -> None:
         below.markdown(f"**Marked tokens** ({int(flags.sum()):,}): choose a row to see its sample")
         look = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
         below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **look)
+    _show_names()
     if not scene.is_compared:
         with lead.container():
             widgets.lead(views.scene.summarize_roles(scene))

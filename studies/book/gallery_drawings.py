@@ -3,24 +3,19 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
-
 import tprprobe as tp
 from studies.book.executed_pages import DOCS, place_models, run_page
-from tprpapers.swaps.swap_drawing import swap_shares
 from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.figures import catalogue
 from tprprobe.figures.role_fits import search_curves
 from tprprobe.figures.style import Drawing
 
 MODELS = ("tpt-c-arithmetic", "transformer-arithmetic")
-SURGERY = Path(__file__).with_name("surgery-tpt-c-arithmetic.csv")
 
 
 def draw_gallery(folder: Path) -> Iterator[tuple[str, Drawing]]:
     """The name and the drawing of every such figure; what the page's code makes lies in a folder."""
     yield "learning-curve", catalogue.draw("learning-curve", runs=[*MODELS])
-    yield "surgery", swap_shares(pd.read_csv(SURGERY), surgery=True)
     place_models("decomposition", folder)
     run_page(DOCS / "decomposition.md", folder)
     words = tp.open_store(folder / "runs/words")

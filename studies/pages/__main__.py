@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from studies.pages.headlines import finish_page
-from studies.pages.verdicts import write_verdicts
 from studies.pictures import compact_file
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import save
@@ -16,17 +15,7 @@ from tprprobe.files.writing import write_file
 
 RESULTS = Path(__file__).parents[1] / "results"
 # NAME_page.make_page(runs) gives the text of studies/results/NAME.md, NAME_page.draw_figures() its images
-PAGES = (
-    "arithmetic",
-    "binding-benchmark",
-    "captions",
-    "decomposition",
-    "interventions",
-    "probing",
-    "study",
-    "successors",
-    "summaries",
-)
+PAGES = ("binding-benchmark", "study", "successors")
 
 
 def main(
@@ -51,7 +40,6 @@ def main(
             file = save(figure, out / path)
             compact_file(file)
             typer.echo(f"drawn: {file}")
-    typer.echo(f"written: {write_verdicts(out)}")
 
 
 if __name__ == "__main__":

@@ -1,44 +1,39 @@
-"""The page on the effect of binding: the shipped studies, their verdicts, contrasts and tables.
+"""The page on the effect of binding: the shipped studies, their contrasts and tables.
 
 Roles learned or one, crossed with the embedding binding or none, is a 2 × 2 of variants of one start:
 roles of one without the embedding binding are the Transformer. An effect is half the sum of the two
 differences that have it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from studies.pages.heads_section import attention_evidence, read_heads, summarize_heads
-from studies.pages.markdown import share_text, verdict_table
+from studies.heads import HEADS, MEASURES
 from studies.pages.study_contrasts import contrast_table, draw_contrasts, measure_contrasts
 from studies.templates import fill, table
-from tprpapers.architectures.transformer import TransformerConfig
-from tprpapers.claims import Evidence, judge, load_claims
-from tprpapers.study.comparisons import Answers, compare_variants, subsets
-from tprpapers.study.plans import Plan, read_plan
-from tprpapers.study.records import Study, load_study
+from studies.verdicts.matched import (
+    BASELINE,
+    EARLIER,
+    FULL_BETTER,
+    OUTER,
+    STUDY,
+    find_starts,
+    gather_evidence,
+    read_training,
+)
+from tprpapers.claims import Evidence
+from tprpapers.study.comparisons import compare_variants
+from tprpapers.study.plans import Plan
+from tprpapers.study.records import Study
 from tprprobe.figures.style import Drawing
-from tprprobe.files import assets
-from tprprobe.models import expand
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import Interval, interval_text, read_interval
 
-STUDY, EARLIER = "matched-starts", "matched-arithmetic"
 COMPANIONS = ("adam", "longer")  # another optimizer; three times the steps
-BASELINE, MODEL, NARROWED, OUTER = "transformer", "tp-transformer", "narrowed", "outer"
-STARTED = "transformer-torch"  # a Transformer that starts as the TP-Transformer does
-INSIGHTS, FULL_BETTER = "schlag-better-insights", "schlag-full-product-better"
-# claim → (variant, reference, set of questions); the baseline is the one that starts alike, if any
-COMPARED = {
-    "schlag-interpolation": (MODEL, BASELINE, "all"),
-    "schlag-same-weights": (NARROWED, BASELINE, "all"),
-    "schlag-diagonal-sufficient": (MODEL, BASELINE, "all"),
-    FULL_BETTER: (OUTER, MODEL, "all"),
-    "schlag-extrapolation": (MODEL, BASELINE, "longer"),
-}
-ALIKE = "weights that start alike"  # a condition of claims
 BOTH_TORCH, ROLES = "TP-Transformer − Transformer, both torch", "roles learned − roles one"
 START, PUBLISHED = (
     "Transformer: torch − Xavier",
@@ -78,17 +73,6 @@ SETS = ("all", "discordant", "longer")
 FIGURE = "images/binding-contrasts.svg"
 
 
-def make_page(runs: Path) -> str:
-    """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
-    return write_page(*read_training(STUDY), read_training(EARLIER), read_heads(), COMPANIONS)
-
-
-def read_training(folder: str, plan: str = "plan") -> tuple[Study, Plan]:
-    """A study that ships, by this plan of its folder; a companion's tables lie in the folder of its name."""
-    home = assets.find("studies", folder)
-    return load_study(home if plan == "plan" else home / plan), read_plan(home / f"{plan}.toml")
-
-
 def draw_figures() -> dict[str, Drawing]:
     """The figure of the page by the path under which it shows it."""
     rows = measure_contrasts(read_training(STUDY)[0], CONTRASTS, SETS)
@@ -97,30 +81,19 @@ def draw_figures() -> dict[str, Drawing]:
     return {FIGURE: draw_contrasts(rows, title, label)}
 
 
-def write_page(
-    study: Study,
-    plan: Plan,
-    earlier: tuple[Study, Plan] | None = None,
-    heads: pd.DataFrame | None = None,
-    companions: Sequence[str] = (),
-) -> str:
-    """The page of a study that was run by this plan.
-
-    What only an ``earlier`` study has is judged by its tables; ``heads`` are what ``python -m studies.heads``
-    measured of the study's models; ``companions`` are trainings of the study's folder in which one thing is changed.
-    """
-    trainings = [(study, plan), *([earlier] if earlier else [])]
-    evidence = {name: _evidence(trainings, *compared) for name, compared in COMPARED.items()}
-    verdicts = [judge(load_claims()[name], of_claim) for name, of_claim in evidence.items()]
-    verdicts.append(judge(load_claims()[INSIGHTS], attention_evidence(heads)))
+def make_page(_runs: Path) -> str:
+    """The page on the studies that ship."""
+    (study, plan), heads = read_training(STUDY), pd.read_csv(HEADS)
+    evidence = gather_evidence((study, plan), read_training(EARLIER))
     return fill(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
-        companions={name: _companion(*read_training(STUDY, name)) for name in companions},
-        heads=summarize_heads(heads),
-        verdicts=verdict_table(verdicts),
-        joined=_joined(evidence[FULL_BETTER]) if earlier else "",
+        companions={name: _companion(*read_training(STUDY, name)) for name in COMPANIONS},
+        seeds_of_heads=sorted(set(heads["seed"])),
+        heads=table([_heads(str(name), rows) for name, rows in heads.groupby("variant")]),
+        measures=MEASURES,
+        joined=_joined(evidence[FULL_BETTER]),
         contrasts=_contrasts(study),
         scores=_scores(compare_variants(study, BASELINE), find_starts(plan)),
     )
@@ -134,6 +107,16 @@ def _joined(evidence: Evidence | None) -> str:
     return f"{interval_text(difference, '+.3f')} ({evidence.units} seeds)"
 
 
+def _heads(variant: str, rows: pd.DataFrame) -> dict[str, str]:
+    """A variant's measures: their means, the least and the most."""
+    cells = {"variant": variant, "seeds": str(len(rows))}
+    for name in MEASURES:
+        values = rows[name].dropna()
+        text = f"{values.mean():.3f} ({values.min():.3f}–{values.max():.3f})"
+        cells[name] = text if len(values) else "–"
+    return cells
+
+
 def _companion(study: Study, plan: Plan) -> dict[str, Any]:
     """A companion's plan and contrasts."""
     return {
@@ -141,17 +124,6 @@ def _companion(study: Study, plan: Plan) -> dict[str, Any]:
         "hours": study.runs["seconds"].sum() / 3600,
         "contrasts": _contrasts(study),
     }
-
-
-def find_starts(plan: Plan) -> dict[str, str]:
-    """The initialization of every variant's attentions."""
-    shared = plan.recipe.get("model", {})
-    starts = {}
-    for name, variant_settings in plan.variants.items():
-        options: dict[str, Any] = {**expand(shared | variant_settings)}
-        options.pop("architecture")
-        starts[name] = TransformerConfig(**options).start
-    return starts
 
 
 def _describe(study: Study, plan: Plan) -> dict[str, Any]:
@@ -171,56 +143,6 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
         "longer": int(study.examples["longer"].sum()),
         "hours": study.runs["seconds"].sum() / 3600,
     }
-
-
-def _evidence(
-    trainings: Sequence[tuple[Study, Plan]], variant: str, reference: str, name: str
-) -> Evidence | None:
-    """The evidence on a difference of two variants, over seeds and questions, of the first study that
-    has both, and of all others that trained them alike; None if none has.
-    """
-    for i, (study, plan) in enumerate(trainings):
-        reference_here = (
-            STARTED if reference == BASELINE and STARTED in study.variants else reference
-        )
-        if not ({variant, reference_here} <= set(study.variants) and name in subsets(study)):
-            continue
-        starts = find_starts(plan)
-        for earlier, earlier_plan in trainings[i + 1 :]:
-            if _is_repeated(earlier, earlier_plan, plan, (variant, reference_here)):
-                study = join_studies(study, earlier)
-        seeds, answers = study.seeds(variant, reference_here), Answers(study, subsets(study)[name])
-        gates = {"transformer_exact_match": answers.mean(BASELINE)}
-        case, alike = f"{variant} − {reference_here}", starts[variant] == starts[reference_here]
-        return (
-            Evidence(
-                {case: answers.difference(variant, reference_here)},
-                "model seed",
-                len(seeds),
-                gates,
-                frozenset({ALIKE} if alike else ()),
-                alternatives={case: answers.difference(variant, reference_here, pooled=False)},
-            )
-            if len(seeds)
-            else None
-        )
-    return None
-
-
-def join_studies(study: Study, earlier: Study) -> Study:
-    """The runs of two studies on the questions that both answered."""
-    runs = pd.concat([earlier.runs, study.runs], ignore_index=True)
-    answers = study.examples.set_index("source")[list(study.runs["run"])]
-    examples = earlier.examples.join(answers, on="source", how="inner")
-    return Study("both", runs, pd.DataFrame(), examples.reset_index(drop=True))
-
-
-def _is_repeated(study: Study, plan: Plan, later_plan: Plan, variants: Sequence[str]) -> bool:
-    """True if a study trained both variants as another one's plan does, from the same starts."""
-    if not {*variants} <= {*study.variants} or not later_plan.trains_alike(plan.recipe):
-        return False
-    starts = (find_starts(plan_) for plan_ in (plan, later_plan))
-    return len({tuple(starts_of_plan[name] for name in variants) for starts_of_plan in starts}) == 1
 
 
 def _contrasts(study: Study) -> str:
@@ -243,3 +165,13 @@ def _scores(scores: pd.DataFrame, starts: Mapping[str, str]) -> str:
                 )
         rows.append(row)
     return table(rows)
+
+
+def share_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:
+    """:func:`interval_text` of a share or of a score from 0 to 1: its interval ends there, too.
+
+    >>> share_text(Interval(0.98, 0.95, 1.01), ".0f", 100)
+    '98 [95, 100]'
+    """
+    low, high = (float(np.clip(bound, 0, 1)) for bound in (interval.low, interval.high))
+    return interval_text(replace(interval, low=low, high=high), form, scale, unit)

@@ -117,7 +117,7 @@ class Clauses:
     @cached_property
     def persons(self) -> np.ndarray:
         """The two words that change places in every sentence, as a number, in any order."""
-        return _number([tuple(sorted(_pair(c))) for c in self.content])
+        return _number([tuple(sorted((c["agent"], c["patient"]))) for c in self.content])
 
     @cached_property
     def exchange(self) -> np.ndarray:
@@ -132,21 +132,6 @@ class Clauses:
             key: i
             for i, key in enumerate(zip(self.sets.tolist(), self.clauses, agents, strict=True))
         }
-
-    @property
-    def agents_first(self) -> np.ndarray:
-        """True for sentences whose agent stands before the other person."""
-        return np.array(
-            [
-                w.index(_pair(c)[0]) < w.index(_pair(c)[1])
-                for w, c in zip(self.words, self.content, strict=True)
-            ]
-        )
-
-
-def _pair(content: Mapping[str, str]) -> tuple[str, str]:
-    partner = "patient" if "patient" in content else "recipient"
-    return content["agent"], content[partner]
 
 
 def _number(keys: list[tuple[str, ...]]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The pages on real models, from the committed tables; a question that has no table is left out."""
+"""The pages on real models, from the committed tables."""
 
 from pathlib import Path
 from typing import Any
@@ -38,32 +38,24 @@ def write_pages() -> list[Path]:
 
 def read_outcomes() -> tuple[pd.DataFrame, pd.DataFrame]:
     """The estimates of all questions that were measured, and the outcomes of the predictions by them."""
-    tables = [read_result(f"{name}-estimates") for name in ESTIMATES if _has(f"{name}-estimates")]
-    estimates = pd.concat(tables)
+    estimates = pd.concat(read_result(f"{name}-estimates") for name in ESTIMATES)
     return estimates, judge(estimates).fillna("")
 
 
 def fill_page(template: str, estimates: pd.DataFrame, outcomes: pd.DataFrame) -> str:
     """The text of one of the pages."""
     counts = outcomes["outcome"].value_counts()
-    facts = {
-        "a": _sentences() if _has("sentence-vectors") else None,
-        "b": _language_model() if _has("period-gains") else None,
-        "c": _spelling() if _has("spelling-fits") else None,
-        "d": _layers() if _has("layer-knowledge") else None,
-    }
     return fill(
         Path(__file__).parent,
         template,
         predictions=len(load_predictions()),
         counts=_listed([f"{n} {VERBS[str(name)]}" for name, n in counts.items()], ""),
         outcomes=table(tabulate_outcomes(outcomes, estimates)),
-        **facts,
+        a=_sentences(),
+        b=_language_model(),
+        c=_spelling(),
+        d=_layers(),
     )
-
-
-def _has(name: str) -> bool:
-    return (RESULTS / f"{name}.csv").is_file()
 
 
 def _best_surgery(surgery: pd.DataFrame) -> str:
@@ -83,7 +75,7 @@ def _pick(rows: pd.DataFrame, name: str = "value", form: str = ".3f", **where: A
 def _sentences() -> dict[str, Any]:
     rows = read_result("sentence-vectors")
     final_site = max(s for s in rows["site"].unique() if s.endswith(".hidden"))
-    clauses = rows[(rows["frame"] == "clauses") & (rows["site"] == final_site)]
+    clauses = rows[rows["site"] == final_site]
 
     def pick(measure: str, seed: int = 0, twin: str = "") -> str:
         return _pick(clauses, measure=measure, seed=seed, twin=twin)

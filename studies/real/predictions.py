@@ -9,22 +9,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 from scipy import stats
 
+from tprpapers.claims import Amendment, Day, Text
 from tprprobe.errors import InputError
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.statistics import Interval
 
 FILE, LEVEL = Path(__file__).with_name("predictions.toml"), 0.95
-Text = Annotated[str, Field(min_length=1)]
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 Outcome = Literal["holds", "fails", "undecided", "not measured"]
-
-
-class Amendment(Settings, strict=True):
-    """A change of a prediction after it was written: date, commit and reason."""
-
-    date: Day
-    commit: Text
-    why: Text
 
 
 class Prediction(Settings, strict=True):

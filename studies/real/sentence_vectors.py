@@ -21,7 +21,7 @@ from tprprobe.analyses.decomposition import TPDecomposition
 from tprprobe.files.runs import Part
 from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums, read_interval
 
-FRAMES, SEEDS, TWINS = ("clauses", "datives"), (0, 1), 5
+FRAME, SEEDS, TWINS = "clauses", (0, 1), 5
 SITES, POOL = ("encoder.embedding", "encoder.*.hidden"), "mean"
 ENDS, TESTED = 2, 3  # symbols around a sentence; one pair of persons of three is tested
 SCHEMES = ("role", "place")
@@ -53,7 +53,7 @@ def _shuffled(clauses: Clauses, seed: int) -> list[list[tuple[str, str]]]:
     """The same with the two persons' roles in either order, by chance."""
     rng, pairs = np.random.default_rng(seed), []
     for words, roles in zip(clauses.words, clauses.roles(), strict=True):
-        persons = [r for r in roles if r in ("agent", "patient", "recipient")]
+        persons = [r for r in roles if r in ("agent", "patient")]
         order = iter(rng.permutation(persons))
         pairs.append(
             [
@@ -67,23 +67,12 @@ def _shuffled(clauses: Clauses, seed: int) -> list[list[tuple[str, str]]]:
 def _explain(
     clauses: Clauses, vectors: Vectors, tested: Bool[np.ndarray, " sentence"]
 ) -> pd.DataFrame:
-    """Errors of tested sentences by fits of words, of words and roles, and of bindings to roles and places."""
+    """Errors of tested sentences by a fit of words."""
+    pairs = clauses.pairs(None)
+    error = ((vectors - _encode(pairs, pairs, vectors, tested, "bag")) ** 2).sum(1)
     total = ((vectors - vectors[~tested].mean(0)) ** 2).sum(1)
-    rows = []
-    fits = [("words", None, "bag"), ("clause", "clause", "bag")]
-    fits += [(scheme, scheme, "saturated") for scheme in SCHEMES]
-    for name, scheme, family in fits:
-        pairs = clauses.pairs(None if scheme == "clause" else scheme)
-        if scheme == "clause":  # the clause as one more word, so that it has a vector of its own
-            pairs = [[*p, (c, "")] for p, c in zip(pairs, clauses.clauses, strict=True)]
-        encoded = _encode(pairs, pairs, vectors, tested, family)
-        error = ((vectors - encoded) ** 2).sum(1)[tested]
-        rows.append(
-            pd.DataFrame(
-                {"fit": name, "set": clauses.sets[tested], "error": error, "total": total[tested]}
-            )
-        )
-    return pd.concat(rows, ignore_index=True)
+    columns = {"set": clauses.sets, "error": error, "total": total}
+    return pd.DataFrame(columns)[tested]
 
 
 def _encode(
@@ -107,9 +96,7 @@ def _exchange(
     real = vectors - vectors[clauses.exchange]
     scale = ((vectors - vectors.mean(0)) ** 2).sum(1).mean()
     rows = {
-        "clause": np.array(clauses.clauses, object)[tested],
         "set": clauses.sets[tested],
-        "agent_first": clauses.agents_first[tested],
         "share": ((real**2).sum(1) / 2 / scale)[tested],
     }
     designs = {scheme: clauses.pairs(scheme) for scheme in SCHEMES} | {
@@ -130,7 +117,7 @@ def _cosine(vectors: Vectors, second: Vectors) -> Float[np.ndarray, " sentence"]
 
 def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
     """Whether the paraphrase of a query in another clause is nearer than the exchange in that clause, and than
-    the exchange in the query's own; and which of all sentences of that clause is the nearest.
+    the exchange in the query's own.
     """
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     codes, names = pd.factorize(np.array(clauses.clauses, object))
@@ -145,7 +132,6 @@ def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
         swap = np.searchsorted(pool, clauses.exchange[pool[paraphrase]])
         indices = np.arange(len(queries))
         exchange_cosine = (unit[queries] * unit[clauses.exchange[queries]]).sum(1)
-        nearest = near.argmax(1)
         frames.append(
             pd.DataFrame(
                 {
@@ -154,9 +140,6 @@ def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
                     "set": clauses.sets[queries],
                     "before_exchange": near[indices, paraphrase] > near[indices, swap],
                     "own_exchange_first": exchange_cosine > near[indices, paraphrase],
-                    "first_paraphrase": nearest == paraphrase,
-                    "first_exchange": nearest == swap,
-                    "rank": (near > near[indices, paraphrase][:, None]).sum(1) + 1,
                 }
             )
         )
@@ -164,55 +147,42 @@ def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
 
 
 def measure_model(name: str, seed: int, twin: int | None, runs: Path) -> Iterator[pd.DataFrame]:
-    """The summary of every frame and layer of a model (or of its twin) with the words of a seed."""
-    for frame in FRAMES:
-        clauses = read_clauses(frame, seed, runs / "frames")
-        kind = "" if twin is None else f"permuted-{twin}"
-        folder = runs / f"seed-{seed}" / (kind or "trained")
-        full_name = f"permuted:{name}" if kind else name
-        store = folder / f"{frame}-store"
-        vectors = read_vectors(full_name, clauses.data, store, twin or 0)
-        for site, values in vectors.items():
-            job = Part(folder / f"{frame}-{site}", partial(measure_site, clauses, values, seed))
-            job.finish()
-            columns = {"frame": frame, "site": site, "seed": seed, "twin": kind}
-            yield summarize(job).assign(**columns)
+    """The summary of every layer of a model (or of its twin) with the words of a seed."""
+    clauses = read_clauses(FRAME, seed, runs / "frames")
+    kind = "" if twin is None else f"permuted-{twin}"
+    folder = runs / f"seed-{seed}" / (kind or "trained")
+    full_name = f"permuted:{name}" if kind else name
+    store = folder / f"{FRAME}-store"
+    for site, values in read_vectors(full_name, clauses.data, store, twin or 0).items():
+        job = Part(folder / f"{FRAME}-{site}", partial(measure_site, clauses, values, seed))
+        job.finish()
+        yield summarize(job).assign(site=site, seed=seed, twin=kind)
 
 
 def summarize(job: Part) -> pd.DataFrame:
     """A row a measure of one layer, with intervals over sets of words."""
-    measured: list[dict[str, Any]] = []
-    for name, table in job.read("bags").groupby("fit", sort=False):
-        sums = group_sums(table[["error", "total"]].to_numpy(), table["set"].to_numpy())
-        value = bootstrap(sums, lambda t: 1 - t[:, 0] / t[:, 1])
-        measured.append({"measure": f"R² {name}", **value.columns("value")})
+    bags = job.read("bags")
+    sums = group_sums(bags[["error", "total"]].to_numpy(), bags["set"].to_numpy())
+    value = bootstrap(sums, lambda t: 1 - t[:, 0] / t[:, 1])
+    measured: list[dict[str, Any]] = [{"measure": "R² words", **value.columns("value")}]
     table = job.read("exchanges")
-    for name, values in {
+    values = {
         "share of exchange": table["share"],
         "cosine role": table["role"],
         "cosine place": table["place"],
         "cosine shuffled": table["shuffled"],
         "role − shuffled": table["role"] - table["shuffled"],
         "role − place": table["role"] - table["place"],
-    }.items():
-        value = bootstrap_mean(values.to_numpy(), table["set"].to_numpy())
-        measured.append({"measure": name, **value.columns("value")})
-    for is_first, order_rows in table.groupby("agent_first"):
-        value = bootstrap_mean(
-            (order_rows["role"] - order_rows["place"]).to_numpy(), order_rows["set"].to_numpy()
-        )
-        case = "agent first" if is_first else "agent second"
-        measured.append({"measure": f"role − place, {case}", **value.columns("value")})
+    }
+    means = [(name, numbers, table["set"]) for name, numbers in values.items()]
     table = job.read("searches")
-    measures = ["before_exchange", "own_exchange_first", "first_paraphrase", "first_exchange"]
-    for name in measures:
-        value = bootstrap_mean(table[name].to_numpy(float), table["set"].to_numpy())
-        measured.append({"measure": name, **value.columns("value")})
     plain = table[(table["query"] == ACTIVE) & (table["clause"] == PASSIVE)]
-    if len(plain):
-        for name in measures:
-            value = bootstrap_mean(plain[name].to_numpy(float), plain["set"].to_numpy())
-            measured.append({"measure": f"{name}, active and passive", **value.columns("value")})
+    for rows, where in ((table, ""), (plain, ", active and passive")):
+        for name in ("before_exchange", "own_exchange_first"):
+            means.append((f"{name}{where}", rows[name].astype(float), rows["set"]))
+    for name, numbers, sets in means:
+        value = bootstrap_mean(numbers.to_numpy(), sets.to_numpy())
+        measured.append({"measure": name, **value.columns("value")})
     return pd.DataFrame(measured)
 
 
@@ -222,18 +192,13 @@ ACTIVE, PASSIVE = "the AGENT ACTION the PATIENT .", "the PATIENT was ACTION by t
 def estimate_all(table: pd.DataFrame) -> pd.DataFrame:
     """The estimates of the predictions on question a, by seed."""
     estimates = []
-    rows_of_clauses = table[table["frame"] == "clauses"]
     first_site, final_site = (
         "encoder.0.hidden",
-        max(s for s in rows_of_clauses["site"] if s.endswith(".hidden")),
+        max(s for s in table["site"] if s.endswith(".hidden")),
     )
 
     def value(measure: str, site: str, seed: int, twin: str = "") -> Interval:
-        rows = rows_of_clauses[
-            (rows_of_clauses["measure"] == measure)
-            & (rows_of_clauses["site"] == site)
-            & (rows_of_clauses["seed"] == seed)
-        ]
+        rows = table.query("measure == @measure and site == @site and seed == @seed")
         return read_interval(rows[rows["twin"].fillna("") == twin].iloc[0])
 
     for seed in SEEDS:
@@ -248,7 +213,7 @@ def estimate_all(table: pd.DataFrame) -> pd.DataFrame:
         }
         estimates += [estimate(name, seed, estimate_) for name, estimate_ in values.items()]
     trained = value("cosine role", final_site, SEEDS[0])
-    twin_names = sorted(twin for twin in rows_of_clauses["twin"].dropna().unique() if twin)
+    twin_names = sorted(twin for twin in table["twin"].dropna().unique() if twin)
     twins = [value("cosine role", final_site, SEEDS[0], twin) for twin in twin_names]
     estimates.append(estimate("a-learnt", SEEDS[0], _less(trained, twins)))
     return pd.DataFrame(estimates)

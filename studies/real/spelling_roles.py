@@ -66,7 +66,6 @@ FITS = [  # scheme, family, control
     ("wickel", "saturated", "permuted"),
     (SYLLABLES, "saturated", "permuted"),
     ("left*right", "factored", ""),
-    ("left*right", "additive", ""),
 ]
 SURGERY = ("left", "left*right", "wickel", SYLLABLES)
 
@@ -183,7 +182,7 @@ def operate(
     """One letter of every tested word exchanged in its state: what the decoder says then.
 
     Vowels become vowels, consonants consonants; words that the network says alike afterwards are left out.
-    ``exact`` is what the network says of the other word, ``local`` a change of this letter's phonemes alone.
+    ``exact`` is what the network says of the other word.
     """
     rng = np.random.default_rng(1000 + seed)
     places = [int(rng.integers(len(words.forms[i]))) for i in indices]
@@ -217,7 +216,6 @@ def operate(
             "lemma": words.groups[i],
             "edit": name,
             "exact": phonemes[k] == expected[k],
-            "local": _is_local(phonemes[k], words.aligned[i], places[k]),
         }
         for k, i in enumerate(indices)
         if expected[k] != words.sounds[i]
@@ -239,18 +237,6 @@ def _relabel(words: Words, scheme: str, changed: Sequence[str], indices: np.ndar
     return [BY_FORM[scheme](form) for form in changed]
 
 
-def _is_local(text: str, letters: Sequence[str], place: int) -> bool:
-    """True if the phonemes of all letters before and after a place are there, and in between others."""
-    before = " ".join(filter(None, letters[:place])).split()
-    after = " ".join(filter(None, letters[place + 1 :])).split()
-    phonemes, phonemes_here = text.split(), letters[place].split()
-    if len(phonemes) < len(before) + len(after):
-        return False
-    end = len(phonemes) - len(after)
-    is_kept = phonemes[: len(before)] == before and phonemes[end:] == after
-    return is_kept and phonemes[len(before) : end] != phonemes_here
-
-
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     """A row a fit and seed: R² and the share of pronunciations that are kept, with intervals over lemmas."""
     table_rows = []
@@ -260,26 +246,19 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
         columns = dict(zip(("roles", "family", "control", "seed"), key, strict=True))
         preserved = bootstrap_mean(fit_rows["kept"].to_numpy(float), fit_rows["lemma"].to_numpy())
         r2 = bootstrap(error_sums(fit_rows, "error", "total"), lambda t: 1 - t[:, 0] / t[:, 1])
-        by_rule = fit_rows.groupby("regular")["kept"].mean()
-        shares = {"kept_regular": by_rule.get(True), "kept_irregular": by_rule.get(False)}
         table_rows.append(
-            columns | {"n": len(fit_rows)} | r2.columns("r2") | preserved.columns("kept") | shares
+            columns | {"n": len(fit_rows)} | r2.columns("r2") | preserved.columns("kept")
         )
     return pd.DataFrame(table_rows)
 
 
 def summarize_surgery(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row a scheme, edit and seed: shares of exact and of local changes, with intervals over lemmas."""
+    """A row a scheme, edit and seed: the share of exact changes, with intervals over lemmas."""
     table_rows = []
     for key, edit_rows in rows.groupby(["roles", "edit", "seed"], sort=False):
         columns = dict(zip(("roles", "edit", "seed"), key, strict=True))
-        shares = [
-            bootstrap_mean(edit_rows[name].to_numpy(float), edit_rows["lemma"].to_numpy()).columns(
-                name
-            )
-            for name in ("exact", "local")
-        ]
-        table_rows.append(columns | {"n": len(edit_rows)} | shares[0] | shares[1])
+        exact = bootstrap_mean(edit_rows["exact"].to_numpy(float), edit_rows["lemma"].to_numpy())
+        table_rows.append(columns | {"n": len(edit_rows)} | exact.columns("exact"))
     return pd.DataFrame(table_rows)
 
 

@@ -54,7 +54,7 @@ def test_every_page_draws_itself(open_page, runs, name):
 def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):
     folder = tmp_path / "runs" / "words"
     name_words(plant(folder / "store", 120), ENCODER, k=4, out=folder / "names")
-    app = open_page(tmp_path / "runs", "probes")
+    app = open_page(tmp_path / "runs", "roles")
     assert not app.exception
     assert app.selectbox(key="names").options == ["runs/words/names"]
     assert charts(app)

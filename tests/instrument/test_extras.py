@@ -1,10 +1,8 @@
 """The core without its extras: what works, and what the line says where something is missing."""
 
-import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from tprprobe.extraction import extract
 from tprprobe.gold.labellers import import_spacy
 from tprprobe.store.dask_workers import scheduled
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = (  # that only extras bring
     *(
         "streamlit",
@@ -108,16 +105,3 @@ def test_every_extra_is_among_all(root):
     extras = project["optional-dependencies"]
     (everything,) = extras["all"]
     assert everything == f"tprprobe[{','.join(sorted({*extras} - {'all', 'dev'}))}]"
-
-
-def test_the_conda_recipe_has_the_version_and_the_requirements_of_the_wheel():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    recipe = (ROOT / "packaging" / "recipe.yaml").read_text("utf-8")
-    listed = re.findall(r"^    - ([\w-]+) (>=[\d.]+)$", recipe.partition("  run:")[2], re.MULTILINE)
-    of_conda = {"torch": "pytorch", "matplotlib": "matplotlib-base"}  # other names there
-    wanted = [requirement.partition(">=") for requirement in project["dependencies"]]
-    assert listed == [
-        ("python", project["requires-python"]),
-        *((of_conda.get(name, name), sign + version) for name, sign, version in wanted),
-    ]
-    assert f'version: "{project["version"]}"' in recipe

@@ -12,13 +12,10 @@ from torch import nn
 
 import tprprobe as tp
 from tprpapers.mccoy.bottleneck import CODERS
-from tprprobe.analyses.decomposition.role_schemes import join_smallest
-from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
 from tprprobe.files.settings import parse, read_toml
 from tprprobe.interventions.surgeries import surgery
 from tprprobe.models import build
-from tprprobe.models.answers import exact_matches
 from tprprobe.models.decoding.generation import generate
 from tprprobe.training.logs import read_log
 from tprprobe.training.loop import train
@@ -56,69 +53,6 @@ def test_a_sequence_has_its_vector_and_answer_whatever_stands_beside_it(encoder,
     assert generate(model, together, beam=2).shape == answers.shape
 
 
-def test_all_symbols_at_once_are_what_is_written_one_by_one():
-    model, source = model_of("bi", "tree"), ids_of(*SEQUENCES)
-    target = torch.zeros(len(SEQUENCES), 7, dtype=torch.long)
-    logits, _ = model.decode(target, model.encode(source))
-    cache, steps = None, []
-    for place in range(7):
-        step, cache = model.decode(target[:, place : place + 1], model.encode(source), cache)
-        steps.append(step)
-    assert torch.equal(torch.cat(steps, 1), logits)
-
-
-def gru(cell: Any, word: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-    return cell(word[None], h[None])[0]
-
-
-def tree_encoding(encoder: Any, digits: list[int]) -> torch.Tensor:
-    """The authors' recursion, symbol by symbol: EncoderTreeRNN of tommccoy1/tpdn."""
-    nothing, cell = torch.zeros(encoder.width), encoder.cell
-    nodes = [cell(encoder.embedding.weight[4 + d], nothing, nothing) for d in digits]
-    values = list(digits)
-    while len(nodes) > 1:
-        i = values.index(min(values[:-1]))
-        word = torch.zeros(encoder.embedding.embedding_dim)
-        nodes[i : i + 2] = [cell(word, nodes[i], nodes[i + 1])]
-        del values[i]
-    return nodes[0]
-
-
-def tree_leaves(decoder: Any, vector: torch.Tensor, digits: list[int]) -> list[torch.Tensor]:
-    """DecoderTreeRNN of tommccoy1/tpdn: what reaches the leaves on the ways to them."""
-    word, leaves = torch.zeros(decoder.d_word), []
-    for way in join_smallest(list(map(str, digits))):
-        state = vector
-        for turn in way:
-            state = gru(decoder.left_child if turn == "0" else decoder.right_child, word, state)
-        leaves.append(decoder.out(state))
-    return leaves
-
-
-@pytest.mark.parametrize("text", SEQUENCES)
-def test_trees_are_those_of_the_published_code(text):
-    digits, model = list(map(int, text.split())), model_of("tree", "tree")
-    memory = model.encode(ids_of(*SEQUENCES))
-    row = SEQUENCES.index(text)
-    assert torch.allclose(memory.vector[row], tree_encoding(model.encoder, digits), atol=1e-6)
-    logits = model.decoder(memory.vector, memory.lengths, memory.joins)[row, : len(digits)]
-    expected = torch.stack(tree_leaves(model.decoder, memory.vector[row], digits))
-    assert torch.allclose(logits, expected, atol=1e-6)
-
-
-def test_both_directions_read_and_write_the_whole_sequence():
-    model, (text, turned) = model_of("bi", "bi"), ("4 8 2", "2 8 4")
-    forth, back = (model.encode(ids_of(sequence)).vector[0] for sequence in (text, turned))
-    model.encoder.rnn_rev.load_state_dict(model.encoder.rnn_fwd.state_dict())
-    forth, back = (model.encode(ids_of(sequence)).vector[0] for sequence in (text, turned))
-    assert torch.allclose(forth.chunk(2)[0], back.chunk(2)[1], atol=1e-6)
-    model.decoder.rnn_rev.load_state_dict(model.decoder.rnn_fwd.state_dict())
-    forward_weights, backward_weights = model.decoder.out.weight.data.chunk(2, 1)
-    backward_weights.copy_(forward_weights)
-    logits = model.decode(torch.zeros(1, 3).long(), model.encode(ids_of(text)))[0][0]
-    assert torch.allclose(logits, logits.flip(0), atol=1e-6)
-
-
 def test_weights_of_the_authors_write_every_published_sequence(shared):
     model: Any = build({"architecture": "bottleneck"}).eval()
     state = model.state_dict()
@@ -147,11 +81,6 @@ def test_weights_of_the_authors_write_every_published_sequence(shared):
 def test_what_a_model_cannot_hold_is_told(source, target, message):
     with pytest.raises(tp.InputError, match=message):
         model_of("mlp", "transformer")(ids_of(*source), torch.zeros(1, target).long())
-
-
-def test_widths_that_cannot_be_halved_are_refused():
-    with pytest.raises(tp.InputError, match="even multiple of the 2 heads"):
-        model_of("bi", "uni", d_model=7)
 
 
 def test_the_recipe_trains_a_model_that_learns(tmp_path):
@@ -191,19 +120,6 @@ def exact(tmp_path_factory):
             decoder.out.weight.data[14 * place + 4 + digit, start : start + 5] = 2 * code - ones
     store = tp.extract(model, data, ["encoding"], tmp_path_factory.mktemp("bottleneck") / "store")
     return model, data, store
-
-
-def test_encodings_are_extracted_a_vector_a_sample(exact):
-    model, data, store = exact
-    assert store.side("encoding") == "sample"
-    pairs = encode_pairs(data, DIGITS)
-    assert exact_matches(model, pairs)[0].all()
-    assert store.tokens["correct"].all()
-    source, _ = pairs.batch(torch.arange(len(pairs)), DIGITS.pad)
-    assert np.array_equal(store.read("encoding"), model.encode(source).vector.detach().numpy())
-    tokens = store.tokens[store.tokens["side"] == "source"]
-    assert " ".join(tokens[tokens["sample"] == 5]["token"]) == data[5].source
-    assert store.control.read("encoding").shape == (160, 60)
 
 
 def accuracies(table: Any) -> dict[str, float]:

@@ -12,11 +12,10 @@ from planted.recipes import captioning as recipe
 
 from tprpapers.captions.images import Captioned
 from tprpapers.captions.words import count_words
-from tprpapers.scoring.captions.toolkit import score_captions, score_rows
-from tprpapers.scoring.captions.writing import matches
+from tprpapers.scoring.captions.toolkit import score_captions
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import encode_mix, encode_pairs
+from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.files.settings import parse
@@ -62,20 +61,6 @@ def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_pat
     assert metrics == {"loss", "learning_rate", "held_out_loss"}
 
 
-def test_every_caption_is_a_pair_beside_its_images_features():
-    scenes, more_scenes = load_data("scenes", n=5), load_data("scenes:captions=6", split="dev", n=3)
-    words = count_words((c for e in scenes for c in e.captions), 1)
-    pairs = encode_mix([scenes, more_scenes], words)
-    assert pairs.parts == (25, 18)
-    assert len(pairs.source.values) == 8
-    examples = [(e.features, c) for e in [*scenes, *more_scenes] for c in e.captions]
-    features, target = pairs.batch(torch.arange(43), words.pad)
-    for row, (vector, caption) in enumerate(examples):
-        assert features[row].tolist() == vector.tolist()
-        ids = [words.sos, *words.encode(caption), words.eos]
-        assert target[row].tolist()[: len(ids)] == ids
-
-
 def test_words_and_the_mean_are_those_of_the_first_stage(model):
     scenes = list(load_data("scenes", split="train", n=24))
     assert model.vocabulary == count_words((c for e in scenes for c in e.captions), 2)
@@ -118,21 +103,6 @@ def test_an_evaluation_has_the_toolkits_scores_of_what_a_beam_writes(model, tmp_
     ]
 
 
-def test_examples_of_one_image_are_one_image_of_the_intervals(tmp_path, model):
-    path = tmp_path / "c.jsonl"
-    texts = [["a dog", "a cat", "two dogs"], ["a red bus", "one bus", "a bus"]]
-    rows = [json.dumps({"image_id": i, "captions": t}) for i, t in enumerate(texts)]
-    path.write_text("\n".join(rows))
-    data = load_data(f"captions:{path}", split="train", seed=1)
-    rows = evaluate(model, data).assign(prediction="a dog")
-    assert len(rows) == 6 or len(rows) == 3  # the images of the split
-    scores = score_rows(rows)
-    assert len(scores.terms) == rows["image"].nunique()
-    expected = score_captions(rows["prediction"].tolist(), rows["references"].tolist())
-    np.testing.assert_allclose(scores.terms.sum(0), expected.terms.sum(0))
-    assert matches(rows).tolist() == [r == ["a dog"] for r in rows["references"]]
-
-
 # Stores
 
 
@@ -167,14 +137,6 @@ def test_what_a_model_writes_is_read(model, tmp_path):
     assert [text.removesuffix(" <eos>") for text in texts] == predictions
     tags = [data[0].lexicon.get(str(token), "") for token in store.tokens["token"]]
     assert store.tokens["pos"].tolist() == tags
-
-
-def test_the_untrained_twin_has_the_mean_of_the_images(model, trained, tmp_path):
-    from tprprobe.models.checkpoint import untrained_twin
-
-    twin: Any = untrained_twin(model)
-    assert twin.mean.equal(model.mean)
-    assert not twin.output.equal(model.output)
 
 
 # Refusals
@@ -217,20 +179,3 @@ def test_recipes_that_do_not_fit_are_one_line(settings, message, tmp_path):
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "run" / "model").exists()
-
-
-def test_what_costs_nothing_is_a_training_caption():
-    from tprpapers.scoring.baselines import CAPTION_BASELINES, baseline_captions
-
-    captioned = list(load_data("scenes", split="train", n=20))
-    images = list(load_data("scenes", n=5))
-    texts = [caption for image in captioned for caption in image.captions]
-    common, any_, nearest = (baseline_captions(n, captioned, images) for n in CAPTION_BASELINES)
-    assert len(set(common)) == 1
-    assert texts.count(common[0]) == max(map(texts.count, texts))
-    assert set(any_) <= set(texts)
-    found_again = baseline_captions(CAPTION_BASELINES[2], captioned, captioned)
-    assert found_again == [image.target for image in captioned]
-    assert nearest != common
-    with pytest.raises(InputError, match="unknown baseline"):
-        baseline_captions("none", captioned, images)

@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from planted.captions import plant_captions
 from planted.folders import (
     write_binding,
-    write_captions,
     write_evaluation,
     write_log,
     write_scores,
@@ -18,7 +17,6 @@ from planted.folders import (
 from planted.questions import plant
 from planted.relations import plant_relations
 from planted.sentences import plant as plant_labelled
-from planted.states import plant_states
 from planted.values import plant_values
 from typer.testing import CliRunner
 
@@ -27,7 +25,7 @@ from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, verdicts_of
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
-from tprprobe.figures.catalogue import loaders, registry
+from tprprobe.figures.catalogue import registry
 from tprprobe.figures.tables import Table
 from tprprobe.store import open_store
 
@@ -46,7 +44,6 @@ def run(tmp_path_factory):
     plant_relations(run.parent / "related")
     write_summaries(run.parent / "scored")
     plant_captions(run.parent / "captioned" / "store", 60)
-    plant_states(run.parent / "states", 40)
     write_scores(run.parent / "captioned" / "eval")
     return run
 
@@ -63,8 +60,6 @@ def find_sources(run, name):
         inputs |= {"store": run.parent / "labelled"}
     if name.startswith("huang-"):
         inputs |= catalogue.find_inputs(run.parent / "captioned")
-    if name == "huang-states":
-        inputs |= {"store": run.parent / "states"}
     return {key: inputs[key] for key in catalogue.find_figure(name).inputs}
 
 
@@ -143,37 +138,6 @@ def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, mon
     assert [f"at {position}" in text_on_figure for position in (2, 5, 6)] == [True, True, False]
 
 
-def test_evaluations_are_tidy(run):
-    frame = loaders.load_evaluations([run / "eval", run / "eval" / "tiny.interpolate.json"])
-    assert len(frame) == 6
-    assert set(frame["split"]) == {"interpolate", "extrapolate"}
-    row = frame[(frame["split"] == "interpolate") & (frame["module"] == "arithmetic__mul")].iloc[0]
-    assert (row["model"], row["n"], row["exact_match"]) == ("tiny", 80, 0.5)
-    assert (row["low"], row["high"], row["parameters"]) == (0.4, 0.6, 570_000)
-    assert frame.loc[frame["split"] == "extrapolate", "parameters"].isna().all()
-
-
-def test_runs_of_one_name_are_told_apart(run, tmp_path):
-    write_log(tmp_path / "training")
-    assert list(loaders.load_runs([run / "training"])) == ["training"]
-    logs = loaders.load_runs([run / "training", tmp_path / "training"])
-    assert list(logs) == [str(run / "training"), str(tmp_path / "training")]
-    log = logs[str(run / "training")]
-    assert log["step"].tolist() == [10, 20, 20]
-    assert log["value"].tolist() == [0.2, 0.1, 0.5]
-
-
-def test_files_by_their_endings(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = catalogue.write_figure("schlag-table1", sources=[run / "eval"], out="t/table1.md")
-    assert "tiny" in table.read_text()
-    options = {"k": 3, "sample": None}
-    figure = catalogue.write_figure("schlag-fig2", run / "store", options=options)
-    assert str(figure) == "runs/schlag-fig2.pdf"
-    assert figure.read_bytes().startswith(b"%PDF")
-    assert isinstance(catalogue.make("schlag-table1", evaluations=[run / "eval"]), Table)
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -207,30 +171,6 @@ def cells(table, column, value):
     return row
 
 
-def test_scores_of_captions_stand_above_the_printed_ones(run):
-    table = catalogue.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
-    measured = cells(table, "captions of", "scenes, test, 40")
-    scores = [measured[name] for name in ("BLEU-1", "METEOR", "CIDEr-D")]
-    assert scores == ["0.500 [0.400, 0.600]", "0.500", "–"]
-    printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
-    assert [row["CIDEr-D"] for row in printed] == ["0.909"]
-    assert "huang-table1: " not in table.caption  # nothing here decides
-    with pytest.raises(InputError, match="holds no scores of captions"):
-        catalogue.make("huang-table1", captioned=[run / "eval"])
-
-
-def test_a_tpgn_and_a_cnn_lstm_on_the_same_images_are_compared(tmp_path):
-    write_captions(tmp_path / "both")
-    table = catalogue.make("huang-table1", captioned=[tmp_path / "both"])
-    tpgn, lstm, difference = table.cells.iloc[:3].to_dict("records")
-    assert difference["model"] == "TPGN − CNN-LSTM"
-    values = [float(row["BLEU-1"].split()[0]) for row in (tpgn, lstm, difference)]
-    assert values[1] - values[0] == pytest.approx(values[2], abs=2e-3)  # by file name
-    caption = add_verdicts(table, ()).caption
-    assert "huang-table1: undecided. " in caption
-    assert "1 model seed(s), must be at least 3" in caption
-
-
 def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     store = run.parent / "captioned" / "store"
     table = catalogue.make("huang-table2", store=store)
@@ -241,23 +181,6 @@ def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     assert "huang-first-position: " in add_verdicts(interpretation, ()).caption
     four_clusters = add_verdicts(catalogue.make("huang-table3", store=store, k=4), ())
     assert "huang-" not in four_clusters.caption  # the claims are about ten clusters
-
-
-def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
-    store = run.parent / "captioned" / "store"
-    figure = catalogue.draw("huang-fig4", store=store, method="pca")
-    (panel,) = figure.axes
-    handles, names = panel.get_legend_handles_labels()
-    counts = {
-        name.partition(" (")[0]: len(handle.get_offsets())
-        for name, handle in zip(names, handles, strict=True)
-    }
-    assert set(counts) == {"noun", "not noun"}
-    assert names[0] == f"noun ({counts['noun']})"
-    tokens = figure.get_supxlabel()
-    assert f"Drawn: {sum(counts.values())} words of held-out images" in tokens
-    with pytest.raises(InputError, match="unknown projection 'tsne'"):
-        catalogue.draw("huang-fig4", store=store, method="tsne")
 
 
 SCRIPT = """

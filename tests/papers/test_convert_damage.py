@@ -7,17 +7,16 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from parity import literaljiang, literalschlag
+from planted.publishedfiles import HEADS, jiang_state, schlag_state
 
 from tprprobe.errors import InputError
 from tprprobe.models.convert import convert
 
-SIZES = literalschlag.Sizes()
 INSIDE = {"roles_after_residual": False, "use_tpr_gate": True, "share_roles_among_heads": False}
 STATES: list[tuple[str, dict[str, torch.Tensor], dict[str, Any]]] = [
-    ("model", literalschlag.random_state(SIZES, 0), {"n_heads": SIZES.heads}),
-    ("state_dict", literaljiang.random_state(literaljiang.DEFAULTS, 0), {}),
-    ("state_dict", literaljiang.random_state(literaljiang.DEFAULTS | INSIDE, 0), {}),
+    ("model", schlag_state(), HEADS),
+    ("state_dict", jiang_state(tied=False), {}),
+    ("state_dict", jiang_state(tied=False, **INSIDE), {}),
 ]
 SHAPES = st.lists(st.integers(0, 20), max_size=4).map(tuple)
 KINDS = [torch.int64, torch.bool, torch.complex64]

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tprpapers.jiang.discreteness import (
     measure_roles,
-    pool_roles,
     share_between_heads,
 )
 from tprprobe.errors import InputError
@@ -39,28 +36,6 @@ def test_peaks_entropy_and_usage_of_planted_roles():
     assert blunt == pytest.approx(
         -(0.95 * np.log2(0.95) + 3 * 0.05 / 3 * np.log2(0.05 / 3)), rel=1e-5
     )
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=4),
-    st.integers(0, 99),
-)
-def test_pooled_shares_count_every_distribution_once(shapes, seed):
-    rng = np.random.default_rng(seed)
-    weights = {
-        f"encoder.{i}.self.role_weights": rng.dirichlet(np.full(3, 0.05), size=shape)
-        for i, shape in enumerate(shapes)
-    }
-    peaks = np.concatenate([values.max(-1).ravel() for values in weights.values()])
-    table = measure_roles(weights)
-    pooled = pool_roles(table)
-    assert pooled["n_distributions"][0] == len(peaks)
-    assert pooled["above_98"][0] == pytest.approx((peaks > 0.98).mean())
-    assert pooled["above_90"][0] == pytest.approx((peaks > 0.90).mean())
-    by_layer = pool_roles(table, ["layer"])
-    assert list(by_layer["layer"]) == list(range(len(shapes)))
-    assert list(by_layer["n_distributions"]) == [tokens * heads for tokens, heads in shapes]
 
 
 def test_information_between_heads():

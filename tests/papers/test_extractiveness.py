@@ -3,13 +3,8 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tprpapers.scoring.extractiveness import describe_corpus, find_fragments, measure_pair
-from tprprobe.data import load_data
-
-WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
+from tprpapers.scoring.extractiveness import find_fragments, measure_pair
 
 
 @pytest.mark.parametrize(
@@ -27,13 +22,6 @@ def test_fragments(document, summary, lengths):
     assert find_fragments(document.split(), summary.split()) == lengths
 
 
-@given(WORDS, WORDS)
-def test_fragments_cover_the_words_that_the_document_has(document, summary):
-    lengths = find_fragments(document, summary)
-    assert sum(lengths) == sum(word in document for word in summary)
-    assert all(length <= len(document) for length in lengths)
-
-
 def test_measures_of_a_pair():
     measures = measure_pair("The bank sold a boat. It is old.", "The bank sold Kim a boat.")
     assert measures["coverage"] == pytest.approx(5 / 6)
@@ -41,14 +29,3 @@ def test_measures_of_a_pair():
     assert measures["compression"] == pytest.approx(8 / 6)
     assert measures["novel 1-grams"] == pytest.approx(1 / 6)
     assert math.isnan(measure_pair("a b", "")["coverage"])
-
-
-def test_a_corpus():
-    data = load_data("english", n=30)
-    table = describe_corpus(data).set_index("measure")
-    assert (table["n"] == 30).all()
-    assert table.loc["summary words", "mean"] == pytest.approx(
-        sum(measure_pair(r.source, r.target)["summary words"] for r in data) / 30
-    )
-    assert table.loc["density", "mean"] >= table.loc["coverage", "mean"]
-    assert 0.5 < table.loc["coverage", "mean"] < 1

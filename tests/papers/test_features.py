@@ -57,17 +57,6 @@ def test_every_image_has_its_vector_and_bad_ones_are_named(network, images, tmp_
     torch.testing.assert_close(torch.from_numpy(features.read(1).copy()), expected)
 
 
-def test_an_image_is_cut_in_its_middle(tmp_path):
-    pixels = np.zeros((512, 1024, 3), np.uint8)
-    pixels[144:368, 400:624] = 255
-    Image.fromarray(pixels).resize((512, 256)).save(tmp_path / "x.png")
-    values = read_image(tmp_path / "x.png")
-    assert values.shape == (3, 224, 224)
-    white = (1 - np.array(resnet.MEAN)) / resnet.DEVIATION
-    np.testing.assert_allclose(values[:, 112, 112], white, rtol=1e-5)
-    assert (values[:, 0, 0] < 0).all()
-
-
 def test_a_run_that_was_cut_off_goes_on(network, images, tmp_path, monkeypatch):
     monkeypatch.setattr(resnet, "WRITE_SIZE", 2)
     uninterrupted, out = tmp_path / "whole.parquet", tmp_path / "f.parquet"

@@ -4,19 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.linalg import hadamard
 
-from tprpapers.schlag.hadamard import bases, crosstalk
 from tprpapers.schlag.hadamard.crosstalk import measure_unbinding, unbind_sums
 from tprpapers.schlag.hadamard.variance import (
-    Bound,
     capture_variance,
     fit_bases,
-    second_moment,
 )
-from tprprobe.algebra import bind, unbind
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -66,44 +60,6 @@ def shares(power):
 # ---------------------------------------------------------------- captured variance
 
 
-@given(st.integers(0, 2**20), st.integers(1, 6))
-@settings(max_examples=25, deadline=None)
-def test_hadamard_of_transformed_vectors_is_a_projection_of_the_tensor_product(seed, width):
-    """diag(Mᵀ v rᵀ N) = (Mᵀ v) ⊙ (Nᵀ r) = ⟨m_c ⊗ n_c, v ⊗ r⟩, for any M and N."""
-    rng = np.random.default_rng(seed)
-    (v, r), (m, n) = rng.normal(size=(2, width)), rng.normal(size=(2, width, width))
-    hadamard = (m.T @ v) * (n.T @ r)
-    np.testing.assert_allclose(np.diag(m.T @ np.outer(v, r) @ n), hadamard, atol=1e-12)
-    tensor = bind(torch.from_numpy(v), torch.from_numpy(r)).flatten().numpy()
-    np.testing.assert_allclose(bases.pairs(m, n).T @ tensor, hadamard, atol=1e-12)
-
-
-@given(st.integers(0, 2**20))
-@settings(max_examples=10, deadline=None)
-def test_bases_are_orthonormal_and_in_the_order_that_theory_demands(seed):
-    """For dependent v and r: principal ≥ pairs, which repeat ≥ matched ≥ where they start."""
-    rng = np.random.default_rng(seed)
-    latent = rng.normal(size=(300, 5))
-    fillers, roles = (np.tanh(latent @ rng.normal(size=(5, 4))) for _ in range(2))
-    bound = Bound(fillers, roles, np.zeros(300, int))
-    second = second_moment(bound)
-    tensors = np.einsum("ti,tj->tij", fillers, roles).reshape(300, -1)
-    np.testing.assert_allclose(second, tensors.T @ tensors / 300, atol=1e-12)
-    energy = {}
-    for name, fitted_bases in fit_bases(second, seed).items():
-        for basis in fitted_bases:
-            np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-9)
-        energy[name] = np.trace(fitted_bases[0].T @ second @ fitted_bases[0])
-    starts = [np.linalg.eigh(vectors.T @ vectors)[1] for vectors in (fillers, roles)]
-    start = bases.pairs(*starts)
-    assert energy["principal"] >= energy["repeated pairs"] - 1e-12
-    assert energy["principal"] >= energy["orthonormal pairs"] - 1e-12
-    assert energy["orthonormal pairs"] >= np.trace(start.T @ second @ start) - 1e-12
-    values = np.linalg.eigvalsh(second)
-    assert energy["principal"] == pytest.approx(values[-4:].sum())
-    assert energy["own"] == pytest.approx(np.square(fillers * roles).sum(1).mean())
-
-
 @pytest.mark.parametrize(
     ("power", "sampled"),
     [(0, (0.0625, 0.063, 0.062)), (0.5, (0.191, 0.076, 0.062)), (1, (0.415, 0.137, 0.06)),
@@ -134,22 +90,6 @@ def test_shares_of_independent_vectors(tmp_path, power, sampled):
         assert row["captured"] == pytest.approx(value, abs=0.03)
         best = captured.loc["principal", "captured"]
         assert row["of_best"] == pytest.approx(row["captured"] / best)
-
-
-def test_dependent_vectors_are_not_captured_by_pairs(tmp_path):
-    """Where v ⊗ r lies along one tensor that is no pair, principal components alone keep it all."""
-    rng = np.random.default_rng(0)
-    number = rng.permutation(4000) % 4
-    basis = np.eye(4)[number][:, None]  # v = r = e_i, so E is spanned by the four e_i ⊗ e_i
-    store = write_heads(tmp_path / "store", basis, basis)
-    captured = capture_variance(store).set_index("basis")["captured"]
-    assert captured["own"] == pytest.approx(1)
-    assert captured["principal"] == pytest.approx(1)
-    turned = basis @ hadamard(4) / 2
-    store = write_heads(tmp_path / "turned", turned, basis)
-    captured = capture_variance(store).set_index("basis")["captured"]
-    assert captured["own"] < 0.6
-    assert captured["orthonormal pairs"] == pytest.approx(1, abs=1e-6)
 
 
 def test_heads_twin_and_a_limit_on_positions(tmp_path):
@@ -193,40 +133,6 @@ def test_unbinding_equals_theory():
         assert table.loc[("outer", "duals", n), "accuracy"] == 1
     assert table.loc[("outer", "duals", 48), "error"] == pytest.approx(16 / 48, rel=0.1)
     assert table.loc[("hadamard", "duals", 1), "error"] < 1e-12
-
-
-@pytest.mark.parametrize("kind", ["outer", "hadamard"])
-@given(seed=st.integers(0, 2**20), n=st.integers(1, 9))
-@settings(max_examples=15, deadline=None)
-def test_learned_vectors_are_those_of_least_squares_over_many_sums(kind, seed, n):
-    """Fitted to 20,000 sums of fillers with a mean: as good on these as learn_unbinding's, not better."""
-    rng = np.random.default_rng(seed)
-    candidates = torch.from_numpy(rng.normal(size=(40, 5)) + rng.normal(size=5))
-    roles = torch.from_numpy(rng.normal(size=(n, 5)))
-    samples = candidates[torch.from_numpy(rng.integers(40, size=(20_000, n)))]
-    total, target = bind(samples, roles, kind).sum(1), samples[:, 0]
-    if kind == "outer":  # f̂ = S u: every dimension of f is an equation in the same u
-        solution = torch.linalg.lstsq(
-            total.flatten(0, 1), target.flatten()[:, None], driver="gelsd"
-        )
-        best = solution[0][:, 0]
-    else:
-        best = (total * target).sum(0) / total.square().sum(0)
-    estimated = crosstalk.learn_unbinding(roles, candidates, kind)[0]
-    errors = [(unbind(total, u, kind) - target).square().mean().item() for u in (best, estimated)]
-    assert errors[0] <= errors[1] + 1e-9
-    assert errors[1] == pytest.approx(errors[0], rel=0.02, abs=1e-9)
-
-
-def test_unbinding_of_a_store(tmp_path):
-    rng = np.random.default_rng(0)
-    vectors = [rng.normal(size=(300, 2, 4)) for _ in range(2)]
-    errors = measure_unbinding(write_heads(tmp_path / "store", *vectors))
-    assert set(errors["vectors"]) == {"model", "gaussian"}
-    assert errors.loc[errors["vectors"] == "model", "head"].nunique() == 2
-    four_outer = errors[(errors["binding"] == "outer") & (errors["n"] == 4)]
-    assert (four_outer["error"] < 1e-6).all()
-    assert (errors["low"] <= errors["accuracy"]).all()
 
 
 def test_bad_input_is_one_line(tmp_path):

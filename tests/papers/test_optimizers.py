@@ -49,14 +49,6 @@ def test_adafactor_is_the_published_one(shape, size):
     assert parameter.detach().numpy() == pytest.approx(literal_updates(start, gradients), rel=1e-9)
 
 
-def test_adafactor_leaves_parameters_without_gradient_alone():
-    trained, untrained = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
-    trained.grad = torch.ones(3)
-    Adafactor([trained, untrained]).step()
-    assert untrained.equal(torch.ones(3))
-    assert not trained.equal(torch.ones(3))
-
-
 def test_smoothed_loss_is_the_divergence_from_smoothed_labels():
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(2, 4, 7, generator=generator)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tprpapers.claims import Evidence, exact, find_claim, judge
 from tprpapers.paper import commands, contents, judgements, making
 from tprpapers.paper.drawn_numbers import tabulate_drawn
 from tprprobe.cli import main
@@ -39,24 +38,6 @@ def test_a_paper_has_all_of_its_figures_and_what_they_need(paper):
     assert not [name for name in names if f"made/{name}" not in command_lines]
     recipes = [n for n, line in paper_contents.commands.items() if contents.RECIPE_FILE in line]
     assert {*recipes} == paper_contents.recipes.keys()
-
-
-def test_checkpoints_go_to_the_papers_of_their_architectures():
-    shared = contents.share_checkpoints(contents.PAPERS, ["t5-english", "cnn-lstm-scenes"])
-    assert shared["jiang"] == ["t5-english"]
-    assert shared["huang"] == ["cnn-lstm-scenes"]
-    assert shared["schlag"] == contents.read_contents("schlag").checkpoints
-    with pytest.raises(InputError, match="t5-english is a t5, which is not of schlag"):
-        contents.share_checkpoints(["schlag"], ["t5-english"])
-    with pytest.raises(InputError, match="paper"):
-        contents.read_contents("smolensky")
-
-
-def test_commands_name_their_folders(tmp_path):
-    commands = contents.list_commands(contents.read_contents("jiang"), ["a", "m/b"], tmp_path)
-    assert [command.out.name for command in commands["summaries"]] == ["0-a", "1-b"]
-    assert commands["probes"][0].words == ("probe", "all", str(tmp_path / "store"))
-    assert commands["store"][0].line.startswith("tprprobe extract --ckpt a ")
 
 
 @pytest.fixture
@@ -123,21 +104,6 @@ def test_the_least_favourable_claim_is_the_verdict():
     assert of("holds", "not decidable here") == "undecided"
     assert of("holds", "not comparable") == "not comparable"
     assert (of("holds"), of(), of("holds", is_made=False)) == ("holds", "not found", "missing")
-
-
-def test_what_is_shown_decides_then_the_pages_on_these_models_then_the_others():
-    name = "huang-pos-prediction"
-    verdict = judge(find_claim(name), Evidence({"": exact(-1.0)}, "document", 100))
-    for arguments, decided in (
-        (([verdict], ["tpgn-scenes"]), [True, False, False]),
-        (([], ["tpgn-scenes"]), [True, False]),
-        (([], []), [True, True]),
-    ):
-        rows = judgements.list_judgements([name], *arguments)
-        assert [judgement["decides"] for judgement in rows] == decided
-    for decisive, expected in (([verdict], "fails"), ([], "holds")):
-        rows = judgements.list_judgements([name], decisive, ["tpgn-scenes"])
-        assert judgements.combine_verdicts(rows, True) == expected
 
 
 def test_numbers_are_read_from_what_is_drawn():

@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pytest
 import torch
-from planted.bindings import HIDDEN, STATE, left, plant_bindings
-from planted.questions import plant
+from planted.bindings import STATE, left, plant_bindings
 from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprpapers.lee import place_probes
-from tprpapers.lee.place_probes import BilinearProbe, Binding, PlaceProbe, as_grid, fit_linear
+from tprpapers.lee.place_probes import BilinearProbe, Binding, PlaceProbe, as_grid
 from tprprobe.cli import app
 
 
@@ -80,58 +79,6 @@ def test_the_higher_order_svd_of_a_bound_probe_is_itself():
     probe = PlaceProbe(binding.weights, torch.zeros(6, 5))
     assert torch.allclose(probe.cut(6).weights, probe.weights, atol=1e-4)
     assert not torch.allclose(probe.cut(3).weights, probe.weights, atol=1e-1)
-
-
-def test_linear_probes_are_logistic_regressions(monkeypatch):
-    from sklearn.linear_model import LogisticRegression
-
-    monkeypatch.setattr(place_probes, "STEPS", 150)
-    monkeypatch.setattr(place_probes, "PENALTIES", (1e-3, 1e-4))
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
-    x[:, 0] += y
-    state, labels = torch.as_tensor(x), torch.as_tensor(y)[:, None]
-    probe = fit_linear(state, labels, 3, (state, labels))
-    rival = LogisticRegression(C=1 / (1e-4 * 300), tol=1e-8, max_iter=1000).fit(x, y)
-    weights = probe.weights[0] - probe.weights[0].mean(0)
-    expected = rival.coef_ - rival.coef_.mean(0)
-    assert np.allclose(weights.numpy(), expected, atol=5e-3)
-
-
-FIRST_ROWS = []
-
-
-class Mean(BilinearProbe):
-    """Keeps what it is given."""
-
-    def fit(self, X, y):
-        FIRST_ROWS.append((X, y))
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X), int)
-
-    predict_proba = property()  # type: ignore[assignment]
-
-
-def test_states_are_last_first_or_all(bound):
-    tokens, vectors = bound.tokens, bound.read(HIDDEN)
-    rows = np.flatnonzero(tokens["sample"] == 3)
-    expected = {"last_state": vectors[rows[-1]], "first_state": vectors[rows[0]], "all_states": vectors[rows].mean(0)}  # fmt: skip
-    for mode, vector in expected.items():
-        FIRST_ROWS.clear()
-        tp.probe(bound, "token", Mean(), sites=HIDDEN, controls=(), span_mode=mode)
-        X = np.concatenate([X for X, _ in FIRST_ROWS[:5]])
-        sample_rows = X[(np.abs(X[:, 1:] - vector) < 1e-5).all(1)]
-        assert {*sample_rows[:, 0]} == {*range(len(rows))}
-
-
-def test_the_structure_of_questions_is_a_task(tmp_path):
-    store = plant(tmp_path / "store", 24)
-    probe = BilinearProbe(rank="2x2")
-    rows = tp.probe(store, "kind", probe, sites=store.sites[0], controls=()).set_index("control")
-    assert rows.loc["real", "labels"] > 3
 
 
 def test_the_command_and_its_options(tmp_path):

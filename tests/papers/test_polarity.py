@@ -48,32 +48,6 @@ def test_accuracies_are_of_held_out_digits(gold):
     assert accuracies.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
 
 
-def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
-    accuracies = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
-    accuracies = accuracies[accuracies["subset"] == "all"].set_index("predictor")
-    digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~halve_documents(gold.questions, 0)]
-    denominators = digits["polarity"] == "denominator"
-    before = ["/", "/(-", "/…"]
-    for n, rule in enumerate(("adjacent", "surface", "distant"), 1):
-        behind = before[:n]
-        accuracy = (digits["behind"].isin(behind) == denominators).mean()
-        assert accuracies.loc[rule, "accuracy"] == pytest.approx(accuracy)
-    assert accuracies.loc["adjacent", "accuracy"] < accuracies.loc["surface", "accuracy"]
-
-
-def test_what_runs_of_kmeans_differ_by_is_in_the_interval(gold):
-    polarity = gold.tokens["polarity"].cat.codes.to_numpy(int) + 1
-    runs = np.stack([polarity, np.zeros_like(polarity)])
-    one_run, two_runs = (
-        decode_polarity(labels, gold.tokens, gold.questions).iloc[0] for labels in (runs[:1], runs)
-    )
-    worst = decode_polarity(runs[1:], gold.tokens, gold.questions).iloc[0]
-    assert one_run["accuracy_low"] == one_run["accuracy_high"] == 1
-    assert two_runs["accuracy"] == pytest.approx((1 + worst["accuracy"]) / 2)
-    assert two_runs["accuracy_low"] < worst["accuracy"]
-    assert two_runs["accuracy_high"] == 1
-
-
 def test_ones_digits_are_counted_whatever_a_cluster_is_named(gold):
     """A cluster of ones digits of numerators whose shortest name is only `digit ∧ numerator`."""
     numerator = (gold.tokens["polarity"] == "numerator").to_numpy(bool)

@@ -18,13 +18,11 @@ from tprpapers.scoring import (
 )
 from tprpapers.scoring.baselines import sentences
 from tprpapers.scoring.extractiveness import novelty, words
-from tprpapers.scoring.faithfulness import PRINTED, find_names, fisher_test, unsupported
 from tprpapers.scoring.meteor import stemmed_meteor
 from tprpapers.scoring.ngrams import repetition
 from tprpapers.scoring.predictions import summarize_scores, write_summaries
 from tprpapers.scoring.rouge import rouge
 from tprpapers.scoring.sheets import key_of
-from tprpapers.worlds.english import is_faithful, is_grammatical
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
@@ -34,15 +32,6 @@ from tprprobe.models.answers import evaluate, save_evaluation, save_lines, summa
 from tprprobe.statistics import sign_test
 
 # Scores of one text
-
-
-def test_rouge_by_hand():
-    """Reference of 7 words, prediction of 6 in its order: P 1, R 6/7; bigrams 4 of 6 and of 5."""
-    scores = rouge("the cat was found under the bed", "The cat was under the bed.")
-    assert scores["rouge1"] == scores["rougeL"] == pytest.approx(12 / 13)
-    assert scores["rouge2"] == pytest.approx(8 / 11)
-    assert rouge("cats running", "cat runs")["rouge1"] == 1  # by their stems
-    assert rouge("has", "ha")["rouge1"] == 0  # words of three letters have none
 
 
 def test_rouge_is_that_of_rouge_155_of_sentences():
@@ -86,31 +75,6 @@ def test_repetition_and_novelty_by_hand():
 
 
 # The generated English
-
-DOCUMENT = (
-    "A carmaker sold a hotel to a union on Tuesday. The carmaker is Lincoln. "
-    "It did not sue Dell. Witnesses identified the union as Princeton."
-)
-
-
-@pytest.mark.parametrize(
-    ("summary", "grammatical", "faithful"),
-    [
-        ("Lincoln sold a hotel to Princeton on Tuesday.", True, True),
-        ("Lincoln sold a hotel to Princeton on Monday.", True, False),
-        ("Lincoln sued Dell.", True, False),
-        ("Lincoln sold a hotel to to Princeton.", False, False),
-        ("Lincoln sold a hotel. Lincoln sold a hotel.", False, False),
-        ("", False, False),
-        ("a " * 500, False, False),
-    ],
-)
-def test_summaries_are_judged_by_their_words(summary, grammatical, faithful):
-    assert is_grammatical(summary) == grammatical
-    assert is_faithful(DOCUMENT, summary) == faithful
-    rows = pd.DataFrame({"source": [DOCUMENT], "target": ["a"], "prediction": [summary]})
-    scored = score_summaries(rows, english=True).iloc[0]
-    assert (scored["grammatical"], scored["faithful"]) == (grammatical, faithful)
 
 
 # Means and differences
@@ -294,32 +258,8 @@ def test_sheets_that_cannot_be_counted_are_refused(two, tmp_path):
         count_votes([path])
 
 
-def test_unsupported_names_and_numbers():
-    names = find_names("Ford sold 3 Hotels. Kim, of Dell, paid 1,500.")
-    assert names == {"3", "hotels", "dell", "1,500"}
-    assert unsupported(SOURCE, "Then Ford sold it to Dell and Smith in 1999") == {"smith", "1999"}
-
-
 def test_unsupported_facts_that_two_models_wrote(two):
     (counts,) = load_matches(two)
     assert (counts["references"], counts["unsupported"]) == (12, 12)  # 1999 is in no source
     assert (counts["first"], counts["second"]) == (10, 6)
     assert (counts["only_first"], counts["only_second"]) == (4, 0)
-
-
-def test_facts_that_people_found(two, tmp_path):
-    def judge(row, question):
-        return {"A": "1999" in row["A"], "B": "1999" in row["B"]}.get(question[-1], True)
-
-    path = make_sheet(*two, tmp_path / "facts.csv", kind="facts", n=12)
-    assert "reference" in pd.read_csv(path)
-    fill(path, lambda row, question: "yes" if judge(row, question) else "no")
-    (counts,) = load_matches([path])
-    assert counts["models"] == ("tpt-d", "t5")
-    assert (counts["first"], counts["second"]) == (10, 6)
-    assert (counts["only_first"], counts["only_second"]) == (4, 0)
-    cells = catalogue.make("jiang-unfaithful", matches=[path]).cells
-    assert cells["from"].str.startswith("printed").tolist() == [False, True]
-    assert cells["have them"].tolist() == ["10 : 6", "21 : 17"]
-    n = PRINTED["unsupported"]
-    assert f"{fisher_test(21, n, 17, n):.3f}" == cells["p (Fisher)"].iloc[1] == "0.570"

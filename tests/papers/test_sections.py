@@ -8,7 +8,6 @@ from planted.values import LAYERS, plant_values
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
 from tprpapers.verdicts import verdicts_of
 from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.cli import app
@@ -30,35 +29,6 @@ def results(stores):
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def test_reconstruction_table_has_printed_and_own_numbers(results):
-    table = reconstruction_table(results)
-    cells = table.cells.set_index(["model", "z from"])
-    printed = cells["error, n = 100 positions"]
-    assert printed["TP-Transformer (printed)", "one head (mean)"] == "0.017"
-    assert printed["Transformer (printed)", "one head (mean)"] == "0.009"
-    assert set(table.cells["model"]) >= {"tp", "tp, untrained", "plain", "plain, untrained"}
-    rows = results.query(
-        "model == 'plain' and not untrained and layer == 1 and predictor == 'heads'"
-        " and unit == 'question' and penalty == 'none'"
-    )
-    held_out = rows[(rows["n"] == rows["n"].max()) & (rows["split"] == "held_out")].iloc[0]
-    plain = cells.loc[("plain", "one head (mean)")]
-    assert plain["error, held out"].startswith(f"{held_out['mse']:.4f} [")
-    small = rows[(rows["n"] == 100) & (rows["split"] == "in_sample")].iloc[0]
-    assert plain["error, n = 100 questions"] == f"{small['mse']:.4f}"
-    of_layer_0 = reconstruction_table(results, layer=0).cells
-    assert set(of_layer_0["layer"]) == {"0", "last"}
-
-
-def test_reconstruction_figure_has_a_row_a_model(results):
-    figure = reconstruction_curves(results)
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    by_layer = "R² by layer, held out"
-    assert titles == ["tp, layer 1", by_layer, "plain, layer 1", by_layer]
-    with pytest.raises(InputError, match="no results of a trained model"):
-        reconstruction_curves(results[results["untrained"]])
 
 
 def test_reconstruct_command(stores, tmp_path):

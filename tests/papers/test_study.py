@@ -2,29 +2,12 @@
 
 import fcntl
 import shutil
-from dataclasses import replace
-from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from studies.pages.heads_section import attention_evidence
-from studies.pages.study_contrasts import measure_contrasts
-from studies.pages.study_page import (
-    BINDING,
-    BOTH_TORCH,
-    COMPARED,
-    CONTRASTS,
-    FULL,
-    ROLES,
-    START,
-    join_studies,
-    write_page,
-)
-from tprpapers.claims import judge, load_claims
 from tprpapers.study import shared_data
 from tprpapers.study.comparisons import (
     Answers,
@@ -35,19 +18,14 @@ from tprpapers.study.comparisons import (
 from tprpapers.study.plans import read_plan
 from tprpapers.study.records import FILES, Study, load_study
 from tprpapers.study.runner import run_study
-from tprpapers.study.shared_data import pools
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.models import count_parameters, load_model
+from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.statistics import Interval
-from tprprobe.training.pools import Pool
-from tprprobe.training.recipes import Mix
 
-STARTS = Path(__file__).parents[2] / "studies" / "matched-starts" / "plan.toml"
-SHIPPED = Path(__file__).parents[2] / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
 PLAN = f"""
 name = "tiny"
@@ -106,14 +84,6 @@ def test_a_study_has_a_run_for_every_variant_and_seed(finished):
     assert set(last_steps) == {4}
 
 
-def test_a_finished_run_answers_as_its_checkpoint_does(finished, make_data):
-    study = load_study(finished)
-    model = load_model(finished / "runs" / "outer-1" / "model").eval()
-    answers = study.examples[["source", "target", "outer-1"]].head()
-    data = make_data(answers[["source", "target"]].to_numpy())
-    assert evaluate(model, data)["correct"].tolist() == answers["outer-1"].astype(bool).tolist()
-
-
 def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
     study = load_study(finished)
     longer = study.examples["longer"] == 1
@@ -125,18 +95,6 @@ def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
     symbols = characters()
     for i in indices.tolist():
         assert len(symbols.decode(values[offsets[i] : offsets[i + 1]].tolist())) <= 24
-
-
-def test_without_a_limit_the_shared_pool_is_the_recipe_s(tmp_path):
-    mixes = [Mix(data="mathematics:arithmetic__mul", split="small", n=20, repeat=2)]
-    device = torch.device("cpu")
-    shared = pools(tmp_path, None)(mixes, characters(), device)
-    alone = Pool.load(mixes, characters(), device)
-    batches = [list(islice(pool.batches(8, 3, 0), 7)) for pool in (shared, alone)]
-    for rows, expected_rows in zip(*batches, strict=True):
-        assert rows.equal(expected_rows)
-        sides = zip(shared.pairs.batch(rows, 1), alone.pairs.batch(rows, 1), strict=True)
-        assert all(ids.equal(expected) for ids, expected in sides)
 
 
 def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp_path):
@@ -170,16 +128,6 @@ def test_a_folder_of_a_study_is_not_overwritten(finished, plan_file):
     for override in ("seeds=[0]", "longest=20", "variants.outer.binding='hadamard'"):
         with pytest.raises(InputError, match=rf"another run \(its {override[:5]}"):
             run_study(read_plan(plan_file, [override]), finished, resume=True)
-
-
-def test_a_study_goes_on_where_its_recipe_keeps_more_steps(finished, plan_file, tmp_path):
-    copy = shutil.copytree(finished, tmp_path / "copy", ignore=shutil.ignore_patterns("*s.csv"))
-    shutil.rmtree(copy / "runs" / "outer-1")
-    overrides = ["recipe.keep_every=2", "recipe.precision='fp32'"]
-    run_study(read_plan(plan_file, overrides), copy, resume=True)
-    assert {path.name for path in copy.glob("runs/*/steps/*")} == {"2", "4"}
-    with pytest.raises(InputError, match=r"another run \(its recipe\.\w+\)"):
-        run_study(read_plan(plan_file, ["recipe.batch_size=4"]), copy, resume=True)
 
 
 def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypatch):
@@ -261,27 +209,6 @@ def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
         run_study(read_plan(tmp_path / "plan.toml", ["longest=3"]), tmp_path / "other")
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("variants.outer.bindin=1", "did you mean 'binding'"),
-        ("seeds=[]", "seeds"),
-    ],
-)
-def test_mistakes_in_a_plan_are_named(plan_file, override, message):
-    with pytest.raises(InputError, match=message):
-        read_plan(plan_file, [override])
-
-
-def test_the_shipped_plan_matches_sizes():
-    runs = read_plan(SHIPPED).runs()
-    count = {name: count_parameters(runs[f"{name}-0"].model) for name in
-             ("transformer", "narrowed", "tp-transformer")}  # fmt: skip
-    assert abs(count["narrowed"] / count["transformer"] - 1) < 0.005
-    assert count["tp-transformer"] > count["transformer"]
-    assert len({recipe.stages[0].model_dump_json() for recipe in runs.values()}) == 1
-
-
 def _planted(rights, rng, seeds=range(4)):
     """A study of two variants whose runs are right with these shares."""
     n = 400
@@ -350,17 +277,6 @@ def test_intervals_of_contrasts_cover_the_truth(settings):
     assert 0.91 <= covered <= 0.99  # 95 % ± three standard errors
 
 
-def test_intervals_of_means_cover_the_truth_where_seeds_share_their_luck():
-    """The runs of a seed are no further evidence of how seeds differ."""
-    rng = np.random.default_rng(7)
-    intervals = [_simulated(rng, alike=0.1).mean("a") for _ in range(200)]
-    covered = np.mean([interval.low <= 0.5 <= interval.high for interval in intervals])
-    assert 0.9 <= covered <= 0.99
-    assert np.median([interval.df for interval in intervals]) < 3.5  # three seeds
-    degrees = [_simulated(rng, between=0.1).mean("a").df for _ in range(20)]
-    assert np.mean(degrees) > 6  # four variants whose runs share nothing
-
-
 def test_the_interval_says_its_degrees_of_freedom():
     rng = np.random.default_rng(0)
     of_two_variants = _simulated(rng, seeds=3, between=0.5, variants="ab").difference("a", "b")
@@ -372,79 +288,11 @@ def test_the_interval_says_its_degrees_of_freedom():
     assert np.isfinite(of_one_seed.value)
 
 
-def test_contrasts_find_the_planted_effects():
-    rights = {"transformer": 0.3, "transformer-torch": 0.4, "ones": 0.5, "outer": 0.9}
-    rights |= {"no-embedding-binding": 0.6, "tp-transformer": 0.7}  # roles +.2, binding +.1
-    study = _planted(rights, np.random.default_rng(0))
-    contrasts = measure_contrasts(study, CONTRASTS, ("all",)).set_index("contrast")
-    effects = {START: 0.1, BOTH_TORCH: 0.3, ROLES: 0.2, BINDING: 0.1, FULL: 0.2}
-    for contrast, effect in effects.items():
-        row = contrasts.loc[contrast]
-        assert row["value"] == pytest.approx(effect, abs=0.03), contrast
-        assert row["low"] < effect < row["high"], contrast
-    assert not any("both Xavier" in name for name in contrasts.index)  # it has no such variant
-
-
-def test_earlier_seeds_join_on_the_questions_that_both_answered():
-    rng = np.random.default_rng(0)
-    rights = {"tp-transformer": 0.5, "outer": 0.8}
-    study = _planted(rights, rng)
-    earlier = _planted(rights, rng, seeds=(4, 5))
-    fewer = replace(earlier, examples=earlier.examples[::-2])  # in another order, too
-    joined = join_studies(study, fewer)
-    assert joined.seeds("outer", "tp-transformer") == [*range(6)]
-    assert joined.examples["source"].tolist() == fewer.examples["source"].tolist()
-    every = study.examples.set_index("source").loc[joined.examples["source"], "outer-3"]
-    assert joined.examples["outer-3"].tolist() == every.tolist()
-
-
 def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
     path = catalogue.write_figure("matched-study", sources=[finished], out=tmp_path / "m.pdf")
     assert path.stat().st_size > 10_000
     with pytest.raises(InputError, match=r"has no runs\.csv"):
         catalogue.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
-
-
-def _verdicts(rights, plan):
-    page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
-    outcomes = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
-    return dict(zip(COMPARED, outcomes[:-1], strict=True))
-
-
-def test_attention_is_compared_by_seeds_of_models_that_start_alike():
-    rows = [
-        {"variant": variant, "seed": seed, "measure": "attention", "value": value + seed / 10}
-        for variant, value in (("tp-transformer", 0.4), ("transformer-torch", 0.1))
-        for seed in (0, 1, 2)
-    ]
-    evidence = attention_evidence(pd.DataFrame(rows))
-    assert evidence.cases[""].value == pytest.approx(0.3)
-    assert judge(load_claims()["schlag-better-insights"], evidence).outcome == "holds"
-    two = attention_evidence(pd.DataFrame(rows).query("seed < 2"))
-    assert judge(load_claims()["schlag-better-insights"], two).outcome == "undecided"
-
-
-def test_variants_that_start_otherwise_decide_nothing():
-    rights = {"transformer": 0.5, "tp-transformer": 0.8, "narrowed": 0.5, "outer": 0.3}
-    assert _verdicts(rights, SHIPPED) == {
-        "schlag-interpolation": "not comparable",
-        "schlag-same-weights": "not comparable",
-        "schlag-diagonal-sufficient": "not comparable",
-        "schlag-full-product-better": "fails",
-        "schlag-extrapolation": "undecided",  # no longer questions: not measured
-    }
-
-
-def test_what_three_seeds_show_is_decided_beside_what_starts_alike():
-    rights = {"transformer": 0.9, "transformer-torch": 0.5, "tp-transformer": 0.8, "outer": 0.3}
-    assert _verdicts(rights, STARTS)["schlag-same-weights"] == "undecided"  # no such variant
-    assert _verdicts(rights | {"narrowed": 0.7}, STARTS) == {
-        "schlag-interpolation": "holds",
-        "schlag-same-weights": "holds",
-        "schlag-diagonal-sufficient": "holds",
-        "schlag-full-product-better": "fails",
-        "schlag-extrapolation": "undecided",
-    }
 
 
 def test_an_interval_over_seeds_covers_the_truth_and_no_less_than_it_says():

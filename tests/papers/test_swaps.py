@@ -12,30 +12,17 @@ from tprpapers.swaps.donor_roles import DONORS, measure_donors
 from tprpapers.swaps.effect_intervals import (
     compare_places,
     find_answered,
-    summarize_swaps,
 )
-from tprpapers.swaps.erasures import Eraser
 from tprpapers.swaps.exchanges import (
     ALIKE,
     ELSEWHERE,
     Exchange,
     has_positions,
-    list_encoder_exchanges,
     measure_swaps,
     positions,
 )
 from tprpapers.swaps.number_pairs import CHANGING, HARMLESS, KINDS, exchange_symbols, find_swaps
-from tprpapers.swaps.shifts import (
-    DIFFERENCE,
-    RANDOM_DIRECTION,
-    WRONG_SIGN,
-    class_differences,
-    measure_shifts,
-    random_directions,
-)
 from tprprobe.gold import arithmetic, evaluate
-from tprprobe.interventions import exchange, swap
-from tprprobe.site.hooks import capture, intervene
 
 QUESTIONS = [
     "Calculate 2/6 - (-66)/18.",
@@ -81,37 +68,6 @@ def test_pairs_are_what_their_kind_says():
             assert {digits["slot"].iloc[0], partner_digits["slot"].iloc[0]} == {1, 2}
 
 
-def test_elsewhere_is_within_the_expression_and_other_symbols():
-    swaps = find_swaps(QUESTIONS)
-    assert (swaps["elsewhere"] != 0).any()
-    for row in swaps[swaps["elsewhere"] != 0].to_dict("records"):
-        sides = row["first"], row["second"]
-        moved = [[position + row["elsewhere"] for position in side] for side in sides]
-        assert exchange_symbols(row["text"], *moved) != row["text"]
-        kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
-        assert "template" not in set(kinds)
-        assert {*row["first"], *row["second"]}.isdisjoint(moved[0] + moved[1])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
-    swaps = find_swaps(QUESTIONS, seed=seed)
-    with_one = swaps[swaps["alike"].map(lambda pair: len(pair[0]) > 0)]
-    assert {"polarity", "place"} <= set(with_one["kind"])
-    for row in with_one.to_dict("records"):
-        gold, pair_positions = arithmetic(row["text"]), {*row["first"], *row["second"]}
-        assert pair_positions.isdisjoint(row["alike"][0] + row["alike"][1])
-        assert exchange_symbols(row["text"], *row["alike"]) != row["text"]
-        if row["kind"] == "place":
-            assert [gold["place"].iloc[side[0]] for side in row["alike"]] == [0, 1]
-            continue
-        polarities = [
-            [gold["surface_polarity"].iloc[side[0]] for side in pair]
-            for pair in (sorted((row["first"], row["second"])), row["alike"])
-        ]
-        assert polarities[0] == polarities[1]
-
-
 def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
     swaps = find_swaps(["12/34", "2/6 - 66/18"], ["polarity"])
     assert has_positions(swaps, ALIKE).tolist() == [False, True]
@@ -143,65 +99,6 @@ def test_planted_roles_are_swapped_exactly(pairs):
         assert (rows["p_counterfactual" if moves else "p_original"] > 0.999).all()
 
 
-def test_a_planted_swap_changes_nothing_else():
-    model = PlantedRoles()
-    source = torch.tensor([[2, *model.vocabulary.encode("12/34"), 3]])
-    order = exchange([(1,)], [(5,)], source.shape[1])
-    with capture(model, "encoder.*") as before:
-        model.encode(source)
-    originals = {name: states.clone() for name, states in before.items()}
-    edit = {"encoder.0.self.role": swap(order, heads=[0])}
-    with intervene(model, edit), capture(model, "encoder.*") as after:
-        model.encode(source)
-    elsewhere = torch.tensor([0, 2, 3, 4, 6])
-    for name, states in after.items():
-        assert states[:, elsewhere].equal(originals[name][:, elsewhere]), name
-        assert states.equal(originals[name]) == name.endswith("filler")
-    assert after["encoder.0.self.role"][:, :, 1].equal(originals["encoder.0.self.role"][:, :, 1])
-
-
-def test_queries_do_what_fillers_do_and_values_what_keys_do(make_model):
-    model = make_model(d_model=32, n_heads=4)
-    source = torch.randint(4, 60, (3, 9), generator=torch.Generator().manual_seed(0))
-    target = torch.tensor([[2, 7, 8]] * 3)
-    order = exchange([(1, 2)] * 3, [(5, 6)] * 3, 9)
-    outs = {}
-    for name in ("query", "filler", "key", "value", "binding", "input"):
-        with intervene(model, {f"encoder.1.self.{name}": swap(order)}):
-            outs[name] = model(source, target)
-    for vectors, equivalent in (("query", "filler"), ("key", "value"), ("binding", "input")):
-        assert outs[vectors].allclose(outs[equivalent], atol=1e-5), (vectors, equivalent)
-    assert not outs["filler"].allclose(outs["binding"], atol=1e-3)
-
-
-@pytest.fixture(scope="module")
-def measured(make_model) -> pd.DataFrame:
-    model = make_model(n_layers=(2, 1))
-    swaps = find_swaps(QUESTIONS)
-    return measure_swaps(model, swaps, list_encoder_exchanges(model)).assign(model="tiny")
-
-
-def test_shares_are_between_0_and_1_and_add_up(measured):
-    table = summarize_swaps(measured)
-    everything = table[table["subset"] == "all"]
-    changing = everything[everything["kind"].isin(CHANGING)]
-    total = changing[["original", "counterfactual", "other"]].sum(axis=1)
-    assert total.to_numpy() == pytest.approx(1)
-    assert (table["p_other"] >= -1e-6).all()
-    counts = everything[everything["vectors"] == "role"].query("layer == -1 and at == 'pair'")
-    assert counts["n"].sum() == len(find_swaps(QUESTIONS))
-
-
-def test_answered_swaps_are_those_right_before():
-    index = {"model": "m", "kind": "polarity", "layer": -1, "head": -1, "at": "pair"}
-    rows = [
-        (0, "none", True, False), (0, "question", False, True), (0, "role", False, True),
-        (1, "none", True, False), (1, "question", False, False), (1, "role", False, True),
-    ]  # fmt: skip
-    table = pd.DataFrame(rows, columns=["question", "vectors", "original", "counterfactual"])
-    assert find_answered(table.assign(**index)).tolist() == [True] * 3 + [False] * 3
-
-
 def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half():
     rows = []
     for question in range(40):
@@ -227,24 +124,6 @@ def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
     for kind, rows in table.groupby("at"):
         assert (rows["counterfactual"] == ("other polarity" in str(kind))).all(), kind
         assert (rows["original"] == ("same polarity" in str(kind))).all(), kind
-
-
-def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
-    """A shift by the difference of classes gives the new answer, by a random direction it does not."""
-    model, swaps = PlantedRoles(), find_swaps(["7/3", "9/2", "5/8"], ["polarity"])
-    digits = read_digits(model, [f"{a}/{a * 7 % 10}" for a in range(1, 10)], ["role"])
-    differences = class_differences(digits)
-    directions = {
-        DIFFERENCE: differences,
-        WRONG_SIGN: {k: -v for k, v in differences.items()},
-        RANDOM_DIRECTION: random_directions(differences),
-    }
-    shares = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
-    assert shares[f"{DIFFERENCE} × 1"] == 1
-    assert shares[f"{WRONG_SIGN} × 1"] == 0
-    assert shares[f"{RANDOM_DIRECTION} × 1"] == 0
-    for site, direction in directions[RANDOM_DIRECTION].items():
-        assert torch.allclose(direction.norm(dim=-1), differences[site].norm(dim=-1))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -6,7 +6,6 @@ import torch
 from planted.recipes import captioning
 from typer.testing import CliRunner
 
-from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.huang.unbinding.retrievals import NEAR, compare_steps, summarize_unbindings
 from tprpapers.scoring.captions.toolkit import score_captions
 from tprpapers.swaps.swap_recipes import SwapRecipe
@@ -60,19 +59,6 @@ def test_words_change_places_where_both_are_exchanged():
     table = table[table["steps"] == "all"].set_index("exchanged")
     assert table.loc["nothing", "own"] == plain["own"].mean()
     assert (table[["own", "other", "neither"]].sum(axis=1).round(6) == 1).all()
-
-
-def test_a_trace_of_a_plan_is_no_plan():
-    """Words to come are retrieved now and then, words before never; own words stay: no plan."""
-    rows = pd.DataFrame({"caption": range(400), "exchanged": "unbinding", "steps": [1, -1] * 200})
-    is_other = rows["caption"] % 20 == 0
-    rows = rows.assign(own=~is_other, other=is_other)
-    claim = find_claim("huang-plan")
-    differences = compare_steps(rows)
-    assert differences["minus words before"].low > 0
-    assert judge(claim, Evidence(differences, "document", 400)).outcome == "fails"
-    plan = compare_steps(rows.assign(own=rows["steps"] < 0, other=rows["steps"] > 0))
-    assert judge(claim, Evidence(plan, "document", 400)).outcome == "holds"
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 import zarr
-from parity import publishedfiles
-from planted import exchanges, folders, foreign
+from planted import exchanges, folders, foreign, publishedfiles
 from planted.bindings import STATE, left, plant_bindings
 from planted.questions import LAST, plant
 from typer.testing import CliRunner
@@ -383,7 +382,7 @@ def read_transformers(folder: Path) -> Any:
     model: Any = tp.load_model(f"hf:{next(iter(folder.glob('*.gguf')), folder)}")
     vocabulary = model.vocabulary
     vocabulary.all_offsets(["the naïve dog sees", ""])
-    ids, _ = vocabulary.encode_all(["the naïve dog sees"])
+    ids = vocabulary.encode_all(["the naïve dog sees"]).values
     prefix, suffix = vocabulary.source_frame
     batch = torch.tensor([[*prefix, *map(int, ids), *suffix] or [0]])
     with torch.no_grad():

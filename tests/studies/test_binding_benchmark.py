@@ -7,14 +7,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.binding import methods, runner
-from benchmarks.binding.schemes import SCHEMES, shuffled
-from benchmarks.binding.scores import beats, judge_edits
+from benchmarks.binding.schemes import SCHEMES
+from benchmarks.binding.scores import judge_edits
 from benchmarks.binding.structure import Structure
 from benchmarks.binding.subject import draw
-from benchmarks.binding.subjects import compiled, networks, planted
-from benchmarks.binding.tables import RESULTS, over_seeds, read_table
-from studies.pages import binding_benchmark_page
-from studies.pages.headlines import finish_page
+from benchmarks.binding.subjects import compiled, planted
 
 PLANTED = {subject.name: subject for subject in planted.SUBJECTS}
 BOUND = [subject.name for subject in planted.SUBJECTS if subject.binding]
@@ -46,43 +43,6 @@ def test_planted_vectors_are_sums_of_the_pairs_that_they_are_said_to_be_of(name)
     assert noise == pytest.approx(share, abs=0.01)
 
 
-@pytest.mark.parametrize("name", [name for name in PLANTED if name.startswith("null")])
-def test_planted_nulls_hold_nothing_of_fillers_at_places(name):
-    world = PLANTED[name].make(0)
-    structure, clean = Structure(world.sequences, SCHEMES["left"]), world.run(world.sequences)
-    bags = np.column_stack([[[s.count(f) for f in "abcdefgh"] for s in world.sequences]])
-    lengths = np.array([[len(s) == n for n in (3, 4, 5, 6)] for s in world.sequences])
-    added = unexplained(np.column_stack([bags, lengths]), clean)
-    pairs = unexplained(np.column_stack([structure.count(structure.known), lengths]), clean)
-    chance = (len(structure.known) - 8) / len(clean)  # of what free vectors explain of noise
-    assert added - pairs <= 2 * chance * added + 1e-9
-
-
-def test_schemes_and_their_shuffled_control():
-    scheme = SCHEMES["left*right"]
-    assert scheme(("a", "b")) == ["0*1", "1*0"]
-    assert SCHEMES["right"](("a", "b", "c")) == ["2", "1", "0"]
-    assert SCHEMES["offset"](("a", "b", "c")) == ["-1", "+0", "+1"]
-    assert SCHEMES["tree"](("5", "2", "3", "1", "4")) == ["L", "RLL", "RLR", "RRL", "RRR"]
-    permuted = shuffled(scheme, 0)
-    assert sorted(permuted(("a", "b", "c"))) == sorted(scheme(("a", "b", "c")))
-    assert permuted(("a", "b", "c")) == permuted(("a", "b", "c"))
-    assert any(permuted(tuple(s)) != scheme(tuple(s)) for s in ("abc", "bca", "cab"))
-
-
-def test_a_tp_transformer_binds_by_its_equation():
-    bound, expected = networks.bind_all(networks.MODEL)
-    assert bound.shape == (10, networks.SLOTS, 96)
-    np.testing.assert_allclose(bound, expected, atol=1e-5)
-
-
-def test_the_gru_reads_its_own_vectors(shared):
-    world = networks.make_gru(shared / "data/tpdn", "", 0)
-    assert world.read
-    sequences_read = world.read(world.states, world.sequences)
-    assert np.mean([a == b for a, b in zip(sequences_read, world.sequences, strict=True)]) > 0.99
-
-
 def test_edits_are_judged_by_all_symbols_and_withheld_pairs_are_never_fitted():
     case = draw(PLANTED["planted left"], 0)
     swaps = case.swaps["withheld"]
@@ -94,15 +54,6 @@ def test_edits_are_judged_by_all_symbols_and_withheld_pairs_are_never_fitted():
     assert any_symbol >= right
     assert judge_edits(case, swaps.states, swaps)[0] == 0  # nothing was edited
     assert judge_edits(case, swaps.states, swaps)[1] > 0.8
-
-
-def test_a_claim_is_an_interval_above_its_control():
-    rng = np.random.default_rng(0)
-    items = np.column_stack([rng.uniform(0.4, 0.6, 50), np.ones(50)])
-    assert beats(items)
-    assert not beats(items, items)
-    assert beats(items, np.column_stack([items[:, 0] + 0.1, items[:, 1]]))
-    assert not beats(np.ones((50, 2)))
 
 
 METHOD_SOURCE = '''
@@ -137,20 +88,3 @@ def test_a_file_is_a_method_and_a_run_that_was_cut_off_goes_on(tmp_path, monkeyp
     resumed = runner.run(out, subjects, chosen, 1)
     assert len(measured) == 5
     pd.testing.assert_frame_equal(resumed.drop(columns="seconds"), cells.drop(columns="seconds"))
-
-
-def test_intervals_are_over_seeds():
-    cells = pd.DataFrame({"seed": [0, 0, 1, 1], "r2": [0.4, 0.6, 0.7, 0.9]})
-    interval = over_seeds(cells, "r2")
-    assert interval.value == pytest.approx(0.65)
-    assert interval.high - interval.value == pytest.approx(12.706 * 0.15, rel=1e-3)
-
-
-def test_the_page_has_the_numbers_of_the_tables_beside_the_benchmark(root):
-    page = (root / "studies/results/binding-benchmark.md").read_text("utf-8")
-    remade = binding_benchmark_page.make_page(root)
-    assert page == finish_page("binding-benchmark", remade)
-    assert "not measured" not in remade
-    cells = read_table(RESULTS / "cells.csv")
-    assert {"planted", "null", "compiled", "network", "twin", "real"} == {*cells["family"]}
-    assert cells.groupby(["subject", "method", "seed"]).size().max() == 1

@@ -9,13 +9,11 @@ from studies.book.commands_page import read_commands
 from studies.book.executed_pages import (
     DOCS,
     TUTORIALS,
-    Block,
     command_lines,
     pictures,
     place_models,
     run_page,
 )
-from studies.book.generated_pages import RESULTS, on_page_markdown
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.entries import find_figure, list_figures
 
@@ -88,45 +86,6 @@ def test_files_that_contributing_names_exist():
     paths = re.findall(r"`((?:tprprobe|tprpapers|app|tests|studies|docs)/[a-z0-9_/.-]+)`", text)
     assert not [name for name in paths if not (ROOT / name).exists()]
     assert len(paths) > 40
-
-
-def test_printed_numbers_may_differ_a_little_and_words_not_at_all():
-    assert Block("python", "", "n  0.50 named 3", "n 0.51   named 3").is_as_told()
-    assert not Block("python", "", "n 0.50 named 3", "n 0.90 named 3").is_as_told()
-    assert not Block("python", "", "n 0.50 named 3", "n 0.50 known 3").is_as_told()
-
-
-def test_the_laboratorys_book_is_the_second_half_of_the_site():
-    listed = re.findall(r"laboratory/(\S+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
-    assert {*listed} == {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
-    assert listed[0] == "what-we-found.md"
-
-
-class Page:
-    def __init__(self, name):
-        self.file = type("File", (), {"src_uri": name})
-
-
-@pytest.mark.parametrize(
-    ("page", "text", "expected"),
-    [
-        ("laboratory/arithmetic.md", "[a](study.md#x)", "[a](study.md#x)"),
-        ("laboratory/arithmetic.md", "[b](../../docs/probing.md)", "[b](../probing.md)"),
-        (
-            "laboratory/what-we-found.md",
-            "[c](../real/results/agreement.csv)",
-            "[c](real/agreement.csv)",
-        ),
-        ("ideas.md", "[d](../studies/results/study.md)", "[d](laboratory/study.md)"),
-        ("stores.md", "[e](../benchmarks/README.md#x)", "[e](measurements.md#x)"),
-        ("stores.md", "[f](../studies) [g](https://e.f)", "f [g](https://e.f)"),
-        ("stores.md", "```\n[h](../studies)\n```", "```\n[h](../studies)\n```"),
-        ("tutorials/other.md", "[i](../../CONTRIBUTING.md)", "[i](../contributing.md)"),
-        ("contributing.md", "[j](docs/probing.md)", "[j](probing.md)"),
-    ],
-)
-def test_links_out_of_the_pages_lead_to_pages_of_the_book(page, text, expected):
-    assert on_page_markdown(text, Page(page)) == expected
 
 
 def test_pictures_of_the_book_are_there():

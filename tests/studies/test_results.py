@@ -1,196 +1,27 @@
-"""What decides the claims of the studies: seeds and starts of models, and questions that were trained on."""
+"""The pages of studies whose tables ship are made of these tables, to the letter: numbers, verdicts and words."""
 
-import numpy as np
-import pandas as pd
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from planted.summary_study import plant_roles, plant_study
 
-from studies.intervals import minus
-from studies.pages import arithmetic_tables as analyses
-from studies.pages.deciding import CONTRASTS
-from studies.pages.seed_roles import mean_measure, seed_evidence
-from studies.pages.study_contrasts import measure_contrasts
-from studies.pages.summaries_page import gather_evidence
-from studies.pages.training_overlap import list_training, mark_trained
-from studies.pages.verdicts import claims_of
-from tprpapers.claims import judge, load_claims
-from tprpapers.jiang.role_names import name_dictionary, read_fields
-from tprpapers.worlds.mathematics.formulas import parse
-from tprprobe.data import load_data
-from tprprobe.gold.labels import WORD
-from tprprobe.statistics import Interval
-from tprprobe.store import SiteSpec, StoreWriter, open_store
-from tprprobe.training.recipes import read_recipe
+from studies.pages import successors_page
+from studies.pages.headlines import finish_page
+from studies.successors.trainings import PLAN
 
-numbers = st.floats(-5, 5)
-halves = st.floats(0, 3)
+ROOT = Path(__file__).parents[2]
 
 
-@st.composite
-def estimates(draw):
-    value = draw(numbers)
-    return Interval(value, value - draw(halves), value + draw(halves))
+@pytest.mark.parametrize("page", ["binding-benchmark", "study", "successors"])
+def test_a_page_is_made_of_its_tables(page, tmp_path):
+    module = import_module(f"studies.pages.{page.replace('-', '_')}_page")
+    text = module.make_page(tmp_path)  # where nothing was kept in between
+    assert finish_page(page, text) == (ROOT / f"studies/results/{page}.md").read_text("utf-8")
 
 
-def test_expressions_that_are_trained_on_in_other_words_are_found():
-    (mix,) = [
-        candidate for candidate in analyses.read_training() if candidate.data.endswith("__mixed")
-    ]
-    mix = mix.model_copy(update={"n": 30})
-    dataset = load_data(mix.data, split=mix.split, n=2, seed=mix.seed)
-    expressions = [expression.text for example in dataset if (expression := parse(example.source))]
-    questions = [f"Work out {expressions[0]}.", f"{expressions[1]}?", "Work out 1234567*8.", "Add"]
-    assert mark_trained(questions, [mix])["trained"].tolist() == [True, True, False, False]
-
-
-def test_a_part_of_the_training_set_counts_once_and_whole():
-    recipe = read_recipe("models/tpt-c-arithmetic/recipe.toml")
-    mixes = list_training(recipe)
-    assert len({mix_part.data for mix_part in mixes}) == len(mixes) == 6
-    mixed = [mix.n for stage in recipe.stages for mix in stage.mix if mix.data.endswith("__mixed")]
-    assert [mix_part.n for mix_part in mixes if mix_part.data.endswith("__mixed")] == [400_000]
-    assert mixed == [100_000, 400_000]
-
-
-@given(estimates(), estimates(), st.floats(0, 1), st.floats(0, 1))
-def test_a_difference_covers_all_that_its_parts_cover(minuend, subtrahend, s, t):
-    difference = minus(minuend, subtrahend)
-    assert difference.value == minuend.value - subtrahend.value
-    a, b = (
-        minuend.low + s * (minuend.high - minuend.low),
-        subtrahend.low + t * (subtrahend.high - subtrahend.low),
-    )
-    assert difference.low - 1e-9 <= a - b <= difference.high + 1e-9
-
-
-# Probes of several seeds, and names of roles
-
-
-def write_store(path, samples=60):
-    """Role weights: head 0 takes role 1 before every noun, head 1 is flat."""
-    rng = np.random.default_rng(0)
-    specs = {"decoder.1.cross.role_weights": SiteSpec(("target", "head", "n_roles"), (2, 4))}
-    writer = StoreWriter.create(path, specs, {"model": {"name": "made"}})
-    tables, weights = [], []
-    for sample in range(samples):
-        tags = rng.choice(["NN", "VB"], 6).tolist()
-        table = pd.DataFrame({"token": ["<s>", *tags], WORD: range(-1, 6), "pos": ["", *tags]})
-        tables.append(table.assign(side="target", sample=sample, position=range(7)))
-        clusters = [1 if tag == "NN" else 2 for tag in tags] + [0]
-        rows = np.full((7, 2, 4), 0.25)
-        rows[:, 0] = np.eye(4)[clusters] * 0.99 + 0.0025
-        weights.append(rows)
-    values = {"decoder.1.cross.role_weights": np.concatenate(weights)}
-    writer.append(values, pd.concat(tables, ignore_index=True))
-    writer.finish()
-    return open_store(path)
-
-
-def test_three_seeds_decide_what_one_does_not():
-    outcomes = {}
-    for seeds, tpr, filler in (((0, 1), 0.9, 0.8), ((0, 1, 2), 0.9, 0.8), ((0, 1, 2), 0.6, 0.8)):
-        evidence = seed_evidence(plant_roles(seeds, tpr, filler))
-        verdicts = {
-            name: judge(load_claims()[name], measured) for name, measured in evidence.items()
-        }
-        outcomes[len(seeds), tpr] = {name: verdict.outcome for name, verdict in verdicts.items()}
-    two, better, worse = outcomes.values()
-    assert set(two.values()) == {"undecided"}
-    for name in ("every-layer", "dep-srl-better", "nel-better", "pos-last-three"):
-        assert (better[f"jiang-{name}"], worse[f"jiang-{name}"]) == ("holds", "fails"), name
-    for name, outcome in (
-        ("more-discrete", "holds"),  # .36 at half of the training, .75 at its end
-        ("discrete", "fails"),
-        ("pos-role", "holds"),
-        ("pos-tpr-aggregates", "holds"),
-        ("nel-roles-poorer", "undecided"),
-    ):
-        assert better[f"jiang-{name}"] == outcome, name
-
-
-def test_f1_of_several_models_is_that_of_sums_over_reports():
-    """Its interval is wider than over reports alone, as seeds differ."""
-    roles = plant_roles([0, 1, 2], n=60)
-    cells = [
-        roles.reports[f"tpt-d-{seed}:pos.1.tpr"].str.split("/", expand=True).astype(int)
-        for seed in range(3)
-    ]
-    interval = mean_measure(roles, {"pos.1.tpr": 1.0})
-    assert interval.value == pytest.approx(
-        np.mean([cell[0].sum() / cell[1].sum() for cell in cells])
-    )
-    assert interval.low < interval.value < interval.high
-    one_model = mean_measure(plant_roles([0]), {"pos.1.tpr": 1.0}, "tpt-d")
-    assert np.isfinite(one_model.value)
-
-
-def test_roles_of_a_dictionary_are_named_by_the_word_they_predict(tmp_path):
-    store = write_store(tmp_path / "store", 300)
-    names = name_dictionary(store, "decoder.-1.cross.role_weights")
-    head_names = names[names["head"] == 0].set_index("role")
-    assert head_names.loc[1, "name"] == "NN"
-    assert head_names.loc[2, "name"] == "VB"
-    assert head_names.loc[1, "precision"] == 1
-    assert {*names.loc[names["head"] == 1, "name"]} == {"unnamed"}
-    tokens = store.tokens
-    rows, words = read_fields(tokens, ahead=True)
-    assert len(rows) == 300 * 6
-    assert (tokens["pos"].to_numpy()[rows + 1] == words["pos"]).all()
-    own_rows, own_words = read_fields(tokens, ahead=False)
-    assert (tokens["pos"].to_numpy()[own_rows] == own_words["pos"]).all()
-    assert own_words["place"].max() == 6
-    assert (own_words.loc[own_words["place"] == 1, "before"] == "none").all()
-
-
-# Scores of summaries, by seeds and reports
-
-
-BETTER = {"t5": 0.6, "t5-torch": 0.7, "tpt-c": 0.5, "tpt-d": 0.8, "tpt-d-t5": 0.7}  # TPT-d: + .1
-LEAD = {"rougeL": Interval(0.3, 0.2, 0.4)}
-
-
-def verdicts(level, seeds, lead=LEAD):
-    evidence = gather_evidence(plant_study(level, seeds), lead)
-    return {claim.id: judge(claim, evidence.get(claim.id)) for claim in claims_of("summaries")}
-
-
-def test_what_was_planted_is_decided_by_three_seeds():
-    outcomes = verdicts(BETTER, [0, 1, 2])
-    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
-        assert outcomes[f"jiang-{name}"].outcome == "holds", name
-    worse = verdicts(BETTER | {"tpt-d": 0.6, "tpt-d-t5": 0.5, "tpt-c": 0.9}, [0, 1, 2])
-    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
-        assert worse[f"jiang-{name}"].outcome == "fails", name
-
-
-def test_a_difference_of_starts_alone_is_no_difference_of_models():
-    """As published TPT-d is .1 ahead, and so is T5 when it starts as TPT-d does."""
-    level = {"t5": 0.6, "t5-torch": 0.7, "tpt-c": 0.5, "tpt-d": 0.7, "tpt-d-t5": 0.6}
-    outcomes = verdicts(level, [0, 1, 2])
-    assert outcomes["jiang-table2-better"].outcome != "holds"
-    assert outcomes["jiang-factual"].outcome != "holds"
-    study = plant_study(level, [0, 1, 2])
-    rows = measure_contrasts(study, CONTRASTS, ("test",), ("rougeL",))
-    contrasts = rows.set_index("contrast")["value"]
-    assert contrasts["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
-    assert contrasts["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
-    assert contrasts["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
-
-
-@pytest.mark.parametrize("seeds", [[0], [0, 1]])
-def test_fewer_than_three_seeds_decide_nothing(seeds):
-    outcomes = verdicts(BETTER, seeds)
-    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
-        assert outcomes[f"jiang-{name}"].outcome == "undecided", name
-    assert (
-        f"{len(seeds)} model seed(s), must be at least 3" in outcomes["jiang-factual"].reason
-        or len(seeds) == 1
-    )
-
-
-def test_a_transformer_below_the_first_sentence_decides_nothing():
-    outcomes = verdicts(BETTER, [0, 1, 2], {"rougeL": Interval(0.9, 0.8, 1.0)})
-    assert "transformer beats lead -0.2" in outcomes["jiang-table2-better"].reason
-    assert outcomes["jiang-table2-better"].outcome == "undecided"
+def test_every_prediction_of_networks_that_bind_has_its_statistic_and_names_what_was_planned():
+    predictions = tomllib.loads(successors_page.PREDICTIONS.read_text("utf-8"))["prediction"]
+    assert [prediction["id"] for prediction in predictions] == [*successors_page.STATISTICS]
+    for prediction in predictions:
+        assert {*prediction["models"]} <= {*PLAN["models"]}

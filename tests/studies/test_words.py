@@ -13,6 +13,7 @@ import yaml
 import tprprobe as tp
 from studies.book.commands_page import read_commands
 from studies.pages.headlines import OPENINGS
+from studies.verdicts.table import STUDIES
 from tprprobe.figures.catalogue.entries import FIGURES
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,7 @@ def test_the_changelog_of_a_version_is_short():
 
 def test_openings_titles_and_help_have_plain_words():
     texts = [text for opening in OPENINGS.values() for text in opening.values()]
+    texts += [str(text) for facts in STUDIES.values() for text in facts.values()]
     texts += [figure.title for figure in FIGURES.values()]
     for name, command in read_commands().items():
         texts += [command.help or "", *(getattr(o, "help", "") or "" for o in command.params)]

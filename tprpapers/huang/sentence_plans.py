@@ -1,11 +1,10 @@
-"""Tables of a TPGN's sentence state: of exchanged and replaced vectors, and of the roles that fit Ŝ_t."""
+"""Tables of a TPGN's captions after its vectors were exchanged or replaced."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
 from tprpapers.claims import Verdict
-from tprpapers.huang.unbinding.sentence_states import StateFit
 from tprpapers.huang.unbinding_tables import judged
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
@@ -68,47 +67,3 @@ def swaps_table(shares: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) ->
         "words to come and u_t were their roles, u_t alone would bring the other's word."
     )
     return judged("Words unbound by another step's vector", rows, caption, verdicts, rules)
-
-
-def states_table(fit: StateFit, note: str) -> Table:
-    """The share of Ŝ_t that roles hold, by their kind and number."""
-    cells = {
-        (row["roles"], row["directions"]): interval_text(read_interval(row, "share"))
-        for row in fit.shares.to_dict("records")
-    }
-    rows = [
-        {"roles": name}
-        | {f"{m} of {fit.width}": cells[name, m] for m in dict.fromkeys(fit.shares["directions"])}
-        for name in dict.fromkeys(fit.shares["roles"])
-    ]
-    differences = [i for i, row in enumerate(rows) if "−" in row["roles"]]
-    caption = (
-        f"{note}\nShare of ‖Ŝ_t‖² inside the span of so many roles, mean over {fit.words:,} words of "
-        f"{fit.images:,} held-out images\nthat have a word before and one to come; fillers are free. "
-        "Centers and other states are of the other images.\nOf u_t and of centers: the strongest directions "
-        "of their d chunks of d numbers; one u spans its role only where\nroles are orthogonal, a whole dual "
-        "basis always does. Roles of a TPR would hold far more than random directions,\nnearly what those of "
-        "Ŝ_t itself hold."
-    )
-    return Table(
-        pd.DataFrame(rows), "Roles that hold the sentence's state", caption, tuple(differences[:1])
-    )
-
-
-def duals_table(fit: StateFit) -> Table:
-    """How far dual bases of cluster centers are from unbinding, by the number of clusters."""
-    rows = [
-        {
-            "vectors": row["vectors"],
-            "clusters": str(row["clusters"]),
-            "error": interval_text(read_interval(row, "error")),
-            "the best constant": f"{row['constant']:.3f}",
-            "cosine": f"{row['cosine']:.2f}",
-        }
-        for row in fit.duals.to_dict("records")
-    ]
-    caption = (
-        "Dual basis r of cluster centers in all d² dimensions. Error: root mean square of rᵀu − δ on "
-        "held-out images.\nCosine: mean of a role with its center (1: orthogonal centers)."
-    )
-    return Table(pd.DataFrame(rows), "Dual bases of cluster centers", caption)

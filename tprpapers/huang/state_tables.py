@@ -1,22 +1,14 @@
-"""huang's sentence state: roles that fit it, and words unbound from it by other steps' vectors."""
+"""huang's sentence state: words unbound from it by other steps' vectors."""
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from tprpapers.claims import Verdict
-from tprpapers.huang.figures import note_words, read
-from tprpapers.huang.sentence_plans import (
-    duals_table,
-    states_table,
-    substitution_table,
-    swaps_table,
-)
+from tprpapers.huang.sentence_plans import substitution_table, swaps_table
 from tprpapers.huang.unbinding.retrievals import ROWS, compare_steps
-from tprpapers.huang.unbinding.sentence_states import fit_states
 from tprpapers.kinds import SUBSTITUTIONS, UNBINDINGS
 from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.figures.catalogue import Input, Maker
@@ -24,16 +16,6 @@ from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.tables import Table
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.interventions.kinds import INTERVENTIONS
-from tprprobe.store import Store
-
-
-def tabulate_states(store: Store, tagger: str = "", seed: int = 0) -> Table:
-    """The share of Ŝ_t that roles hold; its note has the errors of dual bases."""
-    words = read(store, tagger, seed)
-    fit = fit_states(words, seed=seed)
-    states, duals = states_table(fit, note_words(words)), duals_table(fit)
-    rows = [", ".join(f"{k} {v}" for k, v in row.items()) for row in duals.cells.to_dict("records")]
-    return replace(states, caption="\n".join([states.caption, duals.caption, *rows]))
 
 
 def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
@@ -85,6 +67,5 @@ SUBSTITUTED = Input(
     SUBSTITUTIONS.find_finished,
 )
 
-STATES = Maker(tabulate_states, ("sentence.tpr",))
 SWAP = Maker(tabulate_swaps, inputs={"unbindings": UNBOUND})
 SUBSTITUTION = Maker(substitution_table, inputs={"substitutions": SUBSTITUTED})

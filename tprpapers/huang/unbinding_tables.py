@@ -172,26 +172,6 @@ def regions_table(region_purity: regions.Regions, note: str, verdicts: Sequence[
     return judged("Purity of regions of unbinding vectors", cells, caption, verdicts)
 
 
-def stability_table(stability: pd.DataFrame, note: str) -> Table:
-    """The agreement of clusters between seeds, and with words' tags and kinds, by number of
-    clusters.
-    """
-    names = {"position": "position", "pos": "tag", "kind": "kind", "side": "nominal/verbal"}
-    rows = [
-        {
-            "clusters": str(row["k"]),
-            "seeds": str(row["seeds"]),
-            "ARI between seeds": f"{row['stability']:.3f}",
-            **{f"AMI {label}": f"{row[f'ami_{name}']:.3f}" for name, label in names.items()},
-        }
-        for row in stability.to_dict("records")
-    ]
-    caption = (
-        f"{note}\nARI, AMI: adjusted Rand index and mutual information; 0 is chance, 1 the same."
-    )
-    return Table(pd.DataFrame(rows), "Stability of clusters of unbinding vectors", caption)
-
-
 def subjects_table(results: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
     """The AUC of subjects against objects, over all pairs and over matched ones."""
     rows = [

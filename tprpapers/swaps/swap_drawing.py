@@ -1,4 +1,4 @@
-"""Answers after the vectors of two numbers were exchanged, or their bindings, as shares by exchange."""
+"""Answers after the vectors of two numbers were exchanged, as shares by exchange."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprpapers.kinds import SWAPS
-from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.colors import HUES
@@ -29,7 +28,6 @@ BAR_SEGMENTS = (  # column, name, color, hatch
     ("original", "the old answer", "white", ""),
 )
 ORDER = ("none", "question", "role", "embedding role", "filler", "key", "binding", "hidden")
-SURGERY = "surgery"
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
 NOTE = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
 PLACES = {  # controls, by where the vectors come from
@@ -38,24 +36,17 @@ PLACES = {  # controls, by where the vectors come from
 }
 
 
-def swap_shares(
-    swaps: pd.DataFrame, kinds: Sequence[str] | None = None, surgery: bool = False
-) -> Drawing:
+def swap_shares(swaps: pd.DataFrame, kinds: Sequence[str] | None = None) -> Drawing:
     """A panel per kind of swap, a bar per exchange: the shares of the predicted, another and the old answer.
 
     ``swaps`` has the rows of ``summarize_swaps``; drawn are swaps whose two questions the model
     answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
-    interval of the first share. Without ``kinds`` all that should change an answer. ``surgery`` draws
-    the exchanges of bindings of a decomposition, in place of those of vectors.
+    interval of the first share. Without ``kinds`` all that should change an answer.
     """
-    if surgery and not swaps["at"].str.startswith(SURGERY).any():
-        raise InputError(
-            'these swaps have no surgery: put surgery = "left" (a scheme of roles) into the recipe'
-        )
     rows = swaps[(swaps["subset"] == "answered") & (swaps["head"] == -1)]
     present = [kind for kind in TITLES if kind in {*rows["kind"]} - {*CONTROLS}]
     kinds = kinds or present or list(rows["kind"].unique())
-    exchanges = order_exchanges(rows, surgery)
+    exchanges = order_exchanges(rows)
     figure = drawing(7 if len(kinds) > 1 else 5, 1.1 + 0.17 * len(exchanges))
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     for kind, axes in zip(kinds, panels, strict=True):
@@ -79,23 +70,16 @@ def swap_shares(
     return figure
 
 
-def order_exchanges(rows: pd.DataFrame, surgery: bool = False) -> list[tuple[str, str, int, str]]:
-    """The exchanges, or the surgeries with controls, by model: none and the question first, then all layers, then
-    one by one.
-    """
+def order_exchanges(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+    """The exchanges by model: none and the question first, then all layers, then one by one."""
     keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
     models = {name: i for i, name in enumerate(rows["model"].drop_duplicates())}
     is_pair = keys["at"] == "pair"
-    if surgery:
-        keys = keys[keys["vectors"].isin(ORDER[:2]) | keys["at"].str.startswith(SURGERY)]
-    else:
-        is_drawn = (keys["layer"] == -1) | ((keys["vectors"] != "binding") & is_pair)
-        keys = keys[is_drawn & (is_pair | keys["vectors"].isin(["role", "filler"]))]
+    is_drawn = (keys["layer"] == -1) | ((keys["vectors"] != "binding") & is_pair)
+    keys = keys[is_drawn & (is_pair | keys["vectors"].isin(["role", "filler"]))]
 
     def rank(exchange: Any) -> tuple[Any, ...]:
         model, vectors, layer, place = exchange
-        if surgery:
-            return models[model], place != "pair", vectors != "none", layer
         return models[model], ORDER.index(vectors), place != "pair", place, layer
 
     return sorted(keys.itertuples(index=False, name=None), key=rank)
@@ -129,11 +113,6 @@ def _draw(axes: Axes, rows: pd.DataFrame, exchanges: list[tuple[str, str, int, s
     axes.errorbar(bounds[1], range(len(exchanges)), xerr=errors, **style)
 
 
-def draw_surgery(swaps: pd.DataFrame) -> Drawing:
-    return swap_shares(swaps, surgery=True)
-
-
 TEXT = "swaps: give --ckpt with folders of `intervene --out`"
 SWAPPED = {"swaps": Input(TEXT, partial(load_tables, kind=SWAPS), SWAPS.find_finished)}
 SWAP = Maker(swap_shares, inputs=SWAPPED)
-SURGERIES = Maker(draw_surgery, inputs=SWAPPED)

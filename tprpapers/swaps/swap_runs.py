@@ -8,14 +8,10 @@ import pandas as pd
 
 from tprpapers.kinds import SWAPS
 from tprpapers.swaps.digit_vectors import read_digits
-from tprpapers.swaps.donor_roles import KIND as POLARITY
 from tprpapers.swaps.donor_roles import measure_donors
 from tprpapers.swaps.effect_intervals import summarize_swaps
-from tprpapers.swaps.erasures import fit_erasers, measure_erasures
 from tprpapers.swaps.exchanges import ALL, list_encoder_exchanges, measure_swaps
 from tprpapers.swaps.number_pairs import find_swaps
-from tprpapers.swaps.shifts import SHIFTED, measure_shifts, name_directions
-from tprpapers.swaps.surgical_swaps import decompose_layers, measure_surgeries
 from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
 from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
@@ -109,31 +105,16 @@ def _measure(
 def _measures(
     model: Model, data: Dataset, recipe: SwapRecipe, all_layers_only: bool = False
 ) -> list[Callable[[pd.DataFrame], pd.DataFrame]]:
-    """What a recipe measures of a model's swaps; all but the exchanges rest on other questions."""
-    exchanges, seed = list_encoder_exchanges(model), recipe.seed
-    reference_questions = [example.source for example in data] if recipe.has_reference else []
+    """What a recipe measures of a model's swaps; donors are of other questions."""
+    exchanges = list_encoder_exchanges(model)
     if all_layers_only or recipe.whole:
         exchanges = [exchange for exchange in exchanges if exchange.layer == exchange.head == ALL]
     measures: list[Callable[[pd.DataFrame], pd.DataFrame]] = [
         partial(measure_swaps, model, exchanges=exchanges)
     ]
     if recipe.donors:
-        donors = read_digits(model, reference_questions, ["role"])
-        measures.append(partial(measure_donors, model, donors=donors, seed=seed))
-    if recipe.shifts or recipe.erasures:
-        digits = read_digits(model, reference_questions, SHIFTED)
-        if recipe.shifts:
-            directions = name_directions(
-                model, digits, find_swaps(reference_questions, [POLARITY], seed), seed
-            )
-            measures.append(
-                partial(measure_shifts, model, directions=directions, doses=recipe.shifts)
-            )
-        if recipe.erasures:
-            measures.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
-    if recipe.surgery is not None:
-        fits = decompose_layers(model, data, recipe.surgery, seed)
-        measures.append(partial(measure_surgeries, model, fits=fits, seed=seed))
+        donors = read_digits(model, [example.source for example in data], ["role"])
+        measures.append(partial(measure_donors, model, donors=donors, seed=recipe.seed))
     return [partial(_named, measure, model.name) for measure in measures]
 
 

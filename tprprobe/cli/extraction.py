@@ -106,6 +106,7 @@ def extract(
         documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
         counts = f", documents {documents}" * bool(documents)
         common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
+        common.say(f"next: tprprobe app {out}")
         if n and documents and not spaced:
             common.say(FIRST.format(n, documents))
     return None

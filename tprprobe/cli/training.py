@@ -72,16 +72,20 @@ def _train_on_pairs(
     data: str, overrides: list[str], seed: int, out: Path | None, resume: bool, device: str
 ) -> None:
     """Trains by a recipe that is made for the data, scores the model on its test pairs, and names the next command."""
+    from tprprobe.files.processes import Ranks
     from tprprobe.training.loop import train as run
     from tprprobe.training.pair_recipes import RECIPE, score_pairs, write_recipe
     from tprprobe.training.recipes import read_recipe
 
-    out = out or Path("runs") / Path(data).name.split(".")[0]
+    ranks, out = Ranks.of(), out or Path("runs") / Path(data).name.split(".")[0]
     path = out / RECIPE
-    if not (resume and path.exists()):
+    if not (ranks.rank or (resume and path.exists())):
         common.check_folder(out, resume)
-        common.say(write_recipe(data, path, seed))
+        common.say(write_recipe(data, path, seed, overrides))
+    ranks.wait(path.exists)
     folder = run(read_recipe(path, overrides), out, resume, device)
+    if ranks.rank:
+        return
     common.say(f"trained: {folder}")
     common.say(score_pairs(folder, data, seed, device))
     common.say(f"next: tprprobe examine {folder} --data {data} --out {out / 'examined'}")
@@ -133,9 +137,13 @@ def evaluate(
     from tprprobe.evaluation.results import save_answers
     from tprprobe.models.answers import add_control, is_scored, save_evaluation, summarize
     from tprprobe.models.answers import evaluate as run
+    from tprprobe.models.checkpoint import trained_data
 
     if out:
         common.check_folder(out, resume=True)
+    if data and split is None and trained_data(Path(ckpt)).get("data") == data:
+        split = "test"
+        common.say(f"{ckpt} was trained on a part of {data}; --split test is scored, not all pairs")
     model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
     rows = rows if is_scored(rows) else add_control(rows, examples)
@@ -145,6 +153,8 @@ def evaluate(
         save_answers(summary, (model.name, examples.name, examples.split), out)
     lines = [] if is_scored(rows) else _wrong_lines(rows)
     common.show(as_json, summary, lambda: "\n".join([*_score_lines(summary), *lines]))
+    if not is_scored(rows):
+        common.say(f"next: tprprobe examine {ckpt} --data {examples.name}")
 
 
 def _wrong_lines(rows: "pd.DataFrame") -> Iterator[str]:

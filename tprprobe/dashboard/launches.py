@@ -116,10 +116,7 @@ Plan = tuple[tuple[str, ...], str]  # arguments, and the recipe that they need
 
 
 def _names(_: Runs, store: Store) -> Plan:
-    contents = list_contents(store)
-    why = "names need questions of arithmetic, or words with exact labels"
-    _require(contents.arithmetic or contents.exact, why)
-    endings = (".role", ".hidden") if contents.exact else (".role",)
+    endings = (".role",) if list_contents(store).arithmetic else (".role", ".hidden")
     has_vectors = any(site.endswith(endings) for site in list_vectors(store))
     _require(has_vectors, f"this store has no *{' or *'.join(endings)} to name: extract them")
     return ("name", STORE), ""

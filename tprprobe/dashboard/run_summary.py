@@ -50,7 +50,7 @@ def _results(runs: Runs, store: Store) -> Iterator[Statement]:
 def _names(name: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard.names import read_names, show_names, summarize_names
 
-    link = Link("Show on Probes", "probes", {"names": name})
+    link = Link("Show on Roles", "roles", {"names": name})
     yield replace(summarize_names(show_names(read_names(folder)).data), links=(link,))
 
 

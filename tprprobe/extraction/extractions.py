@@ -28,7 +28,7 @@ from tprprobe.models.loading import find_arguments, load_again
 from tprprobe.models.origins import describe_origin, find_folder
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import ATTENTION
+from tprprobe.site.patterns import ATTENTION, side_of
 from tprprobe.store import SiteSpec, StoreWriter
 from tprprobe.store.dtypes import BFLOAT16
 from tprprobe.store.layout import SAMPLE, SIDES
@@ -178,7 +178,9 @@ class Extraction:
             lengths = zip(pairs.source.lengths.tolist(), n_read, strict=True)
             is_written = [np.arange(n) >= start for n, start in lengths]
             words["source"] = words["source"].assign(written=np.concatenate(is_written))
+        sides = {side_of(name) for name in find_sites(self.model)}  # what the model reads
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
+        table = table[table["side"].isin(sides)].reset_index(drop=True)
         stored_table = self.pooling.table(table, self.vocabulary)
         return Prepared(pairs, table, stored_table, {**counts, **n_cut}, block)
 

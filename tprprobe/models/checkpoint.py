@@ -21,6 +21,7 @@ from tprprobe.files import hub
 from tprprobe.files.checksums import extend
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import read_toml
 from tprprobe.files.writing import write_folder
 from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.architectures import build, bytes_of, expand, sketched
@@ -103,14 +104,23 @@ def read_checkpoint(
 
 
 def default_data(model: Readable, split: str | None = None) -> tuple[str, str | None]:
-    settings = _named_data(model.folder / hub.CARD) if model.folder else {}
+    folder = model.folder
+    settings = (_named_data(folder / hub.CARD) or trained_data(folder)) if folder else {}
     if "data" not in settings:
         raise InputError(f"the card of {model.name} names no data: give --data")
     return settings["data"], split or settings.get("split")
 
 
+def trained_data(folder: Path) -> dict[str, str]:
+    """The data on whose split train a model in a folder was trained, and the split to test it on; else nothing."""
+    if not (folder / hub.RECIPE).is_file():
+        return {}
+    mix = read_toml(folder / hub.RECIPE)["stages"][0]["mix"][0]
+    return {"data": mix["data"], "split": "test"} if mix.get("split") == "train" else {}
+
+
 def _named_data(card: Path) -> dict[str, str]:
-    if not card.is_file():
+    if not card.is_file() or not card.stat().st_size:
         return {}
     import yaml
     from huggingface_hub import ModelCard  # which takes a while to import

@@ -90,17 +90,13 @@ def scheduled(address: str | None) -> Iterator[None]:
 
 
 def _check_workers(client: Any, address: str) -> None:
-    local = version("tprprobe")
     try:
-        versions = client.run(version, "tprprobe")
+        versions = {*client.run(version, "tprprobe").values()}
     except PackageNotFoundError:
-        versions = {"": "none"}
-    if not versions:
-        raise InputError(f"{address} has no workers: start one with `dask worker {address}`")
-    if different := {*versions.values()} - {local}:
-        raise InputError(
-            f"a worker of {address} has tprprobe {different.pop()}, here it is {local}: install the same"
-        )
+        versions = set[str]()
+    if versions != {version("tprprobe")}:
+        have = f"{address} has workers with tprprobe {', '.join(sorted(versions)) or 'nowhere'}"
+        raise InputError(f"{have}: start `dask worker {address}` where it is {version('tprprobe')}")
 
 
 @contextmanager

@@ -19,18 +19,13 @@ MAX_FAULTS = 3  # damaged files in a line
 
 @dataclass(frozen=True)
 class Damage:
-    """A damaged file of a store, what is wrong with it, and the site and the rows that it holds."""
+    """A damaged file of a store, and what is wrong with it."""
 
     file: str
     fault: str
-    site: str | None = None
-    rows: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        description = f"{self.file} {self.fault}"
-        if self.rows is None:
-            return description
-        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({description})"
+        return f"{self.file} {self.fault}"
 
 
 def find_damage(path: Path, manifest: Manifest, reads_numbers: bool) -> Iterator[Damage]:
@@ -41,7 +36,7 @@ def find_damage(path: Path, manifest: Manifest, reads_numbers: bool) -> Iterator
         if fault is None and entry.file in sums and (reads_numbers or entry.rows is None):
             fault = None if sum_file(path / entry.file) == sums[entry.file] else CHANGED
         if fault is not None:
-            yield Damage(entry.file, fault, entry.site, entry.rows)
+            yield Damage(entry.file, fault)
     if MANIFEST in sums and sums[MANIFEST] != sum_manifest(manifest.content):
         yield Damage(MANIFEST, CHANGED)
 

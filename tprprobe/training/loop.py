@@ -258,8 +258,8 @@ def _note_score(run: Run, metric: str = "exact match") -> str:
 
 def _explain_stop(run: Run) -> str:
     return (
-        f"stopped after {run.step:,} of {run.recipe.steps:,} steps: {run.recipe.patience} evaluations in a row without a better "
-        f"held-out score{_note_score(run)}. To take all steps, leave patience out of the recipe."
+        f"stopped after {run.step:,} of {run.recipe.steps:,} steps: no better held-out score in {run.recipe.patience} more "
+        f"evaluations{_note_score(run)}. To take all steps, leave patience out of the recipe."
     )
 
 

@@ -15,6 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
 from tprprobe.models.answers import describe_matches
+from tprprobe.training.recipes import read_recipe
 
 MAX_EXAMPLES = 50_000  # that are read to choose
 MAX_SYMBOLS, MIN_OCCURRENCES = 1000, 20  # of a table of symbols; how often each occurs on average
@@ -86,8 +87,10 @@ def choose_units(texts: Sequence[str]) -> Units:
     return "sub-words"
 
 
-def write_recipe(data: str, path: Path, seed: int = 0) -> str:
-    """Writes a recipe for the pairs of a file, or of a folder with the splits train, dev and test; one line says what was chosen."""
+def write_recipe(data: str, path: Path, seed: int = 0, overrides: Sequence[str] = ()) -> str:
+    """Writes a recipe for the pairs of a file, or of a folder with the splits train, dev and test; one line says what was chosen,
+    and what ``overrides`` make of it.
+    """
     with quiet():
         parts = {split: load_data(data, split=split, seed=seed) for split in SPLITS}
     for split, part in parts.items():
@@ -133,9 +136,16 @@ def write_recipe(data: str, path: Path, seed: int = 0) -> str:
         quoted="'" + data + "'",
     )
     write_file(path, text)
+    try:
+        recipe = read_recipe(path, overrides)
+    except InputError:
+        path.unlink()  # so that the command can be given again
+        raise
+    layers = " + ".join(map(str, np.atleast_1d(recipe.model["n_layers"])))
     return (
         f"{data}: {', '.join(f'{len(part):,} pairs to {split}' for split, part in parts.items())}; texts are cut into "
-        f"{units}; tp-transformer of 2 + 2 layers, at most {steps:,} steps of {BATCH} pairs. Recipe: {path}"
+        f"{units}; {recipe.model['architecture']} of {layers} layers, width {recipe.model['d_model']}, at most "
+        f"{recipe.steps:,} steps of {recipe.batch_size} pairs. Recipe: {path}"
     )
 
 

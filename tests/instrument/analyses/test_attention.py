@@ -9,7 +9,7 @@ import pytest
 from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
 from planted.relations import FOLLOWS, plant_relations
 
-from studies.pages.coupling import _attended, couple_roles
+from studies.verdicts.coupling import _attended, couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
 from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.head_patterns import Tally, choose_relations

@@ -35,7 +35,7 @@ def test_unknown_character_is_named(char):
 
 def test_a_large_vocabulary_gets_a_wider_type():
     symbols = SPECIALS + tuple(chr(0x4E00 + i) for i in range(300))
-    values, _ = Vocabulary(symbols).encode_all([symbols[-1]])
+    values = Vocabulary(symbols).encode_all([symbols[-1]]).values
     assert values.tolist() == [303]
     assert values.dtype == np.int16
 
@@ -44,13 +44,6 @@ def test_a_large_vocabulary_gets_a_wider_type():
 def test_refuses_missing_and_double_symbols(symbols):
     with pytest.raises(InputError):
         Vocabulary(symbols)
-
-
-def test_saved_and_loaded(tmp_path):
-    vocabulary = Vocabulary((*SPECIALS, "é", '"'))
-    for name, text in vocabulary.files().items():
-        (tmp_path / name).write_text(text, "utf-8")
-    assert Vocabulary.load(tmp_path) == vocabulary
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"a": 1}', "[1, 2]"])

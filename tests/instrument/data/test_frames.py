@@ -74,24 +74,12 @@ def test_words_bear_the_roles_of_their_places(frame):
             )
 
 
-def test_places_are_no_roles():
-    texts = list(load_data("pairs:active+passive", n=60))
-    ways = {(labels_of(t, "role")["agent"] == labels_of(t, "place")["1"], t.module) for t in texts}
-    assert ways == {(True, "active"), (False, "passive")}
-
-
 def test_items_are_drawn_by_the_seed_and_a_shorter_set_is_the_beginning():
     items, repeated = (list(load_data("pairs:all", n=64, seed=3)) for _ in range(2))
     assert items == repeated
     assert items[:20] == list(load_data("pairs:all", n=20, seed=3))
     assert items != list(load_data("pairs:all", n=64, seed=4))
     assert load_data("pairs:all", n=64, seed=3)[9] == items[9]
-
-
-def test_a_question_is_asked_only_on_demand():
-    bare, with_question = (load_data(f"pairs:active{option}", n=1)[0] for option in ("", ",asked"))
-    assert with_question.source.startswith(f"{bare.source} The one who was")
-    assert bare.sentence.targets == with_question.sentence.targets
 
 
 class Letters(Codec):

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from planted.foreign import save_foreign
 
 import tprprobe as tp
 from tprprobe.data.vocabularies.subwords import train_subwords
@@ -128,33 +126,3 @@ def test_a_word_is_a_row_with_its_text_and_labels(model, data, full_store, words
     assert symbols["token"].tolist() == ends["token"].tolist()
     for _, sample in tokens.groupby("sample"):
         assert sample["position"].tolist() == [*range(len(sample))]
-
-
-def test_pooled_vectors_may_stand_beside_a_table_of_words(model, data, tmp_path):
-    store = tp.extract(
-        model, data, SITES, tmp_path / "both", control=False, pool="mean", words="last"
-    )
-    pooled = tp.extract(model, data, SITES, tmp_path / "pooled", control=False, pool="mean")
-    words = tp.extract(model, data, SITES, tmp_path / "words", control=False, words="last")
-    for site in SITES:
-        np.testing.assert_array_equal(store.read(site), pooled.read(site))
-        pd.testing.assert_frame_equal(store.sequences_of(site), words.tokens_of(site))
-
-
-def test_the_mean_of_a_foreign_encoder_is_that_of_sentence_transformers(data, tmp_path):
-    """Σ mask · state / Σ mask: all tokens of the sentence, padding left out."""
-    transformers = pytest.importorskip("transformers")
-    folder = save_foreign("bert", tmp_path / "bert")
-    store = tp.extract(
-        load_model(f"hf:{folder}"), data, "encoder.-1.hidden", tmp_path / "store", pool="mean"
-    )
-    rows = store.sequences_of("encoder.1.hidden").groupby("sample")["id"]
-    ids = [torch.tensor(id_column.to_numpy(), dtype=torch.int64) for _, id_column in rows]
-    assert len(ids[0]) != len(ids[1])  # so that one of them is padded here
-    padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=-1)
-    batch = {"input_ids": padded.clamp(min=0), "attention_mask": (padded >= 0).long()}
-    states = transformers.AutoModel.from_pretrained(folder).eval()(**batch).last_hidden_state
-    mask = batch["attention_mask"][..., None]
-    means = ((states * mask).sum(1) / mask.sum(1)).detach().numpy()
-    np.testing.assert_allclose(store.read("encoder.1.hidden"), means, rtol=1e-4, atol=1e-5)
-    assert store.control.manifest["model"]["name"] == "permuted:hf:bert"

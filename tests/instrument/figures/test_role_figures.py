@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from planted.bindings import STATE, both, plant_bindings
 
 from tprprobe.analyses.decomposition import decompose_all, search_all
@@ -94,40 +93,3 @@ def test_a_search_shows_its_curve_what_it_found_and_its_controls(run):
     assert np.all(np.diff(bits) < 0)
     _, names = panel.get_legend_handles_labels()
     assert names[0].startswith("left*right")
-
-
-def swapped(place, counterfactual, vectors="hidden", layer=-1):
-    row = {"subset": "answered", "kind": "argument", "model": "m", "vectors": vectors}
-    row |= {
-        "layer": layer,
-        "head": -1,
-        "at": place,
-        "n": 9,
-        "original": 1 - counterfactual,
-        "other": 0,
-    }
-    row |= {"counterfactual": counterfactual, "counterfactual_low": 0, "counterfactual_high": 1}
-    return row
-
-
-def test_surgery_is_drawn_from_a_folder_of_swaps(tmp_path):
-    rows = [
-        swapped("pair", 0, "none"),
-        swapped("pair", 1, "question"),
-        swapped("pair", 0.5, "role"),
-    ]
-    rows += [swapped(place, 0.2, layer=0) for place in ("surgery", "surgery, random direction")]
-    rows += [swapped("surgery", 0.6), swapped("surgery, wrong roles", 0.1)]
-    pd.DataFrame(rows).to_csv(tmp_path / "swaps.csv", index=False)
-    figure = catalogue.draw("surgery", swaps=[tmp_path])
-    assert isinstance(figure, Figure)
-    ticks = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert ticks[:3] == [
-        "m: no exchange",
-        "m: the new question itself",
-        "m: hidden states, all layers, surgery",
-    ]
-    assert len(ticks) == 6  # exchanged roles are the figure swap's
-    pd.DataFrame(rows[:3]).to_csv(tmp_path / "swaps.csv", index=False)
-    with pytest.raises(InputError, match="put surgery"):
-        catalogue.draw("surgery", swaps=[tmp_path])

@@ -9,7 +9,7 @@ import pytest
 import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.errors import InputError
-from tprprobe.files.locks import alone, held
+from tprprobe.files.locks import alone
 
 KILLED = """
 import os, pathlib, signal, sys
@@ -17,16 +17,6 @@ from tprprobe.files.locks import alone
 with alone(pathlib.Path(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-def test_a_lock_is_one_holders(tmp_path):
-    path = tmp_path / "runs" / "lock"
-    with held(path) as is_held:
-        assert is_held
-        with held(path, wait=False) as is_held_twice:
-            assert not is_held_twice
-    with held(path, wait=False) as free:
-        assert free
 
 
 def test_a_second_writer_of_a_run_is_refused_and_a_dead_ones_lock_is_not(tmp_path):

@@ -125,12 +125,6 @@ def test_of_two_writers_of_a_path_one_stays_whole(tmp_path, pairs):
         assert len({byte for name in "abcdef" for byte in files[f"{number}/{name}"]}) == 1
 
 
-def test_the_ending_of_what_is_written_says_its_format(tmp_path):
-    with whole(tmp_path / "roles.pdf") as partial:
-        assert partial.suffix == ".pdf"
-        partial.touch()
-
-
 def test_a_folder_that_is_there_is_left_alone(tmp_path):
     write_folder(tmp_path / "one", {})
     with pytest.raises(InputError, match="one exists already: give another folder or remove it"):

@@ -2,9 +2,6 @@
 reported of other readers.
 """
 
-import csv
-
-import pandas as pd
 import pytest
 
 from tprprobe.data import load_data
@@ -178,7 +175,7 @@ WRONG = {
         ("It O +\n", r"line 1: tag '\+'"),
     ],
     "a.csv": [
-        ("text,label\na,b,c\n", r"line 2: 3 fields, but 2 columns \(text, label\)"),
+        ("text,label\na,b,c\n", r"line 2: 3 fields for 2 columns \(text, label\)"),
         ('text,label\n"a "b",c\n', "line 2: .*a quote in them is doubled"),
         ("id,premise,hypothesis,label\n1,a,b,c\n", "'id', 'premise', 'hypothesis', 'label', but no 'text'"),
     ],
@@ -221,52 +218,6 @@ def test_tables_are_read_by_their_own_rules(tmp_path, capsys, case):
     assert [(example.source, example.target) for example in data] == pairs
     assert message in (lines := capsys.readouterr().err)
     assert len(lines.splitlines()) <= 2
-
-
-def test_entities_of_a_shared_token_go_on(tmp_path):
-    tags = "# global.columns = ID FORM NER\n1\tCasa\tB-X\n2-3\tdel\t_\n2\tde\tI-X\n3\tel\tI-X\n4\tRío\tI-X\n"
-    (sentence,) = read_annotated(write(tmp_path, "a.conllup", tags))
-    assert sentence.text == "Casa del Río"
-    assert sentence.targets["nel"] == (Target("X", (0, 4)),)
-
-
-def test_a_table_that_csv_wrote_is_read_back(tmp_path):
-    texts = ['a "b", c', "two\nlines", "; and\ttab", "", "x"]
-    with (path := tmp_path / "a.csv").open("w", newline="", encoding="utf-8-sig") as file:
-        csv.writer(file).writerows([["text", "id"], *([text, 1] for text in texts)])
-    assert [example.source for example in load_data(path)] == [text for text in texts if text]
-
-
-def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
-    from tprprobe.analyses.attention.head_relations import find_edges
-    from tprprobe.analyses.probing.labelled_words import read_words
-    from tprprobe.analyses.probing.task import Task
-
-    rows, _, _ = SURFACES["French"]
-    (sentence,) = read_annotated(
-        write(tmp_path, "a.conllu", "".join(row(*fields) for fields in rows) + "\n")
-    )
-    place_of = {
-        "Il": (0, 2),
-        "va": (3, 5),
-        "a": (6, 7),
-        "u": (7, 8),
-        "marché": (9, 15),
-        ".": (15, 16),
-    }
-    columns = token_columns(sentence, [*place_of.values()])
-    tokens = pd.DataFrame({"sample": 0, "token": [*place_of], **columns})
-    words = read_words(tokens, [Task(name="pos", title="", spans=1)])
-    assert words.number.tolist() == [0, 1, 2, 3, 4, 5]
-    assert words.rows[2:4].tolist() == [[2, 4], [2, 4]]
-    assert words.form[2:4].tolist() == ["au", "au"]
-    assert words.cells["pos"][2:4].tolist() == ["X3 X4[3,4)", ""]
-    edges = [(dependent, head) for _, dependent, head in find_edges(tokens)]
-    assert edges == [(1, 0), (2, 0), (2, 0), (4, 0), (5, 0)]
-    inside = tokens.assign(dep=["", "", "dep[2,3)[3,4) dep[3,4)[0,1)", "", "", ""])
-    assert [(dependent, head) for _, dependent, head in find_edges(inside)] == [
-        (2, 0)
-    ]  # not of à to le
 
 
 def test_words_behind_the_cut_and_dropped_ones_are_counted():

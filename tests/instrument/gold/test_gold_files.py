@@ -13,10 +13,8 @@ from tprprobe.gold.annotations import (
     add_labels,
     is_annotated,
     read_annotated,
-    read_edges,
     read_file,
 )
-from tprprobe.gold.conllu import check_heads
 from tprprobe.gold.labels import (
     Labelled,
     Target,
@@ -226,27 +224,6 @@ def test_cells_hold_all_targets(drawn_sentence):
     assert Counter(targets) == Counter(sentence.targets["x"])
 
 
-def edge_line(sentence):
-    targets = [
-        {"label": label, "span1": span1, "span2": span2}
-        for label, span1, span2 in sentence.targets["x"]
-    ]
-    return json.dumps({"text": sentence.text, "targets": targets})
-
-
-@given(st.lists(drawn(), min_size=1, max_size=3))
-def test_edges_are_read_as_written(tmp_path_factory, drawn_sentences):
-    sentences = [make_sentence(*sentence) for sentence in drawn_sentences]
-    path = tmp_path_factory.mktemp("edges") / "x.jsonl.gz"
-    path.write_bytes(gzip.compress("\n".join(map(edge_line, sentences)).encode()))
-    sentences_read = read_edges(path, "x")
-    assert [sentence.words for sentence in sentences_read] == [
-        sentence.words for sentence in sentences
-    ]
-    for drawn_sentence, expected in zip(sentences_read, sentences, strict=True):
-        assert Counter(drawn_sentence.targets["x"]) == Counter(expected.targets["x"])
-
-
 def test_tokens_belong_to_words_and_bear_their_cells():
     targets = {"nel": (Target("PER", (0, 2)),), "pos": (Target("NN", (0, 1)), Target("VB", (2, 3)))}
     sentence = Labelled("s", "d", ("Ann", "Lee", "sleeps"), "Ann  Lee sleeps", targets)
@@ -270,22 +247,6 @@ def test_odd_sentences_are_counted_in_a_line(tmp_path, capsys):
         "a.conllu: sentences without `# text`, spelled from their tokens: 3; sentences whose `# text` has other "
         "words, spelled from their tokens: 1; sentences with several roots: 2; empty nodes left out: 1"
     )
-
-
-@given(st.lists(st.integers(0, 8), min_size=1, max_size=8))
-def test_heads_are_refused_unless_every_word_reaches_a_root(heads):
-    heads = [min(head, len(heads)) for head in heads]
-
-    def reaches(word):
-        for _ in heads:
-            word = heads[word - 1] if word else 0
-        return word == 0
-
-    if all(reaches(word) for word in range(1, len(heads) + 1)):
-        check_heads(heads)
-    else:
-        with pytest.raises(InputError, match="heads must lead to a root"):
-            check_heads(heads)
 
 
 @pytest.mark.parametrize(

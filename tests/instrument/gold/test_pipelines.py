@@ -2,7 +2,6 @@
 
 import pytest
 
-from studies.label_agreement import compare_labels
 from tprpapers.jiang.argument_rules import RoleRules, find_arguments
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
@@ -172,21 +171,3 @@ def test_roles_by_rules():
         assert {
             (t.label, " ".join(words[slice(*t.span2)])) for t in arguments if t.span2
         } == expected
-
-
-def test_agreement_is_micro_f1_of_spans_and_labels():
-    def sentence(name, *targets):
-        return Labelled(name, name, ("a", "b", "c"), "a b c", {"nel": tuple(targets)})
-
-    gold = [sentence("1", Target("PER", (0, 2)), Target("LOC", (2, 3))), sentence("2")]
-    predicted = [
-        sentence("1", Target("ORG", (0, 2)), Target("LOC", (2, 3))),
-        sentence("2", Target("PER", (0, 1))),
-    ]
-    row = compare_labels(predicted, gold, "nel")
-    assert row["precision"] == pytest.approx(1 / 3)
-    assert (row["recall"], row["labels_right"]) == (0.5, 0.5)
-    assert row["f1"] == pytest.approx(0.4)
-    assert (row["given"], row["gold"], row["documents"]) == (3, 2, 2)
-    assert compare_labels(gold, gold, "nel")["f1"] == 1
-    assert compare_labels(predicted, gold, "nel", ["PER"])["f1"] == pytest.approx(2 / 3)

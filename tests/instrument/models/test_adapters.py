@@ -117,15 +117,6 @@ def test_its_mode_stays_and_copies_have_no_sites(folder):
     assert tp.load_model(module_copy, tokenizer) is not tp.load_model(module)
 
 
-def test_a_model_without_tokenizer_reads_ids(folder):
-    module, _ = load(folder)
-    model = tp.load_model(module)
-    ids = torch.tensor([[4, 5, 6]])
-    torch.testing.assert_close(model(ids), module(ids).logits)
-    with pytest.raises(tp.InputError, match="vocabulary"):
-        model(TEXT)
-
-
 def test_texts_go_straight_in(folder):
     module, tokenizer = load(folder)
     model: Any = tp.load_model(module, tokenizer)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged
-from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.models.answers import (
@@ -70,16 +70,6 @@ def test_teacher_forcing_agrees_with_greedy_decoding_on_any_target(targets, seed
     decoded = {tuple(s): generate(model, torch.tensor([s]))[0].tolist() for s in sources}
     expected = [decoded[tuple(s)][: len(t) - 1] == t[1:] for s, t in pairs]
     assert correct.tolist() == expected
-
-
-@pytest.mark.parametrize("batch_size", [1, 7, 256])
-def test_the_batch_size_changes_no_answer(model, answered, batch_size):
-    questions = list(answered)
-    pairs = encode_texts(questions, ["0"] * len(questions), model.vocabulary)
-    correct, predicted = exact_matches(model, pairs, batch_size)
-    expected, expected_ids = exact_matches(model, pairs)
-    assert correct.tolist() == expected.tolist()
-    assert predicted.tolist() == expected_ids.tolist()
 
 
 def test_answers_are_what_greedy_decoding_writes(model, answered, make_data):

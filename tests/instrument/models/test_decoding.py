@@ -1,6 +1,5 @@
 """Decoding with a cache against decoding without one, written out row by row."""
 
-from itertools import product
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from torch import Tensor
 from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.models.decoding.generation import generate
+from tprprobe.models.decoding.hypotheses import BeamState
 from tprprobe.site.hooks import intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (1, 2), "d_ff": 24, "vocab_size": 8}
@@ -45,53 +45,6 @@ def batch(pad: int) -> Tensor:
     return torch.tensor([row + [pad] * (width - len(row)) for row in SOURCES])
 
 
-def log_probabilities(model: Any, source: list[int], prefixes: list[list[int]]) -> Tensor:
-    rows = torch.tensor([source] * len(prefixes))
-    with torch.no_grad():
-        return model(rows, torch.tensor(prefixes))[:, -1].log_softmax(-1)
-
-
-def greedy_alone(model: Any, source: list[int], max_length: int) -> list[int]:
-    ids = [model.config.sos]
-    while len(ids) <= max_length and (len(ids) == 1 or ids[-1] != model.config.eos):
-        ids.append(int(log_probabilities(model, source, [ids]).argmax()))
-    return ids[1:]
-
-
-def beam_alone(
-    model: Any,
-    source: list[int],
-    max_length: int,
-    beam: int,
-    penalty: float = 1.0,
-    early: Any = False,
-) -> list[int]:
-    """The beam search of the docstring on hypotheses (score, ids) of one source, with no cache."""
-    eos, live, ended = model.config.eos, [(0.0, [model.config.sos])], []
-    for length in range(1, max_length + 1):
-        logs = log_probabilities(model, source, [ids for _, ids in live]).tolist()
-        candidates = sorted(
-            (
-                (score + log, [*ids, symbol])
-                for (score, ids), row in zip(live, logs, strict=True)
-                for symbol, log in enumerate(row)
-            ),
-            key=lambda hypothesis: -hypothesis[0],
-        )[: 2 * beam]
-        ended += [
-            (score / length**penalty, ids)
-            for score, ids in candidates[:beam]
-            if ids[-1] == eos or length == max_length
-        ]
-        ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
-        live = [hypothesis for hypothesis in candidates if hypothesis[1][-1] != eos][:beam]
-        longest = max_length if early == "never" and penalty > 0 else length
-        hopeless = live[0][0] / longest**penalty <= ended[-1][0] if ended else False
-        if len(ended) == beam and (early is True or hopeless):
-            break
-    return ended[0][1][1:]
-
-
 def as_rows(ids: Tensor, model: Any) -> list[list[int]]:
     """The rows up to their end symbol, after checking that nothing but pads follows it."""
     pad, eos = model.config.pad, model.config.eos
@@ -103,13 +56,26 @@ def as_rows(ids: Tensor, model: Any) -> list[list[int]]:
     return rows
 
 
+@pytest.fixture
+def alone(monkeypatch):
+    """What a model writes behind one source, every symbol by a pass over all before it: no cache, no padding."""
+
+    def write(model: Any, source: list[int], *limits: int, **options: Any) -> list[int]:
+        with monkeypatch.context() as patch:
+            never = property(lambda _: False, lambda *_: None)
+            patch.setattr(BeamState, "exact", never, raising=False)
+            return as_rows(generate(model, torch.tensor([source]), *limits, **options), model)[0]
+
+    return write
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_greedy_is_the_uncached_argmax_of_each_row(case):
+def test_greedy_is_the_uncached_argmax_of_each_row(case, alone):
     pads = ends = 0
     for seed in range(4):
         model = model_of(case, seed)
         rows = as_rows(generate(model, batch(model.config.pad), max_length=8), model)
-        assert rows == [greedy_alone(model, source, 8) for source in SOURCES]
+        assert rows == [alone(model, source, 8) for source in SOURCES]
         ends += sum(row[-1] == model.config.eos for row in rows)
         pads += sum(model.config.pad in row for row in rows)
     if "transformer" in case:
@@ -118,39 +84,15 @@ def test_greedy_is_the_uncached_argmax_of_each_row(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_beam_is_the_uncached_beam_of_each_row(case):
+def test_a_beam_is_the_uncached_beam_of_each_row(case, alone):
+    """Beams are compared with those of transformers in tests/instrument/parity."""
     pads = 0
     for seed, beam, penalty, early in ((0, 2, 1.0, False), (1, 4, 0.0, True), (2, 3, 2.0, "never")):
-        model = model_of(case, seed)
-        rows = as_rows(
-            generate(
-                *(model, batch(model.config.pad), 6, beam),
-                length_penalty=penalty,
-                early_stopping=early,
-            ),
-            model,
-        )
-        assert rows == [beam_alone(model, row, 6, beam, penalty, early) for row in SOURCES]
+        model, options = model_of(case, seed), {"length_penalty": penalty, "early_stopping": early}
+        rows = as_rows(generate(model, batch(model.config.pad), 6, beam, **options), model)
+        assert rows == [alone(model, row, 6, beam, **options) for row in SOURCES]
         pads += sum(model.config.pad in row for row in rows)
     assert pads or case not in ("tp-transformer", "transformer")
-
-
-def test_a_beam_that_keeps_all_finds_the_best_answer_of_all():
-    """Against all 7 + 7·8 + 7·8² … answers that end or are of full length, each scored by one pass."""
-    model, symbols = model_of("tp-transformer", 5), [s for s in range(8) if s != 3]
-    answers = [[*body, 3] for n in range(3) for body in product(symbols, repeat=n)]
-    answers += [list(body) for body in product(symbols, repeat=3)]
-    best_rows = as_rows(generate(model, batch(1), 3, beam=512, length_penalty=0.0), model)
-    for source, row in zip(SOURCES, best_rows, strict=True):
-        inputs = [[2, *answer] + [0] * (3 - len(answer)) for answer in answers]
-        rows = torch.tensor([source] * len(answers))
-        with torch.no_grad():
-            logs = model(rows, torch.tensor(inputs)).log_softmax(-1)
-        scores = [
-            sum(logs[i, t, s].item() for t, s in enumerate(answer))
-            for i, answer in enumerate(answers)
-        ]
-        assert row == answers[max(range(len(answers)), key=scores.__getitem__)]
 
 
 EDITS = {
@@ -162,14 +104,14 @@ EDITS = {
 
 
 @pytest.mark.parametrize(("case", "seed"), [("tp-transformer", 1), ("tpt", 0), ("t5", 1)])
-def test_edited_sites_are_edited_once_at_every_step(case, seed):
+def test_edited_sites_are_edited_once_at_every_step(case, seed, alone):
     model = model_of(case, seed)
     plain = generate(model, batch(model.config.pad), 6, beam=3)
     with intervene(model, EDITS):
         greedy = as_rows(generate(model, batch(model.config.pad), 6), model)
         beams = as_rows(generate(model, batch(model.config.pad), 6, beam=3), model)
-        assert greedy == [greedy_alone(model, source, 6) for source in SOURCES]
-        assert beams == [beam_alone(model, source, 6, 3) for source in SOURCES]
+        assert greedy == [alone(model, source, 6) for source in SOURCES]
+        assert beams == [alone(model, source, 6, 3) for source in SOURCES]
     assert as_rows(plain, model) != beams
 
 
@@ -196,29 +138,24 @@ def test_a_batch_of_many_lengths_writes_what_its_rows_write_alone(case):
     ]
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_the_model_is_left_as_it_was(training):
-    model = model_of("tp-transformer", 0).train(training)
-    ids = generate(model, batch(1), max_length=4, beam=2)
-    assert model.training is training
-    assert all(module.training is training for module in model.modules())
-    assert ids.dtype == torch.int64
-
-
-def test_dropout_is_off_while_decoding():
+def test_dropout_is_off_while_decoding_and_the_model_is_left_as_it_was():
     model: Any = build({"architecture": "tp-transformer", **SIZES, "dropout": 0.5}, seed=1)
     model.train()
-    ids, repeated = (generate(model, batch(1), max_length=9) for _ in range(2))
+    ids, repeated = (generate(model, batch(1), max_length=9, beam=2) for _ in range(2))
     assert ids.equal(repeated)
+    assert all(module.training for module in model.modules())
 
 
-@pytest.mark.parametrize("options", [{"min_length": 5}, {"min_length": -1}, {"no_repeat": -1}])
-def test_rules_that_nothing_can_follow_are_refused(options):
-    with pytest.raises(InputError, match="less than max_length"):
-        generate(model_of("lstm", 0), batch(1), max_length=5, **options)
-
-
-@pytest.mark.parametrize(("beam", "max_length"), [(0, 5), (-1, 5), (1, 0), (3, 0)])
-def test_no_beam_and_no_length_are_refused(beam, max_length):
-    with pytest.raises(InputError, match="at least 1"):
-        generate(model_of("lstm", 0), batch(1), max_length=max_length, beam=beam)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_length": 5}, "less than max_length"),
+        ({"min_length": -1}, "less than max_length"),
+        ({"no_repeat": -1}, "less than max_length"),
+        ({"beam": 0}, "at least 1"),
+        ({"max_length": 0}, "at least 1"),
+    ],
+)
+def test_rules_that_nothing_can_follow_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        generate(model_of("lstm", 0), batch(1), **{"max_length": 5} | options)

@@ -342,18 +342,6 @@ def test_an_architecture_that_nobody_knows_is_read_by_its_structure(foreign):
     )
 
 
-def test_what_cannot_be_read_is_one_line(tmp_path, foreign):
-    with pytest.raises(InputError, match=r"no folder '.*nothing' here: give hf:FOLDER"):
-        load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
-    twin, second_twin = (load_model(f"untrained:hf:{foreign('bert')}") for _ in range(2))
-    ids = torch.tensor([[2, 4, 3]])
-    with tp.capture(twin, "*.hidden") as acts, tp.capture(second_twin, "*.hidden") as second:
-        twin(ids, ids)
-        second_twin(ids, ids)
-    assert torch.equal(acts["encoder.0.hidden"], second["encoder.0.hidden"])
-    assert twin.name == "untrained:hf:bert"
-
-
 @pytest.mark.parametrize(
     ("kind", "reads"),
     [("vit", "pixel_values"), ("whisper", "input_features"), ("wav2vec2", "input_values")],

@@ -4,8 +4,6 @@ expect next, while sites are read and edited.
 
 import inspect
 import itertools
-import os
-from pathlib import Path
 
 import pytest
 import torch
@@ -316,70 +314,10 @@ def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path
     assert not torch.allclose(edited, model.predict(source))
 
 
-REAL = Path(os.environ.get("TPRPROBE_REAL") or Path(__file__).parents[3] / "models" / "real")
-
-
-def real(name):
-    if not (REAL / name).is_dir():
-        pytest.skip(f"no {name} in {REAL}: fetch the real models, or set TPRPROBE_REAL")
-    return load_model(f"hf:{REAL / name}")
-
-
 def test_a_vocabulary_that_makes_no_ids_is_one_line():
     for vocabulary in (str.split, lambda _: None):
         with pytest.raises(InputError, match="give a function from a text to ids"):
             read_codec(vocabulary, tp.load_data(["the dog"]), 9)
-
-
-@torch.no_grad()
-def test_smollm2_is_read_and_writes_as_the_library_does():
-    model = real("smollm2")
-    library_model, text = model.module, "Paris is the capital of France. Rome is the capital of"
-    assert model.notes["weights"].startswith("dequantized from Q4_1")
-    batch = model.vocabulary.tokenizer(text, return_tensors="pt")
-    names = [f"layers.{layer}.hidden" for layer in range(29)]
-    with tp.capture(model, ["layers.embedding", *names]) as acts:
-        logits = model(**batch)
-    outputs = library_model(**batch, output_hidden_states=True)
-    assert torch.equal(logits, outputs.logits)
-    for name, states in zip(["layers.embedding", *names], outputs.hidden_states[:-1], strict=True):
-        assert torch.equal(acts[name], states)
-    with tp.intervene(model, {"layers.*.hidden": torch.clone, "layers.7.self.query": torch.clone}):
-        assert torch.equal(model(**batch), logits)
-    ids = batch["input_ids"]
-    answer = library_model.generate(**batch, max_new_tokens=12, do_sample=False)[:, ids.shape[1] :]
-    assert torch.equal(model.generate(ids, 12), answer)
-    symbols = model.vocabulary.tokenizer
-    italy, france = (symbols(word)["input_ids"][0] for word in (" Italy", " France"))
-    before = model.predict(ids)[0]
-    assert before[italy] > 0.4 > before[france]
-    places = [
-        symbols.convert_ids_to_tokens(ids[0].tolist()).index(word) for word in ("Paris", "ĠRome")
-    ]
-    order = edits.exchange([places[:1]], [places[1:]], ids.shape[1])
-    with tp.intervene(model, {"layers.embedding": edits.swap(order)}):
-        after = model.predict(ids)[0]
-    assert after[france] > 0.3 > after[italy]
-
-
-@torch.no_grad()
-def test_minilm_is_read_as_the_library_does():
-    model = real("minilm")
-    batch = model.vocabulary.tokenizer(
-        ["the dog sees cats.", "two words"], padding=True, return_tensors="pt"
-    )
-    names = ["encoder.embedding", *(f"encoder.{layer}.hidden" for layer in range(6))]
-    with tp.capture(model, names) as acts:
-        states = model(**batch)
-    outputs = model.module(**batch, output_hidden_states=True)
-    assert model.head is None
-    assert torch.equal(states, outputs.last_hidden_state)
-    for name, expected in zip(names, outputs.hidden_states, strict=True):
-        assert torch.equal(acts[name], expected)
-    with tp.intervene(model, {"encoder.*": torch.clone}), tp.capture(model, "*.attention"):
-        edited = model(**batch)
-    with tp.capture(model, "*.attention"):
-        assert torch.equal(edited, model(**batch))
 
 
 @pytest.mark.parametrize("name", CACHES)

@@ -13,7 +13,6 @@ from tprprobe.files import assets
 from tprprobe.models import build, count_parameters
 from tprprobe.models.checkpoint import read_config
 from tprprobe.models.listing import list_models, list_presets
-from tprprobe.site.hooks import capture
 
 TINY = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
 
@@ -22,13 +21,6 @@ def lstm_parameters(d: int, vocab: int = 73) -> int:
     return 4 * d * (vocab + d + 2) + d * vocab + vocab
 
 
-def t5_parameters(vocab: int = 32128, d: int = 512, ff: int = 2048, layers: int = 6) -> int:
-    attention, feed_forward = 4 * d * d + d, 2 * d * ff + d
-    blocks = layers * (attention + feed_forward) + layers * (2 * attention + feed_forward)
-    return vocab * d + blocks + 2 * d + 3 * 32 * 8
-
-
-DICTIONARY = 512 * 400 + 400 + 50 * 64  # a sub-layer's W_r, b_r and 50 entries
 PRINTED = {
     "transformer": 44_188_160,
     "tp-transformer": 49_178_624,
@@ -36,9 +28,9 @@ PRINTED = {
     "tp-transformer-c": 30_023_168,
     "lstm": lstm_parameters(2048),
     "lstm-thinking": lstm_parameters(2048),
-    "t5": t5_parameters(),
-    "tpt-d": t5_parameters() + 18 * DICTIONARY,
-    "tpt-c-t5": t5_parameters() + 18 * (512 * 512 + 512),
+    "t5": 60_506_880,
+    "tpt-d": 64_258_080,
+    "tpt-c-t5": 65_234_688,
 }
 
 
@@ -77,17 +69,6 @@ def test_buffers_and_damaged_weights_are_not_counted(buffer, tmp_path, monkeypat
         list_models()
 
 
-@pytest.mark.parametrize("architecture", ["tp-transformer", "transformer", "lstm", "tpt", "t5"])
-def test_counting_counts_what_building_builds(architecture):
-    settings = {"architecture": architecture, "d_model": 16}
-    if architecture != "lstm":
-        settings |= TINY
-    if architecture in ("tpt", "t5"):
-        settings |= {"d_head": 8, "vocab_size": 30}
-    model = build(settings)
-    assert count_parameters(settings) == sum(p.numel() for p in model.parameters())
-
-
 def test_the_baseline_is_the_tp_transformer_without_roles():
     options = {"roles": "none", "embedding_binding": False}
     plain = build({"architecture": "transformer", **TINY}, seed=3)
@@ -95,33 +76,6 @@ def test_the_baseline_is_the_tp_transformer_without_roles():
     states = plain.state_dict(), unbound.state_dict()
     assert states[0].keys() == states[1].keys()
     assert all(states[0][key].equal(states[1][key]) for key in states[0])
-
-
-def test_outer_binding_is_the_full_tensor_product(make_model):
-    """tpr = Σ_h W_h vec(v̄_h r_hᵀ) + b, every product of a filler's and a role's number by itself."""
-    model = make_model(binding="outer")
-    with capture(model, "encoder.0.self.*") as acts:
-        model(torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2]]))
-    filler, role, tpr = (acts[f"encoder.0.self.{name}"][0] for name in ("filler", "role", "tpr"))
-    weight, bias = model.encoder[0].self.output.weight, model.encoder[0].self.output.bias
-    assert weight.shape == (16, 2 * 8 * 8)
-    for t in range(4):
-        literal = bias.clone()
-        for h in range(2):
-            for i in range(8):
-                for j in range(8):
-                    column = weight[:, h * 64 + i * 8 + j]
-                    literal = literal + column * filler[t, h, i] * role[t, h, j]
-        assert literal.allclose(tpr[t], atol=1e-6)
-
-
-def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
-    settings = {"architecture": "tp-transformer", **TINY}
-    before = torch.get_rng_state()
-    weights, second, other_weights = (build(settings, seed=seed).state_dict() for seed in (1, 1, 2))
-    assert all(weights[key].equal(second[key]) for key in weights)
-    assert not weights["embedding.token.weight"].equal(other_weights["embedding.token.weight"])
-    assert torch.get_rng_state().equal(before)
 
 
 @pytest.mark.parametrize(
@@ -205,46 +159,3 @@ def lstm(case: str) -> Any:
     steps = 3 if case == "lstm-thinking" else 0
     settings = {"architecture": "lstm", "d_model": 8, "thinking_steps": steps}
     return build(settings, seed=0).eval()
-
-
-def test_thinking_steps_run_the_lstm_on_nothing():
-    plain, thinking = lstm("lstm"), lstm("lstm-thinking")
-    source = torch.tensor([[2, 9, 3]])
-    state = plain.encode(source)
-    _, (h, c) = plain.lstm(torch.zeros(1, 3, 73), (state.h[None], state.c[None]))
-    after = thinking.encode(source)
-    assert after.h.allclose(h[0])
-    assert after.c.allclose(c[0])
-
-
-def attention_stds(**settings) -> dict[str, float]:
-    """The standard deviations of the first attention's weights."""
-    sizes = {"d_model": 64, "n_heads": 4, "n_layers": [1, 1], "d_ff": 64}
-    module = build(sizes | settings, seed=0).encoder[0].self
-    return {
-        name: float(getattr(module, name).weight.detach().std())
-        for name in ("to_query", "to_key", "to_value", "output", "to_role")
-        if hasattr(module, name)
-    }
-
-
-XAVIER, TORCH = (2 / 128) ** 0.5, (1 / 3 / 64) ** 0.5  # of 64 × 64 weights
-
-
-@pytest.mark.parametrize(
-    ("architecture", "initialization", "std"),
-    [
-        ("transformer", "published", XAVIER),
-        ("transformer", "xavier", XAVIER),
-        ("transformer", "torch", TORCH),
-        ("tp-transformer", "published", TORCH),
-        ("tp-transformer", "torch", TORCH),
-        ("tp-transformer", "xavier", XAVIER),
-    ],
-)
-def test_initialization_of_attentions(architecture, initialization, std):
-    stds = attention_stds(architecture=architecture, initialization=initialization)
-    roles = stds.pop("to_role", None)
-    assert stds == pytest.approx(dict.fromkeys(stds, std), rel=0.05)
-    if roles is not None:  # N(0, 1/√d_r) in the authors' reset, which is never called
-        assert roles == pytest.approx(16**-0.5 if initialization == "xavier" else std, rel=0.05)

@@ -86,26 +86,6 @@ def test_a_pass_ends_behind_the_last_layer_that_is_read(folders):
         assert torch.equal(states["layers.0.hidden"], all_states["layers.0.hidden"])
 
 
-def test_a_pass_of_an_encoder_decoder_ends_behind_the_last_site_too(folders):
-    model, ran = tp.load_model(f"hf:{folders['t5']}"), []
-    all_states, source = states_of(model, "*.hidden"), torch.arange(4, 16).reshape(2, 6)
-    for name in ("encoder", "decoder"):
-        for number, layer in enumerate(getattr(model.module, name).block):
-            layer.register_forward_pre_hook(lambda *_, place=f"{name}.{number}": ran.append(place))
-    for sites, final_layer in (
-        (["encoder.0.hidden"], "encoder.0"),
-        (["encoder.1.mlp", "decoder.0.hidden"], "decoder.0"),
-    ):
-        ran.clear()
-        with tp.capture(model, sites) as states, torch.no_grad():
-            model.run_for_sites(source, source[:, :4])
-        assert ran[-1] == final_layer
-        assert all(
-            torch.equal(states[name], all_states[name]) for name in states if name in all_states
-        )
-    assert model.run(source, source[:, :4]).shape[:2] == (2, 4)
-
-
 def test_states_of_what_a_causal_model_writes_are_stored(folders, tmp_path):
     model = tp.load_model(f"hf:{folders['llama']}")
     store = tp.extract(

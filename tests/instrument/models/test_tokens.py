@@ -48,16 +48,6 @@ def test_sources_are_what_the_tokenizer_writes_and_cuts(kind, side):
     assert expected[0][len(expected[0]) - len(suffix) :] == [*suffix]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_places_spell_the_text(kind):
-    text = "the cat sees a dog, and runs"
-    vocabulary = vocabulary_of(KINDS[kind]())
-    covered = {
-        offset for start, end in vocabulary.place_sources([text])[0] for offset in range(start, end)
-    }
-    assert {offset for offset, character in enumerate(text) if not character.isspace()} <= covered
-
-
 @pytest.mark.parametrize("kind", ["bert", "t5", "xlnet", "deberta", "mbart", "template"])
 def test_words_that_are_known_are_read_as_the_tokenizer_reads_words(kind):
     """Tokenizers that mark where words begin, or that divide at blanks; byte-level ones glue words together."""

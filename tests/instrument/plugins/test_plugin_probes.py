@@ -17,42 +17,20 @@ from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import probe_table
 
 PAGE = (Path(__file__).parents[3] / "docs/plugins.md").read_text("utf-8")
-PIPELINE = '''
-from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.pipeline import Pipeline
-
-
-class Discriminant(Pipeline):
-    """Fisher's discriminant of principal components.
-
-    Args:
-        k: How many components.
-    """
-
-    def __init__(self, k: int = 4):
-        self.k = k
-        super().__init__([("pca", PCA(k)), ("lda", LinearDiscriminantAnalysis())])
-
-    def get_params(self, deep=True):
-        return {"k": self.k}
-'''
 POINTS = """
 [tprprobe.estimators]
 sparse The k most informative neurons = sparse_probe:SparseProbe
-discriminant Fisher's discriminant of principal components = discriminant:Discriminant
 rsa Representational similarity = similarity:Similarity
 """
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Installs the three for this file's tests."""
+    """Installs the two for this file's tests."""
     folder = tmp_path_factory.mktemp("site")
     pattern = r'title="(sparse_probe|similarity).py"\n(.*?)^```$'
     texts = dict(re.findall(pattern, PAGE, re.MULTILINE | re.DOTALL))
     assert len(texts) == 2
-    texts |= {"discriminant": PIPELINE}
     for text in texts.values():
         assert "tprprobe" not in text
         assert len(text.strip().splitlines()) <= 42
@@ -78,25 +56,14 @@ def store(tmp_path_factory):
 
 def test_their_parameters_are_options(installed):
     helps = {option.name: option.help for option in installed.params if hasattr(option, "help")}
-    neurons, components = "How many neurons it reads.", "How many components."
-    expected = f"Of sparse: {neurons} Default: 16. Of discriminant: {components} Default: 4."
-    assert helps["k"] == expected
+    assert helps["k"] == "Of sparse: How many neurons it reads. Default: 16."
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("sparse", {"k": 6}),
-        ("discriminant", {"k": 6}),
-    ],
-)
-def test_they_are_probes_with_controls_a_figure_and_a_page(
-    installed, store, tmp_path, name, options
-):
+def test_it_is_a_probe_with_controls_a_figure_and_a_page(installed, store, tmp_path):
     out = tmp_path / "run"
-    words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
-    command = ["pos", str(store.path), "--probe", name, "--sites", FILLER, "--sites", ROLE, *words]
+    command = ["pos", str(store.path), "--probe", "sparse", "--k", "6"]
+    command += ["--sites", FILLER, "--sites", ROLE]
     with installed.make_context(
         "probe", [*command, "--control", "shuffled", "--out", str(out)]
     ) as ctx:
@@ -104,7 +71,7 @@ def test_they_are_probes_with_controls_a_figure_and_a_page(
     rows = load_rows(out).set_index(["site", "control", "seed"])["accuracy"]
     assert rows[FILLER, "real", 0] > rows[FILLER, "shuffled", 0] + 0.1
     assert rows[FILLER, "real", 0] > rows[ROLE, "real", 0]
-    assert set(load_rows(out)["probe"].dropna()) == {name}
+    assert set(load_rows(out)["probe"].dropna()) == {"sparse"}
     probes = load_probes([out])
     assert probe_table(probes).draw().axes
     assert isinstance(show_probes(probes, "pos").data, pd.DataFrame)
@@ -114,10 +81,7 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     installed, store, tmp_path
 ):
     out = tmp_path / "run"
-    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
-    command = ["pos", str(store.path), "--probe", "rsa", "--metric", "euclidean", *sites]
-    with installed.make_context("probe", [*command, "--out", str(out)]) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", "rsa", "--metric", "euclidean")
     rows = load_rows(out)
     scores = rows.set_index(["site", "control"])["score"]
     assert scores.between(-1, 1).sum() == 4
@@ -137,10 +101,6 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     assert "score" in summarize_probes(probes, "pos", list(probes["model"].unique())).text
 
 
-def test_an_option_of_another_probe_is_one_line(installed, store):
-    command = ["pos", str(store.path), "--probe", "sparse", "--metric", "euclidean"]
-    with (
-        installed.make_context("probe", command) as ctx,
-        pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"),
-    ):
-        installed.invoke(ctx)
+def test_an_option_of_another_probe_is_one_line(installed, store, tmp_path):
+    with pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"):
+        run(installed, store, tmp_path / "run", "--probe", "sparse", "--metric", "euclidean")

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from studies.pages.coupling import couple_roles
+from studies.verdicts.coupling import couple_roles
 from tprpapers.architectures.attention import TPAttention
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprprobe.analyses.clustering import cluster_all

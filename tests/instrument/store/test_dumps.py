@@ -17,7 +17,6 @@ from safetensors.torch import load_file, save_file
 
 import tprprobe as tp
 from tprpapers.mccoy import tpdn_files
-from tprprobe.dashboard.scene import build_scene
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter
 from tprprobe.store.verification import verify
@@ -176,16 +175,6 @@ def test_arrays_that_do_not_fit_their_tokens_are_refused(tmp_path, arrays, table
     with pytest.raises(InputError, match=line):
         tp.import_store(tmp_path / "acts.npz", tmp_path / "store")
     assert not (tmp_path / "store").exists()
-
-
-def test_one_vector_a_sample_is_read_by_all_that_reads_stores(tmp_path):
-    lines = [(f"{i % 10} {i % 3}", RNG.normal(size=4).tolist()) for i in range(20)]
-    store = tp.import_store(write_tpdn(tmp_path / "dev.txt", lines), tmp_path / "store")
-    roles = tp.cluster(store, "encoding", k=3, n_seeds=2)
-    assert roles.summary["size"].sum() == len(roles.labels) == 20
-    scene = build_scene(store, "encoding", k=3, most=12)
-    assert len(scene.rows) == len(scene.tokens) <= 12
-    assert scene.note == f"{len(scene.rows)} of 20 tokens, whole samples drawn at random"
 
 
 # ---------------------------------------------------------------- vLLM, SAELens, NeuroX

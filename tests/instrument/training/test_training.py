@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from planted.recipes import Killed, arithmetic, figures, killed_at, same, state, weights
+from planted.recipes import arithmetic, figures, killed_at, same, state, weights
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tprprobe.data import load_data
@@ -21,7 +21,7 @@ from tprprobe.training import loop
 from tprprobe.training.logs import COLUMNS, read_log
 from tprprobe.training.loop import learning_rate, make_optimizers, train
 from tprprobe.training.pools import Pool, load_pairs
-from tprprobe.training.recipes import Mix, Recipe, Stage, read_recipe
+from tprprobe.training.recipes import Mix, Recipe, Stage
 
 
 @pytest.fixture(autouse=True)
@@ -114,42 +114,6 @@ def test_a_run_stops_where_its_score_no_longer_gets_better_also_after_it_was_kil
     assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
 
 
-def test_killed_twice_and_after_the_last_step(recipe, uninterrupted, tmp_path, monkeypatch):
-    settings = recipe()
-    killed_at(6, monkeypatch, settings, tmp_path / "killed")
-    killed_at(14, monkeypatch, settings, tmp_path / "killed", resume=True)
-
-    def interrupted(*_args, **_options):
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "save_pretrained", interrupted)
-        with pytest.raises(Killed):
-            train(settings, tmp_path / "killed", resume=True)
-    train(settings, tmp_path / "killed", resume=True)
-    assert same(weights(tmp_path / "killed" / "model"), weights(uninterrupted("adam") / "model"))
-    assert figures(tmp_path / "killed") == figures(uninterrupted("adam"))
-
-
-def test_a_state_that_is_being_written_never_takes_the_old_ones_place(
-    recipe, tmp_path, monkeypatch
-):
-    settings, save = recipe(), torch.save
-    killed_at(9, monkeypatch, settings, tmp_path / "run")
-
-    def half(content: Any, stream: Any) -> None:
-        save(content, stream)
-        stream.truncate(1000)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(torch, "save", half)
-        with pytest.raises(Killed):
-            train(settings, tmp_path / "run", resume=True)
-    assert state(tmp_path / "run")["step"] == 8
-    train(settings, tmp_path / "run", resume=True)
-
-
 def test_the_recipe_alone_decides_the_model(recipe, tmp_path):
     """The same again whatever the global generator; another one for another seed."""
     for name, seed, elsewhere in (("a", 0, 1), ("b", 0, 2), ("c", 1, 2)):
@@ -206,22 +170,6 @@ def test_the_log_is_a_table_and_a_board(recipe, uninterrupted, questions):
     assert len(board.Tags()["scalars"]) == 4
 
 
-def test_what_is_left_is_a_checkpoint_with_its_recipe(recipe, tmp_path):
-    settings = recipe()
-    folder = train(settings, tmp_path / "deep" / "run")
-    assert folder == tmp_path / "deep" / "run" / "model"
-    model: Any = load_model(folder)
-    assert model.vocabulary == characters()
-    assert not model.training
-    assert read_recipe(folder / "recipe.toml") == settings
-    assert {path.name for path in folder.parent.iterdir()} == {
-        "log.csv",
-        "model",
-        "state.pt",
-        "tensorboard",
-    }
-
-
 def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
     recipe, uninterrupted, tmp_path, monkeypatch
 ):
@@ -237,13 +185,6 @@ def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
     train(recipe(keep_every=8), tmp_path / "late", resume=True)
     assert [path.name for path in (tmp_path / "late" / "steps").iterdir()] == ["16"]
     assert same(weights(tmp_path / "late" / "steps" / "16"), weights(out / "steps" / "16"))
-
-
-def test_half_precision_keeps_single_weights(recipe, uninterrupted, tmp_path):
-    half = weights(train(recipe(precision="bf16"), tmp_path / "half"))
-    single = weights(uninterrupted("adam") / "model")
-    assert {tensor.dtype for tensor in half.values()} == {torch.float32}
-    assert not same(half, single)
 
 
 @pytest.mark.parametrize("case", ["adam", "muon", "lstm", "tpt"])

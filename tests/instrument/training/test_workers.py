@@ -1,6 +1,7 @@
 """Processes that are started as torchrun starts them train as one: by Adam, by Muon, and captions."""
 
 import socket
+from itertools import permutations
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from planted import train_each
 from planted.recipes import arithmetic, captioning, weights
 
 from tprprobe.training.logs import read_log
-from tprprobe.training.loop import train
+from tprprobe.training.loop import REPORT_EVERY, train
 from tprprobe.training.recipes import Recipe
 
 CLOSE = {  # how close weights are
@@ -44,6 +45,8 @@ def together(recipes, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("together")
     for name, recipe in recipes.items():
         (folder / f"{name}.toml").write_text(tomli_w.dumps(recipe.model_dump(exclude_none=True)))
+    rows = [f"{letters}\t{letters[::-1]}" for letters in map("".join, permutations("abcde"))]
+    (folder / "pairs.tsv").write_text("\n".join(["source\ttarget", *rows]))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
@@ -58,6 +61,12 @@ def together(recipes, tmp_path_factory) -> Path:
         process.join()
     assert [process.exitcode for process in processes] == [0, 0]
     return folder
+
+
+def test_two_processes_stop_together_when_the_score_of_pairs_gets_no_better(together):
+    steps = [int(row["step"]) for row in read_log(together / "pairs")]
+    assert max(steps) == 2 * REPORT_EVERY
+    assert (together / "pairs" / "model" / "model.safetensors").is_file()
 
 
 @pytest.mark.parametrize("name", CLOSE)

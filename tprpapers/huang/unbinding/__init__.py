@@ -3,13 +3,12 @@
 from tprpapers.huang.unbinding.conformity import measure_conformity
 from tprpapers.huang.unbinding.generations import GeneratedWords, read_words
 from tprpapers.huang.unbinding.interpretation import interpret
+from tprpapers.huang.unbinding.learned_clusters import find_clusters, load_fitted_clusters
 from tprpapers.huang.unbinding.regions import partition_space
-from tprpapers.huang.unbinding.stability import compare_ks, find_clusters, load_fitted_clusters
 from tprpapers.huang.unbinding.subjects import summarize_subjects
 
 __all__ = [
     "GeneratedWords",
-    "compare_ks",
     "find_clusters",
     "interpret",
     "load_fitted_clusters",

@@ -108,9 +108,10 @@ def read_corpus(
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     """The words of the tokens of one side."""
-    if WORD not in tokens:
+    if WORD not in tokens or (tokens[WORD] < 0).all():
         raise InputError(
-            f"the token table has no column {WORD!r}: labels belong to words; extract labeled data"
+            "the token table has no words, to which labels belong: extract labeled data, or probe which token "
+            "stands where (`tprprobe probe token STORE --probe bilinear`)"
         )
     first_word = tokens[WORD].to_numpy()
     labelled = np.flatnonzero(first_word >= 0)

@@ -85,5 +85,6 @@ def _of_column(name: str | os.PathLike[str], columns: set[str]) -> Task | None:
 def _unlabelled(columns: str) -> InputError:
     return InputError(
         f"the token table of this store has no labels ({columns}): extract from annotated data "
-        "(`tprprobe extract --data FILE.conllu`, or with `--labels TASK=FILE`)"
+        "(`tprprobe extract --data FILE.conllu`, or with `--labels TASK=FILE`), or probe which token "
+        "stands where (`tprprobe probe token STORE --probe bilinear`)"
     )

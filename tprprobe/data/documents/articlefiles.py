@@ -77,8 +77,12 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
         if set(columns) <= set(names):
             return columns
     present = ", ".join(map(repr, names)) or "nothing"
-    missing = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
-    raise InputError(f"{where} has {present}, but no {missing}: give FILE:COLUMN")
+    if column is not None:
+        raise InputError(f"{where} has no column {column!r}, but {present}")
+    raise InputError(
+        f"{where} has the columns {present}, but no 'text' and no pair such as 'source' and 'target': name them so "
+        "(in a table by its first line), or give FILE:COLUMN to read the texts of one column"
+    )
 
 
 def describe_columns(names: Collection[str], columns: Columns) -> Report:

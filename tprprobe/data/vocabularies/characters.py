@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Int64, Integer
+from jaxtyping import Int64
 
 from tprprobe.data.vocabularies.codecs import Listed
+from tprprobe.data.vocabularies.encoded import Flat
 from tprprobe.errors import InputError
 
 SPECIALS = ("<unk>", "<pad>", "<sos>", "<eos>")
@@ -49,11 +50,9 @@ class Vocabulary(Listed):
         return table
 
     def encode(self, text: str) -> list[int]:
-        return self.encode_all([text])[0].tolist()
+        return self.encode_all([text]).values.tolist()
 
-    def encode_all(
-        self, texts: Sequence[str]
-    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+    def encode_all(self, texts: Sequence[str]) -> Flat:
         codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         ids = self._ids[np.minimum(codes, len(self._ids) - 1)]
         if (ids < 0).any():
@@ -63,7 +62,7 @@ class Vocabulary(Listed):
             accepted = "".join(symbol for symbol in self.symbols if symbol in accepted_symbols)
             raise InputError(f"{char!r} in {text!r} is not in the vocabulary ({accepted!r})")
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
+        return Flat(ids.astype(self.dtype), lengths, 0)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return [(i, i + 1) for i in range(len(text))]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Int64, Integer
 
 from tprprobe.data.vocabularies.encoded import NOWHERE, Flat, Span, cut, enclose
 from tprprobe.errors import InputError
@@ -63,12 +62,12 @@ class Codec(ABC):
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:
         """The ids of sources as a model reads them: enclosed, and cut to what it allows."""
-        flat = enclose(*self.encode_all(texts), *self.source_frame)
+        flat = enclose(self.encode_all(texts), *self.source_frame)
         return flat if self.most is None else cut(flat, self.most[0])
 
     def encode_targets(self, texts: Sequence[str]) -> Flat:
         """The ids of targets behind the start symbol, which does not count towards the limit."""
-        flat = enclose(*self.encode_all(texts), *self.target_frame)
+        flat = enclose(self.encode_all(texts), *self.target_frame)
         return flat if self.most is None else cut(flat, self.most[1] + 1)
 
     def encode_answers(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[Flat, Flat]:
@@ -85,11 +84,9 @@ class Codec(ABC):
     def encode(self, text: str) -> list[int]:
         """The ids of a text; no start or end symbol is added, nothing is cut."""
 
-    def encode_all(
-        self, texts: Sequence[str]
-    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        """The ids of all texts one after another, and where each begins (and the last ends)."""
-        return self._joined([self.encode(text) for text in texts])
+    def encode_all(self, texts: Sequence[str]) -> Flat:
+        """The ids of all texts one after another; no start or end symbol is added, nothing is cut."""
+        return Flat.of([self.encode(text) for text in texts], self.dtype)
 
     @abstractmethod
     def offsets(self, text: str) -> list[Span]:
@@ -115,12 +112,6 @@ class Codec(ABC):
     @abstractmethod
     def files(self) -> dict[str, str]:
         """The files of it that a checkpoint folder keeps, by name."""
-
-    def _joined(
-        self, encoded: Sequence[Sequence[int]]
-    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        flat = Flat.of(encoded, self.dtype)
-        return flat.values, np.append(0, flat.lengths.cumsum())
 
 
 class Listed(Codec):

@@ -37,20 +37,15 @@ class Flat(NamedTuple):
         return Ragged(torch.from_numpy(self.values), torch.from_numpy(offsets))
 
 
-def enclose(
-    values: Integer[np.ndarray, " token"],
-    offsets: Int64[np.ndarray, " offset"],
-    prefix: Sequence[int],
-    suffix: Sequence[int],
-) -> Flat:
-    lengths = np.diff(offsets) + len(prefix) + len(suffix)
+def enclose(flat: Flat, prefix: Sequence[int], suffix: Sequence[int]) -> Flat:
+    lengths = flat.lengths + len(prefix) + len(suffix)
     ends = lengths.cumsum()
-    enclosed = np.empty(ends[-1], values.dtype)
+    enclosed = np.empty(ends[-1], flat.values.dtype)
     inside = np.ones(len(enclosed), bool)
     for place, symbol in [*enumerate(prefix), *enumerate(suffix, -len(suffix))]:
         index = (ends - lengths if place >= 0 else ends) + place
         enclosed[index], inside[index] = symbol, False
-    enclosed[inside] = values
+    enclosed[inside] = flat.values
     return Flat(enclosed, lengths, 0)
 
 

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError, check_extra
-from tprprobe.files.file_errors import as_input_error, held_back
 
 if TYPE_CHECKING:
     import tokenizers
@@ -30,15 +29,6 @@ def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
     marks = [decoders.ByteFallback(), decoders.Metaspace(SPACE), decoders.Fuse()]
     tokenizer.decoder = decoders.Sequence(marks)
     return tokenizer
-
-
-def check_normalizer(tokenizer: "tokenizers.Tokenizer") -> None:
-    """Normalizes every character once, at which a damaged table of characters leads out of itself."""
-    if tokenizer.normalizer is not None and b"Precompiled" in tokenizer.normalizer.__getstate__():
-        codes = (*range(1, 0xD800), *range(0xE000, 0x20000))  # all but halves of characters
-        text = "".join(f"{chr(code)} {chr(code)}\u0301" for code in codes)
-        with as_input_error("its table of characters is damaged"), held_back():
-            tokenizer.normalizer.normalize_str(text)
 
 
 def _parse(content: bytes) -> Any:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from jaxtyping import Int64, Integer
 from pydantic import Field
 
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.spiece import check_normalizer, read_spiece
+from tprprobe.data.vocabularies.encoded import Flat
+from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back
 from tprprobe.files.jsonfiles import read_json
@@ -67,11 +67,9 @@ class Subwords(Codec):
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
-    def encode_all(
-        self, texts: Sequence[str]
-    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+    def encode_all(self, texts: Sequence[str]) -> Flat:
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return self._joined([encoding.ids for encoding in encoded])
+        return Flat.of([encoding.ids for encoding in encoded], self.dtype)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Without the space; a character that takes several sub-words (bytes) is where each of them stands."""
@@ -150,9 +148,7 @@ def read_subwords(
 ) -> Subwords:
     try:
         with as_input_error("it is no tokenizer", "restore the file"), held_back():
-            tokenizer = _read(content, name)
-            check_normalizer(tokenizer)
-            return Subwords(tokenizer, max_source, max_target)
+            return Subwords(_read(content, name), max_source, max_target)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
 

@@ -7,9 +7,6 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Any, Literal
 
-import numpy as np
-from jaxtyping import Int64, Integer
-
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.encoded import NOWHERE, Flat, Span, place_pieces
 from tprprobe.errors import InputError
@@ -91,10 +88,8 @@ class Tokens(Codec):
     def encode(self, text: str) -> list[int]:
         return self._checked(self._read([text], add_special_tokens=False)["input_ids"])[0]
 
-    def encode_all(
-        self, texts: Sequence[str]
-    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        return self._joined(self._checked(self._read(texts, add_special_tokens=False)["input_ids"]))
+    def encode_all(self, texts: Sequence[str]) -> Flat:
+        return Flat.of(self._checked(self._read(texts, add_special_tokens=False)["input_ids"]))
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:
         ids, n_cut = self._read_cut(texts, "input_ids")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from operator import attrgetter, methodcaller
 
-import transformers
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.language import Pretrained
@@ -19,9 +19,7 @@ WRAPPED: dict[str, Callable[[object], object]] = {
 }
 
 
-def adapt(
-    model: object, tokenizer: "transformers.PreTrainedTokenizerBase | None" = None
-) -> Pretrained:
+def adapt(model: object, tokenizer: PreTrainedTokenizerBase | None = None) -> Pretrained:
     """The model with its sites, by default with its own tokenizer; weights, their dtype and the mode stay."""
     module = unwrap(model)
     was_training = module.training
@@ -31,8 +29,8 @@ def adapt(
     return adapted
 
 
-def unwrap(model: object) -> "transformers.PreTrainedModel":
-    if isinstance(model, transformers.PreTrainedModel):
+def unwrap(model: object) -> PreTrainedModel:
+    if isinstance(model, PreTrainedModel):
         return model
     kind = type(model)
     if getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", False):

@@ -13,8 +13,8 @@ from functools import partial
 from typing import cast
 
 import torch
-import transformers
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from tprprobe.models.huggingface.calls import Call, Record, record
 from tprprobe.models.huggingface.products import Operation, Tap, find_taps, view
@@ -88,15 +88,11 @@ class Anatomy:
     stacks: dict[str, Stack] = field(default_factory=dict)
     sites: dict[str, Site] = field(default_factory=dict)
     routes: set[Route] = field(default_factory=set)
-    attentions: dict[str, str] = field(default_factory=dict)  # by path: self or cross
-    computed: dict[str, tuple[str, tuple[Tap, ...]]] = field(
-        default_factory=dict
-    )  # self or cross, taps
+    # by path: self or cross, and the taps of an attention that the model computes itself
+    attentions: dict[str, tuple[str, tuple[Tap, ...]]] = field(default_factory=dict)
 
 
-def explore(
-    module: "transformers.PreTrainedModel", run: Callable[..., object], two_stacks: bool
-) -> Anatomy:
+def explore(module: PreTrainedModel, run: Callable[..., object], two_stacks: bool) -> Anatomy:
     """The anatomy of a model, which ``run(ids, target, **options)`` calls."""
     size = min(count_rows(module), 30)
     device = input_device(module)
@@ -259,10 +255,7 @@ def _add_attention(anatomy: Anatomy, prefix: str, attention: Attention, stack: S
             count, width = attention.shapes[site]
             axis = "head" if count == heads else "key_head"
             anatomy.sites[f"{prefix}.{site}"] = Site(f"batch seq {axis} d_head", width)
-    if attention.taps:
-        anatomy.computed[path] = attention.kind, attention.taps
-    else:
-        anatomy.attentions[path] = attention.kind
+    anatomy.attentions[path] = attention.kind, attention.taps
 
 
 def _attentions(layer: Layer, inside: Sequence[Call], run_record: Record) -> Iterator[Attention]:

@@ -13,8 +13,8 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
-import transformers
 from torch import Tensor, nn
+from transformers import AttentionInterface
 
 from tprprobe.models.huggingface.products import Operation, recorded
 
@@ -60,7 +60,7 @@ class Attended(NamedTuple):
 @contextmanager
 def intercepted(around: Callable[[Attend], Attend]) -> Iterator[None]:
     """A block in which models call ``around(attention)`` in place of their attention."""
-    interface = transformers.AttentionInterface
+    interface = AttentionInterface
     before: Callable[..., Attend] = interface.get_interface
     setattr(interface, METHOD, lambda *args, **options: around(before(*args, **options)))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 import torch
-import transformers
 from torch import Tensor
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, check_zip
@@ -105,7 +105,7 @@ def _slices_of(file: Path) -> Iterator[Slice]:
                 yield Slice(file, name, dtype, tuple(tensor.shape))
 
 
-def check_scales(path: str, slices: list[Slice], config: "transformers.PreTrainedConfig") -> None:
+def check_scales(path: str, slices: list[Slice], config: PreTrainedConfig) -> None:
     eights = [entry.name for entry in slices if entry.dtype.startswith(("F8", "FLOAT8"))]
     scaled = getattr(config, "quantization_config", None) or any("scale" in s.name for s in slices)
     if eights and not scaled:
@@ -114,7 +114,7 @@ def check_scales(path: str, slices: list[Slice], config: "transformers.PreTraine
         )
 
 
-def check_ties(path: str, slices: list[Slice], module: "transformers.PreTrainedModel") -> None:
+def check_ties(path: str, slices: list[Slice], module: PreTrainedModel) -> None:
     prefix, by_name = f"{module.base_model_prefix}.", {entry.name: entry for entry in slices}
     for names in module.get_expanded_tied_weights_keys().items():
         entries = [by_name.get(name) or by_name.get(name.removeprefix(prefix)) for name in names]
@@ -126,7 +126,7 @@ def check_ties(path: str, slices: list[Slice], module: "transformers.PreTrainedM
             )
 
 
-def check_weights(path: str, module: "transformers.PreTrainedModel") -> None:
+def check_weights(path: str, module: PreTrainedModel) -> None:
     """Checks by the lengths of rows that weights are finite, and that few lie in rows of zeros (interrupted downloads)."""
     total = empty = 0
     for name, weights in module.named_parameters():
@@ -146,7 +146,7 @@ def check_weights(path: str, module: "transformers.PreTrainedModel") -> None:
         )
 
 
-def check_vocabulary_lines(tokenizer: "transformers.PreTrainedTokenizerBase", rows: int) -> None:
+def check_vocabulary_lines(tokenizer: PreTrainedTokenizerBase, rows: int) -> None:
     folder, n_symbols = Path(tokenizer.name_or_path), len(tokenizer)
     lines, is_read = folder / "vocab.txt", not (folder / "tokenizer.json").is_file()
     if is_read and lines.is_file() and n_symbols < rows and rows % PADDED:

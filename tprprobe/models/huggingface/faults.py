@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from math import inf, prod
 from pathlib import Path
 
-import transformers
+from transformers import (
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
-from tprprobe.data.vocabularies.spiece import check_normalizer
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back, physical_memory
 from tprprobe.models.huggingface import contradictions
@@ -34,7 +37,7 @@ def refusing(prefix: str) -> Iterator[None]:
         yield
 
 
-def check_sizes(path: str, config: "transformers.PreTrainedConfig", fits: bool = True) -> None:
+def check_sizes(path: str, config: PreTrainedConfig, fits: bool = True) -> None:
     """Checks the sizes of a configuration before anything is built of them, which has to fit into memory (``fits``)."""
     text = config.get_text_config()
     sizes = {name: getattr(text, name, 1) for name in SIZES}
@@ -81,9 +84,7 @@ def _numbers(settings: dict) -> Iterator[tuple[str, float]]:
             yield str(name), value
 
 
-def _check_types(
-    path: str, slices: list[contradictions.Slice], module: "transformers.PreTrainedModel"
-) -> None:
+def _check_types(path: str, slices: list[contradictions.Slice], module: PreTrainedModel) -> None:
     """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
     fractions = {name for name, entry in module.named_parameters() if entry.is_floating_point()}
     for entry in slices:
@@ -94,9 +95,7 @@ def _check_types(
             raise InputError(f"{path} has whole numbers {place}: get it again")
 
 
-def compare_symbols(
-    tokenizer: "transformers.PreTrainedTokenizerBase", config: "transformers.PreTrainedConfig"
-) -> dict[str, str]:
+def compare_symbols(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> dict[str, str]:
     n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
     contradictions.check_vocabulary_lines(tokenizer, rows)
     if n_symbols > MIN_KNOWN * rows:
@@ -105,9 +104,7 @@ def compare_symbols(
     return {"symbols": f"{symbols}: is it this model's?"}
 
 
-def read_report(
-    path: str, module: "transformers.PreTrainedModel", report: dict[str, set]
-) -> dict[str, str]:
+def read_report(path: str, module: PreTrainedModel, report: dict[str, set]) -> dict[str, str]:
     """What transformers reports of loading that is no fault, as notes, which go to every manifest."""
     missing = sorted(report["missing_keys"])
     random_keys = [key for key in missing if RANDOM_HEADS & {*key.split(".")}]
@@ -131,7 +128,7 @@ def read_report(
     return notes
 
 
-def check_tokenizer(path: str, tokenizer: "transformers.PreTrainedTokenizerBase") -> None:
+def check_tokenizer(path: str, tokenizer: PreTrainedTokenizerBase) -> None:
     files = getattr(tokenizer, "vocab_files_names", {})
     names = sorted({*files.values(), TOKENIZER} if files else {TOKENIZER_CONFIG})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
@@ -140,8 +137,6 @@ def check_tokenizer(path: str, tokenizer: "transformers.PreTrainedTokenizerBase"
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
-    if isinstance(tokenizer, transformers.PreTrainedTokenizerFast):
-        check_normalizer(tokenizer.backend_tokenizer)
 
 
 def list_names(names: list[str]) -> str:

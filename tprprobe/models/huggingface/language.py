@@ -11,9 +11,15 @@ from dataclasses import replace
 from typing import Any, cast
 
 import torch
-import transformers
 from jaxtyping import Int
 from torch import Tensor, nn
+from transformers import (
+    Cache,
+    DynamicCache,
+    EncoderDecoderCache,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
@@ -50,8 +56,8 @@ class Pretrained(Attached, Language):
 
     def __init__(
         self,
-        module: "transformers.PreTrainedModel",
-        tokenizer: "transformers.PreTrainedTokenizerBase | None",
+        module: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase | None,
         anatomy: Anatomy,
         head: str | None,
         encoding: Encoding | None = None,
@@ -66,7 +72,7 @@ class Pretrained(Attached, Language):
             place_site(self, ENCODING, Site("batch d_model"))
         self.read_by(tokenizer)
 
-    def read_by(self, tokenizer: "transformers.PreTrainedTokenizerBase | None") -> None:
+    def read_by(self, tokenizer: PreTrainedTokenizerBase | None) -> None:
         """Makes ids of texts by this tokenizer; without one, the model's configuration names the special symbols."""
         self.vocabulary = None
         if tokenizer is not None:
@@ -107,8 +113,8 @@ class Pretrained(Attached, Language):
         return input_device(self.module)
 
     @property
-    def module(self) -> "transformers.PreTrainedModel":
-        return cast("transformers.PreTrainedModel", self.get_submodule(FOREIGN))
+    def module(self) -> PreTrainedModel:
+        return cast(PreTrainedModel, self.get_submodule(FOREIGN))
 
     def forward(self, *batch: Any, **kwargs: Any) -> Tensor:
         """Logits or states, for what transformers' own call takes; see the class."""
@@ -176,7 +182,7 @@ class Pretrained(Attached, Language):
             return replace(memory, logits=self._at_masks(source, arguments))
         places = torch.arange(source.shape[1], device=source.device)
         last_positions = places.where(mask, 0).amax(1)
-        cache = transformers.DynamicCache() if self.cache else None
+        cache = DynamicCache() if self.cache else None
         logits = self._logits(arguments, cache, last_positions.unique())
         columns = torch.searchsorted(last_positions.unique(), last_positions)
         logits = logits[torch.arange(len(columns)), columns][:, None]
@@ -230,8 +236,8 @@ class Pretrained(Attached, Language):
         before = cache or memory
         self.first, decoder_cache = before.length, before.cache
         if decoder_cache is None and self.cache:
-            caches = transformers.DynamicCache(), transformers.DynamicCache()
-            decoder_cache = transformers.EncoderDecoderCache(*caches)
+            caches = DynamicCache(), DynamicCache()
+            decoder_cache = EncoderDecoderCache(*caches)
         elif decoder_cache is None and self.first:
             raise InputError(f"{self.name} cannot write: its decoder takes no keys and values")
         states = BaseModelOutput(last_hidden_state=memory.states)
@@ -285,10 +291,7 @@ class Pretrained(Attached, Language):
         return ids != self.config.pad
 
     def _logits(
-        self,
-        arguments: Arguments,
-        cache: "transformers.Cache | None",
-        columns: Tensor | None = None,
+        self, arguments: Arguments, cache: Cache | None, columns: Tensor | None = None
     ) -> Tensor:
         """The logits of a pass with this cache; of some columns only, where the model can leave others out."""
         if cache is not None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-import transformers
 from torch import Tensor
+from transformers import Cache, DynamicCache, EncoderDecoderCache, PreTrainedModel
 
 # transformers' names of the argument: from 5.24 on, and before
 CACHES = ("cache", "past_key_values")
@@ -21,7 +21,7 @@ class Memory:
     mask: Tensor
     logits: Any = None
     states: Tensor | None = None
-    cache: "transformers.Cache | None" = None
+    cache: Cache | None = None
     length: int = 0
 
     def __getitem__(self, rows: slice | Tensor) -> "Memory":
@@ -32,28 +32,28 @@ class Memory:
         return replace(self, **values, cache=cache)
 
 
-def find_cache(module: "transformers.PreTrainedModel") -> str:
+def find_cache(module: PreTrainedModel) -> str:
     """The argument by which a decoder goes on from keys and values alone; "" if it must read the whole text again (Mamba)."""
     from transformers.cache_utils import DynamicLayer
 
     parameters = inspect.signature(module.forward).parameters
     name = next((argument for argument in CACHES if argument in parameters), "")
-    layers = transformers.DynamicCache(config=module.config).layers if name else []
+    layers = DynamicCache(config=module.config).layers if name else []
     only = all(isinstance(x, DynamicLayer) and "Linear" not in type(x).__name__ for x in layers)
     return name if only else ""
 
 
-def copied(cache: "transformers.Cache") -> "transformers.Cache":
+def copied(cache: Cache) -> Cache:
     """A cache that can be continued while this one stays: a layer's tensors are never changed in place."""
     duplicate = copy.copy(cache)
     duplicate.layers = [copy.copy(layer) for layer in cache.layers]
     return duplicate
 
 
-def _rows_of(cache: "transformers.Cache", rows: Tensor) -> "transformers.Cache":
-    if isinstance(cache, transformers.EncoderDecoderCache):
+def _rows_of(cache: Cache, rows: Tensor) -> Cache:
+    if isinstance(cache, EncoderDecoderCache):
         caches = (cache.self_attention_cache, cache.cross_attention_cache)
-        selected = transformers.EncoderDecoderCache(*(_rows_of(half, rows) for half in caches))
+        selected = EncoderDecoderCache(*(_rows_of(half, rows) for half in caches))
 
         selected.is_updated = dict(cache.is_updated)
         return selected

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from tprprobe.console import note
 from tprprobe.errors import InputError
@@ -78,8 +79,8 @@ def read_transformers(
 def _read(
     path: str, options: Options, seed: int | None, placement: Placement, converted: str | None
 ) -> tuple[
-    "transformers.PreTrainedModel",
-    "transformers.PreTrainedTokenizerBase",
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
     dict[str, str],
     Encoding | None,
 ]:
@@ -141,8 +142,8 @@ def check_place(path: str, local_files_only: bool, revision: str | None = None) 
 
 
 def attach_layers(
-    module: "transformers.PreTrainedModel",
-    tokenizer: "transformers.PreTrainedTokenizerBase | None",
+    module: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None,
     name: str,
     source: str | None = None,
     encoding: Encoding | None = None,
@@ -176,22 +177,20 @@ def attach_layers(
     return attached
 
 
-def head_of(module: "transformers.PreTrainedModel") -> str | None:
+def head_of(module: PreTrainedModel) -> str | None:
     config = module.config
     return next((head for head in HEADS if type(module) in _classes(HEADS[head], config)), None)
 
 
-def _classes(
-    mapping: str, config: "transformers.PreTrainedConfig"
-) -> "tuple[type[transformers.PreTrainedModel], ...]":
+def _classes(mapping: str, config: PreTrainedConfig) -> tuple[type[PreTrainedModel], ...]:
     """The classes of models that a mapping of transformers has for a configuration."""
     classes = getattr(transformers, mapping).get(type(config), ())
     return classes if isinstance(classes, tuple) else (classes,)
 
 
 def _model_class(
-    path: str, config: "transformers.PreTrainedConfig", is_gguf: bool, is_sentences: bool
-) -> "type[transformers.PreTrainedModel]":
+    path: str, config: PreTrainedConfig, is_gguf: bool, is_sentences: bool
+) -> type[PreTrainedModel]:
     """The class that config.json names, without heads of other tasks; unnamed, encoder-decoders and GGUF files have a head."""
     saved, classes = config.architectures or (), ()
     if is_sentences:
@@ -213,13 +212,11 @@ def _model_class(
     return kind
 
 
-def _named_class(
-    name: str, config: "transformers.PreTrainedConfig"
-) -> "type[transformers.PreTrainedModel] | None":
+def _named_class(name: str, config: PreTrainedConfig) -> type[PreTrainedModel] | None:
     """The class of this name; None for another task's or library's. A pretraining class gives its masked head, if that is part of it."""
     kind = getattr(transformers, name, object)
     own = getattr(kind, "config_class", None)
-    if own is None or not issubclass(kind, transformers.PreTrainedModel):
+    if own is None or not issubclass(kind, PreTrainedModel):
         return None
     if own is not type(config):
         raise InputError(
@@ -236,6 +233,6 @@ def _named_class(
     return masked if is_part else None
 
 
-def _attending(kind: "type[transformers.PreTrainedModel]") -> dict[str, str]:
+def _attending(kind: type[PreTrainedModel]) -> dict[str, str]:
     """Options by which a model that does not call the common attention has maps of attention."""
     return {} if kind._can_set_attn_implementation() else {"attn_implementation": "eager"}

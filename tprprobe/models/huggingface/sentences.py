@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-import transformers
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.utils.hub import cached_file
 
 from tprprobe.errors import InputError
@@ -55,16 +55,14 @@ class Folder:
         file = self.find(name, place)
         return None if file is None else parse_json(file.read_bytes(), file)
 
-    def prepare(self, tokenizer: "transformers.PreTrainedTokenizerBase") -> dict[str, str]:
+    def prepare(self, tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
         """Lets a tokenizer cut texts as the folder says, and returns what there is to say of that."""
         texts = next(filter(None, (self.read(name, self.inside) for name in LENGTHS)), {})
         notes, length = {}, texts.get("max_seq_length")
         if isinstance(length, int) and length > 0:
             tokenizer.model_max_length = length
             notes["length"] = f"texts of {length} tokens (max_seq_length of sentence-transformers)"
-        if texts.get("do_lower_case") and isinstance(
-            tokenizer, transformers.PreTrainedTokenizerFast
-        ):
+        if texts.get("do_lower_case") and isinstance(tokenizer, PreTrainedTokenizerFast):
             from tokenizers import normalizers
 
             text, steps = tokenizer.backend_tokenizer, [normalizers.Lowercase()]

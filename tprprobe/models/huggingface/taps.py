@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
-import transformers
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
 from tprprobe.models.huggingface.calls import Attend, AttentionResult, intercepted
@@ -30,7 +30,8 @@ class Taps:
     def __init__(self, attached: Attached, anatomy: Anatomy):
         self.sites: dict[str, Site] = anatomy.sites
         module = attached.get_submodule(FOREIGN)
-        self.kinds = {id(module.get_submodule(p)): kind for p, kind in anatomy.attentions.items()}
+        attentions = {module.get_submodule(path): a for path, a in anatomy.attentions.items()}
+        self.kinds = {id(part): kind for part, (kind, taps) in attentions.items() if not taps}
         self.layer, self.stack, self.passed = "", "", Counter()
         self.orders = {name: stack.order for name, stack in anatomy.stacks.items()}
         self.layer_modules = {
@@ -44,7 +45,7 @@ class Taps:
         self.rows: tuple[int, ...] = (0, 0)  # first axes of the tensor that a layer reads
         self.lengths: dict[str, int] = {}  # of the texts of a stack
         self.running: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
-        self.has_computed = bool(anatomy.computed)
+        self.has_computed = any(taps for _, taps in attentions.values())
         self.attended: set[tuple[str, str]] = set()  # layers whose attention has run, self or cross
         self.is_open, self.end = False, ""  # the layer behind which a pass ends; empty for none
         for name, site in anatomy.sites.items():
@@ -58,17 +59,15 @@ class Taps:
         for route in sorted(anatomy.routes, key=lambda route: route.path):
             passed = partial(self._states, route.site)
             pass_through(module.get_submodule(route.path), route.end, passed)
-        for path, (kind, taps) in anatomy.computed.items():
-            submodule = module.get_submodule(path)
-            begin = partial(self._begin, kind, taps)
-            submodule.register_forward_pre_hook(lambda *_, begin=begin: begin())
-            submodule.register_forward_hook(
-                lambda *_: self.running.pop() and None, always_call=True
-            )
+        for part, (kind, taps) in attentions.items():
+            if taps:
+                begin = partial(self._begin, kind, taps)
+                part.register_forward_pre_hook(begin)
+                part.register_forward_hook(self._end, always_call=True)
 
     @contextmanager
     def opened(
-        self, module: "transformers.PreTrainedModel", lengths: Sequence[int], is_whole: bool = True
+        self, module: PreTrainedModel, lengths: Sequence[int], is_whole: bool = True
     ) -> Iterator[None]:
         """A block of one run on texts of these lengths; if not whole, it ends behind the last layer that is read."""
         self.passed.clear()
@@ -145,8 +144,11 @@ class Taps:
         edited.permute(order)[:, : after.shape[1]] = after
         return edited
 
-    def _begin(self, kind: str, taps: tuple[Tap, ...]) -> None:
+    def _begin(self, kind: str, taps: tuple[Tap, ...], *_: object) -> None:
         self.running.append((kind, taps, Counter()))
+
+    def _end(self, *_: object) -> None:
+        self.running.pop()
 
     def _operate(
         self, letters: Letters, compute: Callable[..., Tensor], factors: Tensors
@@ -221,7 +223,7 @@ def attend_by(weights: Tensor, value: Tensor) -> Tensor:
 
 
 @contextmanager
-def attending(module: "transformers.PreTrainedModel", implementation: str) -> Iterator[None]:
+def attending(module: PreTrainedModel, implementation: str) -> Iterator[None]:
     before = str(module.config._attn_implementation)
     if before == implementation:
         yield

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-import transformers
 from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tprprobe.data.vocabularies.tokens import BEHIND, DECODER, MASKS, Tokens
 from tprprobe.errors import InputError
@@ -32,9 +32,7 @@ COMMANDS = {  # commands that a model with this head takes
 
 
 def read_vocabulary(
-    tokenizer: "transformers.PreTrainedTokenizerBase",
-    module: "transformers.PreTrainedModel",
-    head: str | None,
+    tokenizer: PreTrainedTokenizerBase, module: PreTrainedModel, head: str | None
 ) -> Tokens:
     start = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
     end = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
@@ -59,7 +57,7 @@ def read_vocabulary(
     return vocabulary
 
 
-def count_rows(module: "transformers.PreTrainedModel") -> int:
+def count_rows(module: PreTrainedModel) -> int:
     """The number of ids that the embedding of a model has a vector for."""
     return len(cast(Tensor, module.get_input_embeddings().weight))
 
@@ -72,7 +70,7 @@ def _check_rows(rows: int, symbols: dict[str, int | None]) -> None:
             )
 
 
-def _find_window(module: "transformers.PreTrainedModel", names: tuple[str, ...]) -> int | None:
+def _find_window(module: PreTrainedModel, names: tuple[str, ...]) -> int | None:
     config = module.config.get_text_config()
     sizes = (getattr(config, name, None) for name in names)
     positions = next((n for n in sizes if isinstance(n, int) and n > 0), None)
@@ -88,9 +86,7 @@ def _find_window(module: "transformers.PreTrainedModel", names: tuple[str, ...])
     return positions - max(offsets, default=0)
 
 
-def _limit(
-    tokenizer: "transformers.PreTrainedTokenizerBase", module: "transformers.PreTrainedModel"
-) -> int | None:
+def _limit(tokenizer: PreTrainedTokenizerBase, module: PreTrainedModel) -> int | None:
     max_length = tokenizer.model_max_length
     if not isinstance(max_length, int) or max_length < 1:
         raise InputError(f"model_max_length is a whole number above 0, not {max_length!r:.40}")
@@ -103,15 +99,13 @@ def _first(*ids: Any) -> int | None:
     return symbol_id[0] if isinstance(symbol_id, list | tuple) else symbol_id
 
 
-def _setting(module: "transformers.PreTrainedModel", name: str) -> int | None:
+def _setting(module: PreTrainedModel, name: str) -> int | None:
     """An id as `generate` of transformers finds it: in the generation's settings, then in the model's."""
     places = (getattr(module, "generation_config", None), module.config)
     return _first(*(getattr(place, name, None) for place in places))
 
 
-def _required(
-    module: "transformers.PreTrainedModel", end: int | None, pad: int | None
-) -> tuple[int, int, int]:
+def _required(module: PreTrainedModel, end: int | None, pad: int | None) -> tuple[int, int, int]:
     ids = {
         "decoder_start_token_id": _setting(module, "decoder_start_token_id"),
         "eos_token_id": _first(_setting(module, "eos_token_id"), end),
@@ -138,7 +132,7 @@ class Symbols:
     dropout: float = 0.0
 
 
-def read_symbols(module: "transformers.PreTrainedModel", vocabulary: Tokens | None) -> Symbols:
+def read_symbols(module: PreTrainedModel, vocabulary: Tokens | None) -> Symbols:
     config = module.config.get_text_config()
     settings = getattr(module, "generation_config", None) or config
     end_ids = getattr(settings, "eos_token_id", None)
@@ -156,7 +150,7 @@ def read_symbols(module: "transformers.PreTrainedModel", vocabulary: Tokens | No
     return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)
 
 
-def has_two_stacks(module: "transformers.PreTrainedModel") -> bool:
+def has_two_stacks(module: PreTrainedModel) -> bool:
     """True for an encoder-decoder; T5's encoder alone has its configuration too."""
     takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
     return takes and bool(module.config.is_encoder_decoder)
