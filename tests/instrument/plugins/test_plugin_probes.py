@@ -60,14 +60,15 @@ def test_their_parameters_are_options(installed):
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
 
 
+def run(command, store, out, *options):
+    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled", "--out", str(out)]
+    with command.make_context("probe", ["pos", str(store.path), *sites, *options]) as ctx:
+        command.invoke(ctx)
+
+
 def test_it_is_a_probe_with_controls_a_figure_and_a_page(installed, store, tmp_path):
     out = tmp_path / "run"
-    command = ["pos", str(store.path), "--probe", "sparse", "--k", "6"]
-    command += ["--sites", FILLER, "--sites", ROLE]
-    with installed.make_context(
-        "probe", [*command, "--control", "shuffled", "--out", str(out)]
-    ) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", "sparse", "--k", "6")
     rows = load_rows(out).set_index(["site", "control", "seed"])["accuracy"]
     assert rows[FILLER, "real", 0] > rows[FILLER, "shuffled", 0] + 0.1
     assert rows[FILLER, "real", 0] > rows[ROLE, "real", 0]
