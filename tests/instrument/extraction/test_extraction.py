@@ -165,9 +165,12 @@ def test_the_encoder_reads_what_it_is_given(file):
 
 
 def test_labels_of_another_file_are_joined(file, tmp_path):
-    (tmp_path / "names.iob2").write_text("Kim B-PER\nnaps O\n")
-    data = join_labels(tp.load_data(str(file)), {"nel": str(tmp_path / "names.iob2")})
+    names = tmp_path / "names.iob2"
+    names.write_text("Kim B-PER\nnaps O\n")
+    data = join_labels(tp.load_data(str(file)), {"nel": str(names)})
     assert [[t.label for t in e.sentence.targets["nel"]] for e in data] == [[], ["PER"]]
+    named = join_labels(tp.load_data(str(names)), {"who": str(names)})
+    assert named.tasks == ("who",)  # not twice
 
 
 def test_what_is_not_annotated_has_no_other_source(reports):
