@@ -1,4 +1,4 @@
-"""schlag's Table 1: our models averaged over modules, beside the printed rows; and its files."""
+"""schlag's Table 1: our models averaged over modules, beside the printed rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Exact match by teacher forcing, its proof against greedy decoding, and its intervals."""
+"""Exact match beside what greedy decoding writes, and how an evaluation is saved."""
 
 import json
 
