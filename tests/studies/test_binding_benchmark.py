@@ -1,4 +1,4 @@
-"""The benchmark of binding: subjects are what they say, cells are kept, and its page has the numbers of its tables."""
+"""The benchmark of binding: subjects are what they say, and cells are kept."""
 
 import shutil
 

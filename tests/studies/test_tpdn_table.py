@@ -1,4 +1,4 @@
-"""The study of TPDN's table: its cells beside the published ones, and what is found missing."""
+"""The study of TPDN's table: its cells beside the published ones."""
 
 import pandas as pd
 import pytest
