@@ -79,13 +79,13 @@ def test_a_file_is_a_method_and_a_run_that_was_cut_off_goes_on(tmp_path, monkeyp
     monkeypatch.setattr(
         runner, "measure", lambda *arguments: measured.append(arguments) or measure(*arguments)
     )
-    cells = runner.run(out, subjects, chosen_methods, 1, lambda _: None)
+    cells = runner.run(out, subjects, chosen_methods, 1)
     assert len(cells) == len(measured) == 4
     added = cells[cells["method"] == "mine"]
     assert added["r2"].abs().max() < 0.02
     assert added["interchange"].isna().all()
     assert (added["claims_chance"] == 0).all()
     shutil.rmtree(out / "parts/null_bag-mine-0")
-    resumed = runner.run(out, subjects, chosen_methods, 1, lambda _: None)
+    resumed = runner.run(out, subjects, chosen_methods, 1)
     assert len(measured) == 5
     pd.testing.assert_frame_equal(resumed.drop(columns="seconds"), cells.drop(columns="seconds"))

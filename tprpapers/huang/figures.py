@@ -1,6 +1,7 @@
 """huang's tables and figures: read from a store of captions, measured, judged and drawn."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,6 @@ def note_outside_centers(words: GeneratedWords, clusters: Clusters) -> str:
     )
 
 
-# ---- evidence ---------------------------------------------------------------------------------------
-
-
 def judge_words(
     words: GeneratedWords, cases: Mapping[str, Cases], void: Mapping[str, str] = {}
 ) -> list[Verdict]:
@@ -150,9 +148,6 @@ def of_regions(regions: Regions) -> dict[str, Cases]:
     }
 
 
-# ---- tables -----------------------------------------------------------------------------------------
-
-
 def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
     rivals = find_rivals(captioned)
     differences = {data: compare_captions(tpgn, lstm) for data, tpgn, lstm in rivals}
@@ -201,10 +196,9 @@ def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     return tables.subjects_table(results, note_words(words), judge_subjects(results))
 
 
-# ---- figures ----------------------------------------------------------------------------------------
-
-
-def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, seed: int) -> Drawing:
+def draw_plane(
+    kind: str, store: Store, method: str | None = None, tagger: str = "", seed: int = 0
+) -> Drawing:
     """1,000 vectors of held-out images in the plane, by kind of word, or by one kind and the rest."""
     if method not in (None, *METHODS):
         raise unknown("projection", method, METHODS)
@@ -217,7 +211,7 @@ def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, se
     fit = np.arange(len(rows)) < len(fit_words)
     kinds = np.concatenate([fit_words["kind"], drawn_words["kind"]]).astype(str)
     counts = drawn_words["kind"].value_counts()
-    if kind is None:
+    if not kind:
         names = [name for name in KINDS if name != "other" and counts.get(name, 0) >= MIN_OF_KIND]
         classes, other_class = np.where(np.isin(kinds, names), kinds, "other"), "other"
     else:
@@ -236,39 +230,12 @@ def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, se
         f"{len(fit_words):,} words of others. The paper's linear projection is not described.\n"
         "Percent: of the variance; of discriminants, of the variance between the means of classes."
     )
-    title = (
-        "Unbinding vectors by the word they generate"
-        if kind is None
-        else (f"Unbinding vectors of {kind}s and of other words")
-    )
+    title = f"Unbinding vectors of {kind}s and of other words"
+    title = title if kind else "Unbinding vectors by the word they generate"
     labels = np.array([labels_by_class[name] for name in classes])
     return scatter_planes(
         planes, labels, list(labels_by_class.values()), title, note, labels_by_class[other_class]
     )
-
-
-def draw_kinds(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
-    return _scatter(store, None, method, tagger, seed)
-
-
-def draw_nouns(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
-    return _scatter(store, "noun", method, tagger, seed)
-
-
-def draw_verbs(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
-    return _scatter(store, "verb", method, tagger, seed)
-
-
-def draw_adjectives(
-    store: Store, method: str | None = None, tagger: str = "", seed: int = 0
-) -> Drawing:
-    return _scatter(store, "adjective", method, tagger, seed)
-
-
-def draw_prepositions(
-    store: Store, method: str | None = None, tagger: str = "", seed: int = 0
-) -> Drawing:
-    return _scatter(store, "preposition", method, tagger, seed)
 
 
 CAPTIONED = Input(
@@ -277,13 +244,14 @@ CAPTIONED = Input(
     find_files(read_scores),
 )
 
+SITES = ("word.unbinding",)
 TABLE1 = Maker(tabulate_scores, inputs={"captioned": CAPTIONED})
-TABLE2 = Maker(tabulate_conformity, ("word.unbinding",))
-TABLE3 = Maker(tabulate_interpretation, ("word.unbinding",))
-FIG3 = Maker(draw_kinds, ("word.unbinding",))
-FIG4 = Maker(draw_nouns, ("word.unbinding",))
-FIG5 = Maker(draw_verbs, ("word.unbinding",))
-FIG6 = Maker(draw_adjectives, ("word.unbinding",))
-FIG7 = Maker(draw_prepositions, ("word.unbinding",))
-REGIONS = Maker(tabulate_regions, ("word.unbinding",))
-SUBJECTS = Maker(tabulate_subjects, ("word.unbinding",))
+TABLE2 = Maker(tabulate_conformity, SITES)
+TABLE3 = Maker(tabulate_interpretation, SITES)
+FIG3 = Maker(partial(draw_plane, ""), SITES)
+FIG4 = Maker(partial(draw_plane, "noun"), SITES)
+FIG5 = Maker(partial(draw_plane, "verb"), SITES)
+FIG6 = Maker(partial(draw_plane, "adjective"), SITES)
+FIG7 = Maker(partial(draw_plane, "preposition"), SITES)
+REGIONS = Maker(tabulate_regions, SITES)
+SUBJECTS = Maker(tabulate_subjects, SITES)

@@ -67,14 +67,6 @@ def draw_attention(
     return attention_examples(store, site, head, pick_examples(store))
 
 
-def draw_interpolation(evaluations: pd.DataFrame) -> Drawing:
-    return module_bars(evaluations, "interpolate")
-
-
-def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
-    return module_bars(evaluations, "extrapolate")
-
-
 def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Drawing:
     errors = measure_reconstruction(store, seed)
     figure = reconstruction.reconstruction_curves(errors, layer)
@@ -99,14 +91,6 @@ def tabulate_demonstration(seed: int = 0) -> Table:
     verdicts = judge_cases(of_demonstration(results), "exact", 1)
     table = binding.demonstration_table(results, measure_degrees(seed=seed))
     return with_verdicts(table, verdicts)
-
-
-def draw_binding(bindings: pd.DataFrame) -> Drawing:
-    return binding.binding_accuracy(bindings)
-
-
-def tabulate_binding(bindings: pd.DataFrame) -> Table:
-    return binding.binding_table(bindings)
 
 
 def draw_capture(store: Store, seed: int = 0) -> Drawing:
@@ -197,15 +181,15 @@ BOUND = ("encoder.*.self.role", "encoder.*.self.filler")
 TABLE1 = Maker(table1)
 FIG2 = Maker(partial(draw_roles, raw=True), ("encoder.*.self.role",), like="roles")
 FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True, like="attention")
-FIG4 = Maker(draw_interpolation, like="accuracy")
-FIG5 = Maker(draw_extrapolation, like="accuracy")
+FIG4 = Maker(lambda evaluations: module_bars(evaluations, "interpolate"), like="accuracy")
+FIG5 = Maker(lambda evaluations: module_bars(evaluations, "extrapolate"), like="accuracy")
 RECONSTRUCTION = Maker(draw_reconstruction, VALUES, inputs=RECONSTRUCTED, like="reconstruction")
 RECONSTRUCTION_TABLE = Maker(
     tabulate_reconstruction, VALUES, inputs=RECONSTRUCTED, like="reconstruction-table"
 )
 DEMONSTRATION = Maker(tabulate_demonstration)
-BINDING = Maker(draw_binding, inputs=BINDING_INPUT)
-BINDING_TABLE = Maker(tabulate_binding, inputs=BINDING_INPUT)
+BINDING = Maker(lambda bindings: binding.binding_accuracy(bindings), inputs=BINDING_INPUT)
+BINDING_TABLE = Maker(lambda bindings: binding.binding_table(bindings), inputs=BINDING_INPUT)
 CAPTURE = Maker(draw_capture, BOUND)
 CAPTURE_TABLE = Maker(tabulate_capture, BOUND)
 STUDY = Maker(draw_study, inputs=STUDY_INPUT)

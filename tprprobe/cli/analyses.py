@@ -201,7 +201,7 @@ def name(
     and compared with the twins.
     """
     from tprprobe.analyses.naming import name_all, name_words
-    from tprprobe.analyses.naming.names import is_arithmetic
+    from tprprobe.analyses.naming.names import find_arithmetic
     from tprprobe.console import track
     from tprprobe.figures import naming
     from tprprobe.gold.structure import find_structure
@@ -209,7 +209,7 @@ def name(
     from tprprobe.store.dask_workers import scheduled
 
     opened = open_store(store)
-    has_words = not is_arithmetic(opened)
+    has_words = find_arithmetic(opened) is None
     options["progress"] = lambda jobs: track(jobs, "naming", len(jobs))
     if has_words:
         n_clusters = options.pop("k", [20])

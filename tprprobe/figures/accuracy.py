@@ -46,7 +46,7 @@ def _draw_modules(axes: Axes, rows: pd.DataFrame, models: Sequence[str]) -> None
         y = of_model["module"].map(modules.index) + 0.8 * ((i + 0.5) / len(models) - 0.5)
         axes.barh(y, of_model["exact_match"], 0.8 / len(models), color=color, label=model)
         axes.hlines(y, of_model["low"], of_model["high"], color=INK, linewidth=0.8)
-    axes.set(xlim=(0, 1.005), ylim=(len(modules) - 0.5, -0.5))
+    axes.set(xlim=(0, 1), ylim=(len(modules) - 0.5, -0.5))
     axes.set_yticks(range(len(modules)), [name.replace("__", " · ") for name in modules])
     axes.xaxis.set_major_formatter(PercentFormatter(1))
     axes.set_axisbelow(True)

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
@@ -16,16 +17,15 @@ from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import mark_polarity, marks_legend
-from tprprobe.figures.strips import COLUMNS, Color, Strip, Strips, count_slots, write_token
+from tprprobe.figures.strips import COLUMNS, WHITE, Color, Strip, Strips, count_slots, write_token
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
-KEY_LENGTH, NARROW = 34, 4  # characters of what a color means; inches
-NARROW_KEY = 21  # characters of a line of it in a narrow figure
+KEY_LENGTH = 34  # characters of what a color means
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
-NAME_LENGTH, WHITE = 52, (1.0, 1.0, 1.0)  # characters of two places; the square between two texts
+NAME_LENGTH = 52  # characters of two places
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
@@ -37,19 +37,23 @@ def role_clusters(
     samples: Sequence[int] | None = None,
     gold: bool = False,
     names: pd.DataFrame | None = None,
+    baseline: Clusters | None = None,
 ) -> Drawing:
     """A figure of questions as rows of colored squares, the cluster's number below every character.
 
     Args:
         store: The store.
         roles: Clusters of a site of it.
-        n_rows: How many questions are drawn, from the first on.
+        n_rows: How many questions are drawn, more where fewer do not have every cluster: first those with most clusters that no
+            other one has, then the first ones.
         correct_only: Whether only questions are drawn that the model answers correctly.
         samples: Numbers of the samples that are drawn; default: chosen by ``n_rows`` and ``correct_only``.
         gold: Whether numbers are framed as numerators and denominators, by value, not by hand. Up to half of the
             questions that are then chosen have a number whose neighboring '/' alone would mislead.
         names: The table of :func:`tprprobe.name_roles`, whose names the legend writes with their precision, as
             ``tprprobe figure roles`` does; default: most frequent tokens.
+        baseline: Clusters of the same tokens in the baseline model (``store.control``), which are drawn as bars below, numbered by
+            the clusters of the model that they share most tokens with.
 
     Returns:
         The figure.
@@ -63,7 +67,8 @@ def role_clusters(
         >>> tp.figures.role_clusters(store, roles, samples=[0, 1]).savefig("roles.pdf")
     """
     labels = {} if names is None else label_named(names)
-    return render(cluster_strips(store, roles, n_rows, correct_only, samples, gold, labels))
+    scene = cluster_strips(store, roles, n_rows, correct_only, samples, gold, labels, baseline)
+    return render(scene)
 
 
 def quote_sign(name: str) -> str:
@@ -92,6 +97,7 @@ def cluster_strips(
     samples: Sequence[int] | None = None,
     gold: bool = False,
     names: Mapping[int, str] | None = None,
+    baseline: Clusters | None = None,
 ) -> Strips:
     """The scene of :func:`role_clusters`; below it the name or the most frequent tokens of every cluster that is drawn."""
     tokens = store.tokens_of(roles.site)
@@ -101,49 +107,88 @@ def cluster_strips(
             f"{store.path}: these clusters are of another store"
         )
     tokens = tokens.assign(label=roles.labels)
+    if baseline is not None:
+        tokens = _put_beside(tokens, store, baseline)
     if not store.has_answers:
         tokens = tokens.drop(columns=["prediction", "correct"], errors="ignore")
     overlay = gold_tokens(store, samples) if gold else None
+    chosen = ""
     if samples is None:
-        samples = _list_samples(store, tokens, correct_only)
-        samples = (samples if overlay is None else _mix(samples, overlay, n_rows))[:n_rows]
+        candidates = _list_samples(store, tokens, correct_only)
+        samples = _choose_samples(tokens, candidates, overlay, n_rows)
+        n, kind = len(candidates), "questions" if store.has_answers else "texts"
+        kind += " answered right" * (correct_only and "correct" in tokens)
+        chosen = f"{len(samples)} of {n} {kind}, chosen so that every cluster of these is seen"
     groups = dict(list(tokens.groupby("sample")))
     if missing := [sample for sample in samples if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
     colors = palette(roles.k)
     strips = [_strip(groups[sample], colors, overlay) for sample in samples]
     vectors = "raw" if roles.raw else "standardized"
-    caption = f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
-    if any("<sos>" in strip.tokens for strip in strips):
-        caption += " · # start, % end"
-    legend = marks_legend(letter for strip in strips for letter in strip.gold)
+    notes = [
+        f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
+        chosen,
+    ]
+    if baseline is not None:
+        likeness = adjusted_rand_score(*tokens.dropna()[["label", "beside"]].T.to_numpy(int))
+        notes.append(
+            f"bars: clusters of the baseline model, each with the number of the cluster that it is most like (ARI of both {likeness:.2f})"
+        )
+    notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
+    notes.append("(.90): held-out precision" * bool(names))
+    notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
     labels = {label for sample in samples for label in groups[sample]["label"]}
     texts = describe_clusters(roles, names or {})
-    is_narrow = (current_look().inches or NARROW) < NARROW
-    if is_narrow:  # two entries stand side by side
-        names = names or {}
-        texts = {
-            i: "\n".join(wrap(text, NARROW_KEY)) if i in names else visible(text, NARROW_KEY)
-            for i, text in texts.items()
-        }
     key = [(colors[i], text) for i, text in texts.items() if i in labels]
-    scored = " · (.90): held-out precision" if names else ""
-    note = " · ".join(filter(None, [f"{caption}{scored}", legend]))
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
-    return Strips(strips, key, title=f"{kind}: {site_label(roles.site, roles.head)}", note=note)
+    title = f"{kind}: {site_label(roles.site, roles.head)}"
+    return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
+
+
+def _put_beside(tokens: pd.DataFrame, store: Store, baseline: Clusters) -> pd.DataFrame:
+    """The tokens with their cluster in the baseline model, which has the number of the cluster that it shares most tokens with."""
+    assert store.control is not None
+    places = store.control.tokens_of(baseline.site)[["sample", "position"]]
+    tokens = tokens.merge(places.assign(beside=baseline.labels), how="left")
+    shared = tokens.groupby(["label", "beside"]).size().unstack(fill_value=0)
+    rows, columns = linear_sum_assignment(shared, maximize=True)
+    numbers = dict(zip(shared.columns[columns], shared.index[rows], strict=True))
+    free = sorted({*range(baseline.k)} - {*numbers.values()})
+    numbers |= dict(zip(sorted({*range(baseline.k)} - {*numbers}), free, strict=True))
+    return tokens.assign(beside=tokens["beside"].map(numbers))
+
+
+def _choose_samples(
+    tokens: pd.DataFrame, candidates: list[int], overlay: pd.DataFrame | None, n_rows: int
+) -> list[int]:
+    """Samples in order, as many as are asked for or as all clusters need; up to half of them have a discordant number."""
+    labels = tokens.groupby("sample")["label"].agg(set).loc[candidates].to_dict()
+    unseen = set[int]().union(*labels.values())
+    hard = (
+        set[int]() if overlay is None else {*overlay.loc[overlay["discordant"].eq(True), "sample"]}
+    )
+    chosen: list[int] = []
+    while labels and (unseen or len(chosen) < n_rows):
+        of_half = {*labels} & hard if len(chosen) < n_rows // 2 else set()
+        best = max(of_half or labels, key=lambda sample: (len(labels[sample] & unseen), -sample))
+        unseen -= labels.pop(best)
+        chosen.append(best)
+    return sorted(chosen)
 
 
 def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:
-    """Some texts of any kind, with the cluster below every token, short ones beside each other; clusters without a name are
-    described by their tokens.
+    """Texts of any kind in which every cluster is seen, its number below every token, short ones beside each other; clusters without
+    a name are described by their tokens.
     """
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
     tokens = tokens.drop(columns="prediction", errors="ignore")
-    samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
-    longest = max((len(rows) for rows in samples), default=1)
+    tokens = tokens.groupby("sample").head(MAX_TOKENS)
+    sizes = tokens["sample"].value_counts(sort=False)
+    longest, samples = int(sizes.max()), sizes[sizes > 1].index.tolist()
     n_across = max(1, COLUMNS // (longest + 1)) if is_of_letters(tokens) else 1
-    step, colors = max(1, len(samples) // (N_TEXTS * n_across)), palette(roles.k)
-    strips = [_strip(rows, colors, None) for rows in samples[::step][: N_TEXTS * n_across]]
+    samples = _choose_samples(tokens, samples, None, N_TEXTS * n_across)
+    colors = palette(roles.k)
+    strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
     lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
     texts = describe_clusters(roles, names)
     return Strips(lines, [(colors[label], text) for label, text in texts.items()])
@@ -179,6 +224,7 @@ def describe_stability(roles: Clusters) -> str:
 
 def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, str]:
     """Every cluster's number and its name; in parentheses its most frequent tokens, where it has no name or shares it with another one."""
+    length = KEY_LENGTH - 10 * current_look().is_narrow
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
     named = {label: f"{label}: {name}" for label, name in names.items()}
@@ -188,7 +234,7 @@ def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, st
     return {
         label: visible(named[label], NAME_LENGTH) + ")" * (label in same)
         if label in names
-        else visible(f"{label}: {'(' * bool(names)}{top}", KEY_LENGTH) + ")" * bool(names)
+        else visible(f"{label}: {'(' * bool(names)}{top}", length) + ")" * bool(names)
         for label, top in tokens.items()
     }
 
@@ -201,15 +247,6 @@ def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> lis
             f"{store.path} has no question that was answered right: ask for all, by --every or correct_only=False"
         )
     return tokens["sample"].unique().tolist()
-
-
-def _mix(samples: list[int], overlay: pd.DataFrame, n_rows: int) -> list[int]:
-    """``n_rows`` samples in order, up to half of them with a discordant number."""
-    is_discordant = overlay["discordant"].fillna(False).to_numpy(bool)
-    hard = [sample for sample in samples if sample in {*overlay.loc[is_discordant, "sample"]}]
-    hard = hard[: (n_rows + 1) // 2]
-    easy = [sample for sample in samples if sample not in hard]
-    return sorted([*hard, *easy[: n_rows - len(hard)]])
 
 
 def _strip(question: pd.DataFrame, colors: Sequence[Color], overlay: pd.DataFrame | None) -> Strip:
@@ -226,6 +263,9 @@ def _strip(question: pd.DataFrame, colors: Sequence[Color], overlay: pd.DataFram
         after_color=color,
         frames=frames,
         gold=letters,
+        beside=[(colors[label], str(label)) for label in question["beside"].astype(int)]
+        if "beside" in question and question["beside"].notna().all()
+        else (),
     )
 
 

@@ -18,8 +18,9 @@ def learning_scene(runs: Mapping[str, pd.DataFrame]) -> Grid:
     )
     loss = logs[logs["metric"] == "loss"].assign(panel="loss")
     scores = logs[logs["metric"] == "exact_match"].fillna("").assign(panel="exact match")
-    sets = (scores["data"].str.removeprefix("mathematics:") + " " + scores["split"]).str.strip()
-    scores = scores.assign(line=scores["run"] + ": " + sets)
+    data = scores["data"].str.removeprefix("mathematics:") + " "
+    data = data if data.nunique() > 1 else ""
+    scores = scores.assign(line=scores["run"] + ": " + (data + scores["split"]).str.strip())
     scores = scores.sort_values(["line", "x"], kind="stable")
     curve = Lines(
         loss.assign(line=loss["run"]),
@@ -28,7 +29,7 @@ def learning_scene(runs: Mapping[str, pd.DataFrame]) -> Grid:
         log_value=True,
         title="Training loss",
     )
-    matches = Lines(scores, x="step", limits=(0, 1.02), title="Exact match")
+    matches = Lines(scores, x="step", limits=(0, 1), title="Exact match")
     scenes = [scene for scene in (curve, matches) if len(scene.rows)]
     if not scenes:
         raise InputError(

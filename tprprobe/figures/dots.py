@@ -20,26 +20,23 @@ from tprprobe.figures.style import (
     FAINT,
     MUTED,
     PANEL_TITLE,
-    TITLE,
     AnyFigure,
     Drawing,
     GivenAxes,
     Options,
     check_axes,
-    count_columns,
     fit_across,
     headline,
     legend,
     open_panels,
     tidy,
+    title_size,
 )
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 RANKED = (1.0, 0.5)  # shades of the first line of a group, and of others
 EMBEDDING = -1  # the layer that stands for the embedding
-NARROW = 4  # inches, in which titles have two lines
-LEGEND_ROW = 0.16  # inches
-LEGIBLE = 0.05  # the smallest share that a number is written on
+LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
 
@@ -88,19 +85,19 @@ def _draw_dots(dots: Dots, ax: np.ndarray | None) -> AnyFigure:
         panel.set_xlim(dots.limits)
         panel.axvline(0, color=MUTED, linewidth=0.8)
     if len(groups) > 1:
-        legend(figure if ax is None else panel)
+        legend(figure if ax is None else panel, *panel.get_legend_handles_labels())
     return figure
 
 
 def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
-    """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
+    """Bars whose parts are side by side, with their numbers where there is room."""
     rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
     names, steps = rows["name"].unique().tolist(), rows["part"].unique().tolist()
-    width = current_look().inches or 0.6 + 3.2 * len(panels)
-    legend_rows = -(-len(steps) // count_columns(width, steps))
-    height = 0.3 * len(names) + 1.2 + LEGEND_ROW * (legend_rows - 1) + 0.3 * (width < NARROW)
-    figure, axes = open_panels(width, height, 1, len(panels), ax, sharey=True)
-    legible = LEGIBLE * 3.2 * len(panels) / width
+    across = fit_across(len(panels), 2)
+    down = -(-len(panels) // across)
+    height = (0.24 * len(names) + 0.7) * down + 0.3
+    figure, axes = open_panels(0.6 + 3.2 * across, height, down, across, ax, sharey=True)
+    room = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names))
     colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
     for panel, title in zip(axes.flat, panels, strict=True):
         table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
@@ -114,14 +111,16 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
             for y, (start, share, value) in enumerate(
                 zip(starts[step], widths[step], values[step], strict=True)
             ):
-                if share >= legible:
+                if share * room / axes.shape[1] >= LEGIBLE:
                     look: Options = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + share / 2, y, f"{value:.0%}", **look)
-        panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
+        panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6))
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
-        tidy(panel, title)
+        tidy(panel, title, size=PANEL_TITLE)
+    for panel in axes[-1]:
+        panel.set_xlabel(shares.label)
     if shares.title and ax is None:
         headline(figure, shares.title)
     _explain(figure, axes, ax is not None)
@@ -132,11 +131,8 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
     panels = lines.panels
     across = fit_across(min(lines.across, len(panels)), 1.5)
     down = -(-len(panels) // across)
-    names = [name for name in lines.rows["line"].unique() if not name.startswith("_")]
     width = current_look().inches or max(2.4 * across + 0.8, 4.6)
-    legend_rows = len(names) // count_columns(width, names)
-    height = 1.9 * down + 0.8 + LEGEND_ROW * max(0, legend_rows - 2)
-    figure, axes = open_panels(width, height, down, across, ax)
+    figure, axes = open_panels(width, 1.9 * down + 0.4, down, across, ax)
     across = axes.shape[1]
     for panel in axes.flat[len(panels) :]:
         panel.set_visible(False)
@@ -147,7 +143,7 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
             tidy(panel, name, grid="y", size=PANEL_TITLE)
         else:
             heading = "" if current_look().title == "" else lines.title or name
-            tidy(panel, heading, grid="y", size=PANEL_TITLE if width < NARROW else TITLE)
+            tidy(panel, heading, grid="y", size=title_size())
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
         panel.set_ylabel(lines.label)
@@ -171,7 +167,7 @@ def style_lines(rows: pd.DataFrame) -> dict[str, Options]:
     return {
         str(line): {
             "color": named.get(str(line), shade_color(colors[n], RANKED[rank > 0])),
-            "marker": MARKERS[(n + 4 * rank) % 8],
+            "marker": MARKERS[(n + 4 * rank * (not str(line).startswith("_"))) % 8],
             "linestyle": DASHES[rank % 4],
             "zorder": 3 - n / 100 + rank / 10,  # dashes are seen on a line, not below it
         }
@@ -189,7 +185,11 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
     if lines.hollow and not lines.rows["sure"].all():
-        empty: Options = {"color": MUTED, "marker": "o", "linestyle": "", "markersize": 4}
+        has_pairs = (
+            lines.rows["line"].str.startswith("_").any()
+        )  # a line has a hollow one of its color
+        dashes = DASHES[1] if has_pairs else ""
+        empty: Options = {"color": MUTED, "marker": "o", "linestyle": dashes, "markersize": 4}
         panel.plot([], [], label=lines.hollow, markerfacecolor="white", **empty)
     levels = lines.levels[lines.levels["panel"] == name]
     for i, level in enumerate(levels.to_dict("records")):
@@ -207,9 +207,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
     elif lines.x == "layer":
-        one_layer = lines.rows["x"].nunique() == 1
-        locator = FixedLocator(lines.rows["x"].unique()) if one_layer else MaxNLocator(integer=True)
-        panel.xaxis.set_major_locator(locator)
+        panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
     if lines.log_value:
         panel.set_yscale("log")
@@ -220,6 +218,16 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
     if lines.limits:
         panel.set_ylim(*lines.limits)
+
+
+def _list_ticks(panel: Axes, layers: pd.Series) -> list[float]:
+    """The layers whose ticks lie apart, from the first on."""
+    numbers = sorted(layers.dropna().unique().tolist())
+    gap = TICK * (numbers[-1] - numbers[0]) * panel.figure.dpi / panel.bbox.width
+    ticks = numbers[:1]
+    for number in numbers[1:]:
+        ticks += [number] * bool(number - ticks[-1] >= gap)
+    return ticks
 
 
 def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> None:
@@ -279,7 +287,4 @@ def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:
     ranks = {label: models.index(label.partition(": ")[0]) for label in handles}
     handles = {label: handles[label] for label in sorted(handles, key=ranks.__getitem__)}
     if len(handles) > 1:
-        columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
-        below: Options = {"loc": "outside lower center", "ncols": columns}
-        below["handlelength"] = 2 if current_look().width else 3
-        legend(axes[0, 0] if is_given else figure, [*handles.values()], [*handles], **below)
+        legend(axes[0, 0] if is_given else figure, [*handles.values()], [*handles])

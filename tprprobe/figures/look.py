@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
+SOFT = " \n"  # a break of a text that moves with the room for it
+NARROW = 4  # inches, below which a figure stands in a column of a paper
 FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
 # Inches of a column of text; acl and icml have two columns, whose pages are 6.3 and 6.75 wide.
 WIDTHS = {"acl": 3.03, "icml": 3.25, "neurips": 5.5, "iclr": 5.5, "page": 6.3}
@@ -36,6 +38,7 @@ class Look:
     style: str | os.PathLike[str] | None = None
     ylim: Sequence[float] | None = None
     legend: bool = True
+    panel: int | str | None = None
 
     @property
     def inches(self) -> float | None:
@@ -46,6 +49,11 @@ class Look:
             return WIDTHS[str(self.width)] if str(self.width) in WIDTHS else float(self.width)
         except ValueError:
             raise unknown("width", self.width, ("a number of inches", *WIDTHS)) from None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the figure stands in a column of a paper."""
+        return self.inches is not None and self.inches < NARROW
 
     @property
     def palette(self) -> list[str]:
@@ -113,15 +121,18 @@ class Look:
         for panel in panels:
             if self.ylim and panel.axison and panel.get_label() != "<colorbar>":
                 panel.set_ylim(*self.ylim)
+        contents = {text: text.get_text().replace(SOFT, " ") for text in texts}
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
-        words = [*(text.get_text() for text in texts), *(line.get_label() for line in lines)]
+        words = [*contents.values(), *(line.get_label() for line in lines)]
         self._check_labels([*words, *chain(*named.values())])
         for line in lines if self.labels else ():  # of legends that are made later
             line.set_label(self.rename(line.get_label()))
         for axis, ticks in named.items() if self.labels else ():
             axis.set_ticklabels([self.rename(text) for text in ticks])
-        for text in texts:
-            text.set(text=self.rename(text.get_text()), fontsize=self.scale * text.get_fontsize())
+        for text, content in contents.items():
+            if (renamed := self.rename(content)) != content:
+                text.set_text(renamed)
+            text.set_fontsize(self.scale * text.get_fontsize())
         for panel in panels if self.scale != 1 else ():
             panel.tick_params(labelsize=self.scale * TICKS)
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.naming.name_counts import compare_names
+from tprprobe.analyses.naming.name_counts import compare_names, list_repeated
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.analyses.probing.rows import name_score
+from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.clusters import describe_stability, explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, show_decoder, show_roles, top
@@ -278,7 +278,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         n_single = len(with_names) - len(several)
         best = top(several if len(several) else with_names, "f05")
         text += (
-            f" {comparison} {_describe_single(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
+            f" {comparison}{list_repeated(names)} {_describe_single(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
             f"recall {_percent(best, 'recall')}). {_compare_places(with_names, twins)}"
         )
     deeper = (
@@ -307,6 +307,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     scene = probe_table(table.assign(model=subject.name)).scene
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks: above every control (paired, Holm)."
+    ranks = rank_layers(real.assign(task=real["task"].replace(TITLES)))
+    note += "".join(f" {vector}: {clause}." for vector, clause in ranks.items())
     return _section("probes", text, render(scene), deeper, note, lack)
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.store.token_texts import sign
 
@@ -16,9 +15,6 @@ MIN_WRITTEN = 0.05  # shares below are not written into their squares
 MOST = 0.5  # the smallest share that is most of the difference
 UNDECIDED = 0.5  # nats: odds of less than 1.65 to 1
 MAX_RANGES = 4  # of layers, in a sentence
-NARROW, MAX_NUMBERED = 4, 16  # inches, and rows whose numbers are legible in a narrower figure
-ROW, MARGINS = 0.1, 1.4  # inches of a row with legible numbers, and above and below all rows
-COLUMN, SIDES = 0.22, 1.2  # of the narrowest column, and beside all columns
 EMBEDDING, LAYER = "embedding", re.compile(r"layer \d+|embedding")
 GAP = "\u2003"  # the name of the empty column before the control
 CARRIED, WITHIN_CONTROL, BELOW = "carried", "within control", "below half"
@@ -28,7 +24,7 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     """The share of the difference between two texts' answers that is recovered when one state is replaced.
 
     ``patchings`` has the rows of :func:`tprprobe.interventions.patch_positions`. Red: towards the other text; blue: away from
-    it. The last column is the control of the row: the largest share of its random directions.
+    it; gray: not beyond the control. The last column is the control of the row: the largest share of its random directions.
     """
     rows, controls = _split(patchings)
     sites = list(rows["site"].unique())
@@ -41,12 +37,13 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     n_draws = int(controls.groupby("site").size().max())
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
-    missing = f"Shares below {MIN_WRITTEN:.2f} have no number."
-    is_numbered = _has_room(*values.shape)
+    colors = f"Gray: within the control of the row. Shares below {MIN_WRITTEN:.2f} have no number."
+    beyond = np.abs(wide.to_numpy()) > control.to_numpy()[:, None]
+    within = np.column_stack([~beyond, np.zeros((len(sites), 2), bool)])
     return Squares(
         np.clip(values, -1, 1), labels, [*columns, GAP, "random"], (axis, "position and token of the state"),
-        _write_numbers(values) if is_numbered else np.full(values.shape, ""), signed=True, bar="share recovered",
-        title="Activation patching", note="\n".join([share, random, *([missing] if is_numbered else [])]),
+        _write_numbers(values), signed=True, bar="share recovered", within=within,
+        title="Activation patching", note=f"{share}\n{random}\n{colors}",
     )  # fmt: skip
 
 
@@ -77,15 +74,6 @@ def _label_rows(sites: list[str]) -> tuple[list[str], str]:
         title = f"layer, {kind}" if kind else "layer"
         return [number.replace(EMBEDDING, "emb") for number in numbers], title
     return list(labels.values()), "site"
-
-
-def _has_room(n_rows: int, n_columns: int) -> bool:
-    """Whether numbers in so many squares are legible in the size that is asked for."""
-    look = current_look()
-    if look.inches and (look.inches - SIDES < COLUMN * n_columns):
-        return False
-    is_wide = look.inches is None or look.inches >= NARROW or n_rows <= MAX_NUMBERED
-    return is_wide and (look.height is None or look.height - MARGINS >= ROW * n_rows)
 
 
 def _write_numbers(values: Float[np.ndarray, "row column"]) -> np.ndarray:

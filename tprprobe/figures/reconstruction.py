@@ -50,13 +50,19 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         of_layer = _choose_layer(of_model, layer)
         rows += _rows(of_layer, name, int(of_layer["layer"].iloc[0]))
     numbers = sorted(results["layer"].unique())
-    notes = [CAPTION]
+    notes = [CAPTION, *_name_data(results)]
     if (results.query("predictor == 'all heads' and split == 'held_out'")["r2"] > EXACT).any():
         notes.append(COMPLETE)
     if len(numbers) > 1:
         other = "`tprprobe figure reconstruction-table --ckpt FOLDER --layer N`"
         notes.append(f"Layers {numbers[0]}–{numbers[-1]} were measured; another one: {other}.")
     return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), ruled=tuple(ruled[1:]))
+
+
+def _name_data(results: pd.DataFrame) -> list[str]:
+    """A line that names the data; none of results of earlier versions."""
+    names = results["data"].fillna("").unique().tolist() if "data" in results else []
+    return [f"Data: {', '.join(filter(None, names))}."] if any(names) else []
 
 
 def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
@@ -144,7 +150,7 @@ def reconstruction_scene(
         pictures.append(_error_lines(_choose_layer(of_model, layer), str(model), printed))
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
-    return Grid(pictures, 2)
+    return Grid(pictures, 2, note="\n".join(_name_data(trained)))
 
 
 def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]) -> Lines:
@@ -159,7 +165,7 @@ def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]
     levels = [(model, f"{name}: {error}", error) for name, error in printed.items()]
     return Lines(
         rows.assign(low=rows["mse"], high=rows["mse"], sure=is_held_out), label="error per dimension", x="positions fitted",
-        percent=False, levels=pd.DataFrame(levels, columns=LEVEL), log=True, limits=(0, None), hollow="in-sample",
+        percent=False, levels=pd.DataFrame(levels, columns=LEVEL), log=True, limits=(0, None), hollow="dashed, hollow: in-sample",
         title=f"{model}, layer {rows['layer'].iloc[0]}",
     )  # fmt: skip
 
@@ -177,4 +183,4 @@ def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     rows = measured(rows, "r2", panel=model, line=names, group=groups, x=rows["layer"], sure=True)
     lowest = max(0.0, np.floor(10 * rows["low"].min() - 0.5) / 10)
     title = "R² by layer, held out"
-    return Lines(rows, label="R²", percent=False, limits=(lowest, 1.02), title=title)
+    return Lines(rows, label="R²", percent=False, limits=(lowest, 1), title=title)

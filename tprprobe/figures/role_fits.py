@@ -16,12 +16,11 @@ from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Dots, Shares
-from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, drawing, tidy
+from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, drawing, legend_size, tidy
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.statistics import measured, write_interval
 from tprprobe.store.layout import TWINS
 
-NARROW = 4  # inches, in which a legend stands below
 PLACE = ["name", "site"]
 STEPS = ((BAG, "fillers"), (ADDITIVE, "+ roles"), (FACTORED, "+ bindings"))
 COLUMNS = {  # columns of families and controls, by (family, control); the main one is the first row
@@ -118,10 +117,10 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
     baseline model; a line below says what steps gain, and whether bindings do so beyond shuffled roles.
     """
     groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
-    several = len({key[:2] for key, _ in groups}) > 1
+    named = _name_places(decompositions)
     rows, notes = [], []
     for key, fits in groups:
-        name = " ".join(key) if several else key[-1]
+        name = ", ".join(filter(None, [named[key[:2]], key[-1]]))
         families = fits[fits["family"].isin([family for family, _ in STEPS])]
         twins = [control for control in families["control"].unique() if control in TWINS]
         for control in ("", *twins[:1]):
@@ -132,6 +131,15 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
         notes.append(f"{name}: {_describe_gains(families[families['control'] == ''])}.")
     title = "Fillers, roles, bindings: what every step explains"
     return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
+
+
+def _name_places(decompositions: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """The folder and site of every place; of neither what all places share."""
+    places = decompositions[PLACE].drop_duplicates()
+    parts = [places["name"].astype(str), places["site"].map(site_label)]
+    texts = zip(*(part if part.nunique() > 1 else [""] * len(part) for part in parts), strict=True)
+    names = [" ".join(filter(None, text)) for text in texts]
+    return dict(zip(places.itertuples(index=False, name=None), names, strict=True))
 
 
 def list_steps(r2: Mapping[str, float]) -> Iterator[tuple[str, float]]:
@@ -170,9 +178,9 @@ def withheld_dots(decompositions: pd.DataFrame) -> Dots:
     fits = fits[~fits["family"].isin(["", "roles", BAG])]
     fits = fits.assign(order=fits["family"].map(list(FAMILIES).index))
     fits = fits.sort_values([*PLACE, "roles", "order"], kind="stable")
-    places = fits[PLACE].agg(" ".join, axis=1)
-    names = fits["roles"] + ": " + fits["family"]
-    names = names if places.nunique() == 1 else places + ", " + names
+    named = _name_places(fits)
+    places = fits[PLACE].agg(lambda row: named[tuple(row)], axis=1)
+    names = (places + ", ").where(places != "", "") + fits["roles"] + ": " + fits["family"]
     tables = [
         measured(fits, "r2", name=names, group="held-out sequences"),
         measured(fits, "r2_withheld", name=names, group="those with a withheld pair"),
@@ -190,7 +198,7 @@ def operation_dots(operations: pd.DataFrame) -> Dots:
     rows = operations.assign(group=groups, name=operations["operation"]).dropna(subset="r2")
     named_rows = rows[rows["is_named"].astype(bool)]
     claims = [f"{row['group']}: {row['operation']}." for row in named_rows.to_dict("records")]
-    note = "\n".join([NAMED, *(claims or ["another one: none is named."])])
+    note = "\n".join([NAMED, *claims]) if claims else f"{NAMED} another one."
     title, label = "Which operation binds?", "R² of the vectors of unseen pairs"
     return replace(_r2_dots(measured(rows, "r2"), title, label), note=note)
 
@@ -199,7 +207,7 @@ def _r2_dots(rows: pd.DataFrame, title: str, label: str) -> Dots:
     numbers = ["value", "low", "high"]
     rows[numbers] = rows[numbers].clip(lower=-1)
     low = min(-0.02, rows["low"].min())
-    return Dots(rows, label, (low * 1.05, 1.02), title=title)
+    return Dots(rows, label, (low * 1.05, 1), title=title)
 
 
 def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
@@ -207,8 +215,8 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
 
     The line joins the shortest description of every number of pairs. Controls are told below.
     """
-    is_narrow = (current_look().inches or NARROW) < NARROW
-    figure = drawing(7, 0.4 + (4.4 if is_narrow else 3.1) * len(roles))
+    is_narrow = current_look().is_narrow
+    figure = drawing(7, 0.4 + (3.4 if is_narrow else 3.1) * len(roles))
     panels = np.atleast_1d(figure.subplots(len(roles), 1))
     for axes, (name, search) in zip(panels, roles, strict=True):
         _draw_search(axes, search, is_narrow)
@@ -242,8 +250,8 @@ def _draw_search(axes: Axes, search: RoleSearch, is_narrow: bool) -> None:
     )
     place: Options = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     if is_narrow:
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22)}
-    axes.legend(fontsize=6.5, frameon=False, **place)
+        place = {"loc": "upper right", "bbox_to_anchor": (1, -0.2), "ncols": 2}
+    axes.legend(fontsize=legend_size(), frameon=False, handletextpad=0, columnspacing=0.5, **place)
 
 
 def _list_places(schemes: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:

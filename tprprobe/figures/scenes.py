@@ -1,11 +1,13 @@
 """Scenes: what a picture shows, as data. ``dots`` draws them on paper, ``charts`` in a browser."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+
+from tprprobe.errors import unknown
 
 BAND = ["panel", "x", "value", "low", "high"]
 LEVEL = ["panel", "line", "value"]
@@ -22,6 +24,17 @@ class Scene:
     def panels(self) -> list[str]:
         """The names of its panels."""
         return [self.title]
+
+    def choose(self, panel: int | str) -> "Scene":
+        """One panel alone, by its number from 0 or its name."""
+        names = [name.partition("\n")[0] for name in self.panels]
+        index = names.index(panel) if panel in names else str(panel)
+        if str(index) not in map(str, range(len(names))):
+            raise unknown("panel of this figure", panel, [*map(str, range(len(names))), *names])
+        return self._with_panel(int(index))
+
+    def _with_panel(self, _index: int) -> "Scene":
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +56,9 @@ class Shares(Scene):
     @property
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
+
+    def _with_panel(self, index: int) -> "Shares":
+        return replace(self, rows=self.rows[self.rows["panel"] == self.panels[index]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +87,9 @@ class Lines(Scene):
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
 
+    def _with_panel(self, index: int) -> "Lines":
+        return replace(self, rows=self.rows[self.rows["panel"] == self.panels[index]])
+
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent
 
@@ -79,7 +98,7 @@ class Lines(Scene):
 class Squares(Scene):
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
 
-    ``groups`` have a color each; a square has its group's, paler for smaller numbers.
+    ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are gray.
     """
 
     values: Float[np.ndarray, "row column"]
@@ -91,6 +110,7 @@ class Squares(Scene):
     signed: bool = False
     bar: str = ""
     groups: np.ndarray | None = None
+    within: Bool[np.ndarray, "row column"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +123,7 @@ class Grid(Scene):
     @property
     def panels(self) -> list[str]:
         return [picture.title for picture in self.pictures]
+
+    def _with_panel(self, index: int) -> Scene:
+        note = "\n".join(filter(None, [self.pictures[index].note, self.note]))
+        return replace(self.pictures[index], note=note)

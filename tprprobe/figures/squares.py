@@ -6,18 +6,21 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.colors import to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 
 from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
+    FAINT,
     MUTED,
     AnyFigure,
     Drawing,
     Options,
-    count_columns,
     legend,
     open_panels,
     tidy,
@@ -25,8 +28,12 @@ from tprprobe.figures.style import (
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
-FLAT, MAX_ROWS = 0.135, 14  # inches of a row of numbers, where there are more than so many
-PLAIN = 0.085  # inches of such a row without numbers
+FLAT, NARROW_ROW, MAX_ROWS = (
+    0.135,
+    0.1,
+    14,
+)  # inches of a row of numbers, where there are more than so many
+LARGEST, LEAST, EM = 6.5, 4.2, 0.58  # points of a text in a square; font sizes a letter
 MAX_NAME = 12  # characters of a column that stand in one line
 MIN_CELLS = 20  # of a side without text
 
@@ -38,8 +45,7 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     is_flat = _is_flat(squares)
     if squares.texts is not None:
         across += 0.05 * max(map(len, squares.rows), default=0)
-    has_texts = squares.texts is not None and (squares.texts != "").any()
-    row = FLAT if has_texts else PLAIN
+    row = NARROW_ROW if current_look().is_narrow else FLAT
     height = row * len(squares.values) + 1.4 if is_flat else down + 1.1
     inches = current_look().inches if squares.texts is not None else None
     if inches and not is_flat:  # texts around squares do not shrink with them
@@ -54,6 +60,8 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=7)
         bar.ax.yaxis.label.set(size=8)
+        if squares.signed:
+            bar.set_ticks([-1, 0, 1])
     return figure
 
 
@@ -73,7 +81,11 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
         aspect="equal" if squares.rows and not _is_flat(squares) else "auto",
     )  # fmt: skip
-    _write_squares(panel, squares, np.asarray(colors(image.norm(values))))
+    backs = np.asarray(colors(image.norm(values)))
+    if squares.within is not None:
+        backs[squares.within] = to_rgba(FAINT)
+        image.set(data=backs)
+    _write_squares(panel, squares, backs)
     return image
 
 
@@ -90,24 +102,40 @@ def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
     image = panel.imshow(colors, interpolation="nearest")
     _write_squares(panel, squares, colors)
     handles = [Patch(color=hue, label=name) for hue, name in zip(hues, names, strict=False)]
-    width = panel.figure.bbox.width / panel.figure.dpi
-    where = panel.figure if isinstance(panel.figure, Drawing) else panel
-    legend(where, handles, names, ncols=count_columns(width, names), loc="outside lower center")
+    legend(panel.figure if isinstance(panel.figure, Drawing) else panel, handles, names)
     return image
 
 
 def _write_squares(panel: Axes, squares: Squares, colors: np.ndarray) -> None:
     """The texts of squares of these colors, and the names of rows and columns."""
     texts = np.array(()) if squares.texts is None else squares.texts
+    longest = max(map(len, texts.ravel()), default=0)
     for row, column in np.argwhere(texts != "").tolist() if texts.size else ():
         ink = text_color(colors[row, column].tolist())
-        look: Options = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
-        panel.text(column, row, texts[row, column], parse_math=False, **look)
+        panel.add_artist(SquareText(column, row, texts[row, column], ink, longest))
     turn: Options = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
     names = [_break_name(name) for name in squares.columns]
     panel.set_xticks(range(len(names)), names, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
+
+
+class SquareText(Text):
+    """A text in the middle of a square, as large as the longest of all texts has room for; none where it is illegible."""
+
+    def __init__(self, x: float, y: float, text: str, color: str, longest: int):
+        look: Options = {"ha": "center", "va": "center", "fontsize": LARGEST, "parse_math": False}
+        super().__init__(x, y, text, color=color, **look)
+        self.longest = longest
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draws the text in the size of its square."""
+        assert self.axes is not None
+        width, height = np.abs(np.diff(self.axes.transData.transform([(0, 0), (1, 1)]), axis=0))[0]
+        room = min(width / (EM * self.longest), height) / renderer.points_to_pixels(1)
+        self.set_fontsize(min(float(self.get_fontsize()), room))
+        if room >= LEAST:
+            super().draw(renderer)
 
 
 def _break_name(name: str) -> str:

@@ -9,21 +9,26 @@ from operator import itemgetter
 
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
 from matplotlib.typing import ColorType
 
 from tprprobe.figures.colors import text_color
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import (
+    BOLD_LETTER,
     INK,
     LETTER,
     MUTED,
+    SMALL,
+    TITLE,
     AnyFigure,
     Drawing,
     Options,
     drawing,
     headline,
+    title_size,
     wrap_lines,
 )
 from tprprobe.store.token_texts import spell
@@ -34,13 +39,17 @@ LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
-KEY_LINE, KEY_HANDLE = 0.14, 0.33  # inches of a line of the key, of a color and what is beside it
+KEY_LINE, KEY_SIZE = (
+    1.25,
+    6.8,
+)  # squares of a line of the key; points of its texts, where squares are not smaller
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
 PLAIN: Options = {"parse_math": False}  # a token is no formula
 MIDDLE: Options = {"ha": "center", "va": "center_baseline", **PLAIN}
 
 Color = tuple[float, ...]
+WHITE = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,7 @@ class Strip:
     after_color: str = MUTED
     frames: Sequence[StripFrame] = ()
     gold: Sequence[str] = ()  # a second row of notes
+    beside: Sequence[tuple[Color, str]] = ()  # bars with notes below: what a baseline model has
     max_columns: int = COLUMNS
 
     @cached_property
@@ -109,7 +119,7 @@ class Strip:
 
     @property
     def line_height(self) -> float:
-        return 1 + NOTE * (2 if self.gold else 1)
+        return 1 + NOTE * (1 + bool(self.gold) + 1.6 * bool(self.beside))
 
     @property
     def height(self) -> float:
@@ -129,34 +139,29 @@ def draw_strips(
 ) -> AnyFigure:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     scene = strips if isinstance(strips, Strips) else Strips(strips, title=title, note=caption)
-    if not ax and (inches := current_look().inches):
-        columns = int((inches - 2 * MARGIN) / _cell())
-        shorter = [replace(strip, max_columns=columns) for strip in scene.strips]
-        scene = replace(scene, strips=shorter)
-    else:
-        columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
+    look, cell = current_look(), _cell()
+    columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
+    if ax:
+        cell = ax.bbox.width / ax.figure.dpi / columns
+    elif look.inches:
+        columns = int((look.inches - 2 * MARGIN) / cell)
+        scene = replace(scene, strips=[replace(s, max_columns=columns) for s in scene.strips])
+    scale = min(1.0, cell / CELL / look.scale)
+    letter = 0.92 * LETTER * KEY_SIZE / SMALL / CELL  # squares
+    key = _place_key([text for _, text in scene.key] if look.legend else [], columns, letter)
     rows = sum(strip.height for strip in scene.strips)
+    rows += KEY_LINE * (key[-1][0] + 1) if key else 0
     figure, axes = (ax.figure, ax) if ax else _open_page(scene, columns, rows)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     axes.set_axis_off()
     if ax:
-        axes.set_title(scene.title, loc="left", fontsize=9)
-    width = axes.bbox.width / axes.figure.dpi
-    top, scale = 0.0, min(1.0, width / (columns * CELL * current_look().scale))
+        axes.set_title(scene.title, loc="left", fontsize=TITLE)
+    top = 0.0
     for strip in scene.strips:
         _draw(axes, strip, top, scale)
         top += strip.height
-    if scene.key and current_look().legend:
-        handles = [Patch(color=color, label=text) for color, text in scene.key]
-        size = 6 * (scale if ax else 1)
-        look: Options = {
-            "frameon": False,
-            "handlelength": 1,
-            "borderaxespad": 0,
-            "columnspacing": 1,
-        }
-        look |= {"loc": "upper left", "bbox_to_anchor": (0, 0), "ncols": _count_keys(width, scene)}
-        axes.legend(handles=handles, fontsize=size, **look)
+    for (color, text), (line, x) in zip(scene.key, key, strict=False):
+        _draw_key(axes, color, text, (x, top + KEY_LINE * line), scale)
     return figure
 
 
@@ -166,29 +171,44 @@ def _cell() -> float:
     return CELL * (NARROW if look.width and not look.fontsize else look.scale)
 
 
-def _count_keys(width: float, scene: Strips) -> int:
-    """The entries of the key that stand beside each other."""
-    letters = LETTER * max(
-        (len(line) for _, text in scene.key for line in text.splitlines()), default=1
-    )
-    return max(1, min(4, int(width / (KEY_HANDLE + letters) / current_look().scale)))
+def _place_key(texts: Sequence[str], columns: int, letter: float) -> list[tuple[int, float]]:
+    """Line and column of every entry of the key; a line has as many as it has room for."""
+    places, line, column = [], 0, 0.0
+    for text in texts:
+        width = 1.8 + letter * len(text)
+        if column and column + width > columns:
+            line, column = line + 1, 0.0
+        places.append((line, column))
+        column += width
+    return places
+
+
+def _draw_key(
+    axes: Axes, color: ColorType, text: str, place: tuple[float, float], scale: float
+) -> None:
+    """A square of the color with the number before the colon in it, and what it means."""
+    (x, y), (number, _, meaning) = place, text.partition(": ")
+    axes.add_patch(Rectangle((x, y), 1.1, 1, facecolor=color, edgecolor="none"))
+    look: Options = {"fontsize": KEY_SIZE * scale, **PLAIN}
+    ink = text_color(to_rgb(color))
+    axes.text(x + 0.55, y + 0.54, number, color=ink, ha="center", va="center_baseline", **look)
+    axes.text(x + 1.35, y + 0.54, meaning, color=INK, va="center_baseline", **look)
 
 
 def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Drawing, Axes]:
-    """A figure with squares for strips, their key and a note below, a title above."""
+    """A figure with squares for strips and their key, a title above and a note below."""
     cell = _cell()
     width = current_look().inches or max(columns * cell + 2 * MARGIN, NARROWEST)
+    title = wrap_lines(scene.title, width - 2 * MARGIN, BOLD_LETTER * title_size() / TITLE)
     note = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
-    sizes = [KEY_LINE + 0.1 * text.count("\n") for _, text in scene.key]
-    n_keys = math.ceil(len(sizes) / _count_keys(columns * cell, scene)) or 1  # of a column
-    key = max((sum(sizes[i : i + n_keys]) for i in range(0, len(sizes), n_keys)), default=0)
-    foot = (FOOT + 0.11 * note.count("\n") if note else MARGIN) + key
-    height = rows * cell + (HEAD if scene.title else MARGIN) + foot
+    foot = FOOT + 0.11 * note.count("\n") if note else MARGIN
+    head = HEAD + 0.15 * title.count("\n") if title else MARGIN
+    height = rows * cell + head + foot
     figure = drawing(width, height)
     figure.set_layout_engine(None)
     left_edge = MARGIN / width
-    headline(figure, scene.title, x=left_edge, y=1 - 0.1 / height, va="top", color=INK)
-    figure.text(left_edge, 0.1 / height, note, va="bottom", fontsize=6.5, color=MUTED)
+    headline(figure, title, x=left_edge, y=1 - 0.1 / height, va="top", color=INK)
+    figure.text(left_edge, 0.1 / height, note, va="bottom", fontsize=SMALL, color=MUTED)
     return figure, figure.add_axes(
         (left_edge, foot / height, columns * cell / width, rows * cell / height)
     )
@@ -202,14 +222,20 @@ def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
         top += HEADING
     squares = []
     under = strip.gold or [""] * len(strip.tokens)
-    for (line, x, width), token, color, note, gold in zip(
-        strip.places, strip.tokens, strip.colors, strip.notes, under, strict=False
+    bars = strip.beside or [(WHITE, "")] * len(strip.tokens)
+    for (line, x, width), token, color, note, gold, (back, bar) in zip(
+        strip.places, strip.tokens, strip.colors, strip.notes, under, bars, strict=False
     ):
         y = top + line * strip.line_height
         box = Rectangle((x, y), width, 1, facecolor=color, edgecolor="white", linewidth=0.5)
         squares.append(box)
         text, ink = write_token(token), text_color(color)
-        texts = [(0.54, text, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
+        end = strip.line_height - NOTE
+        if bar:
+            corner, look = (x, y + end - NOTE / 2), {"linewidth": 0.5, "edgecolor": "white"}
+            squares.append(Rectangle(corner, width, NOTE, facecolor=back, **look))
+        texts = [(0.54, text, ink, 8.0), (1.29, note, INK, 6.2), (1.29 + NOTE, gold, INK, 6.2)]
+        texts += [(end, bar, text_color(back), 5.8)]
         for below, text, color, size in texts:
             if text:
                 place = (x + width / 2, y + below)

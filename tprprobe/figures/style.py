@@ -9,16 +9,14 @@ from typing import Any, Literal
 
 import matplotlib
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.container import Container
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, TransformedBbox
 
 from tprprobe.errors import InputError
-from tprprobe.figures.look import FONTSIZE, TICKS, current_look
+from tprprobe.figures.look import FONTSIZE, SOFT, TICKS, current_look
 from tprprobe.files.writing import whole
 
 FORMATS = (".pdf", ".svg", ".png")
@@ -30,7 +28,17 @@ FILES: Any = {
 }
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
-TITLE, PANEL_TITLE = 9, 7.5  # points, of figures and of one of several panels
+TITLE, PANEL_TITLE, SMALL = (
+    9,
+    7.5,
+    6.5,
+)  # points, of figures, of one of several panels, of small text
+MARK = 0.03  # of an axis: what marks at its ends reach beyond it
+MAX_COLUMNS, HANDLE, LEADING = (
+    4,
+    0.35,
+    1.3,
+)  # of a legend; inches of a mark and gaps; font sizes a line
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 AnyFigure = Figure | SubFigure
@@ -78,7 +86,7 @@ class Drawing(Figure):
         """
         if self.get_layout_engine() is not None:
             _wrap_labels(self)
-            self.draw_without_rendering()
+            self.get_layout_engine().execute(self)
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
@@ -123,8 +131,7 @@ def check_axes(ax: GivenAxes, panels: Sequence[str]) -> np.ndarray:
     if axes.size != len(panels):
         names = ", ".join(panel.partition("\n")[0] for panel in panels)
         raise InputError(
-            f"{len(panels)} panels ({names}) for {axes.size} axes: give `ax` as many axes, or what it is made of or an "
-            "option that chooses (of probes: task=)"
+            f"{len(panels)} panels ({names}) for {axes.size} axes: give `ax` as many axes, or `panel=` the number or name of one"
         )
     return axes
 
@@ -141,9 +148,9 @@ def tidy(
     axes.xaxis.label.set(size=FONTSIZE)
     axes.yaxis.label.set(size=FONTSIZE)
     axes.set_title(_wrap_title(axes, title), loc="left", fontsize=size, fontweight="bold")
-
-
-SOFT = " \n"  # a break of a title that moves with the room for it
+    margin = Bbox.from_extents(-MARK, -MARK, 1 + MARK, 1 + MARK)
+    for line in axes.lines:  # marks at the ends of an axis are seen whole
+        line.set_clip_box(TransformedBbox(margin, axes.transAxes))
 
 
 def _wrap_title(axes: Axes, title: str) -> str:
@@ -156,7 +163,7 @@ def _wrap_title(axes: Axes, title: str) -> str:
 
 def _wrap_labels(figure: Figure) -> None:
     """Breaks titles and labels of panels where they would leave these."""
-    figure.draw_without_rendering()
+    figure.get_layout_engine().execute(figure)
     lefts = [axes.get_position().x0 for axes in figure.axes if axes.get_title(loc="left")]
     for axes in figure.axes:
         x_left, title = axes.get_position().x0, axes.get_title(loc="left")
@@ -185,35 +192,56 @@ def wrap_lines(text: str, width: float, letter: float = BOLD_LETTER, indent: str
     return "\n".join(row for rows in lines for row in rows)
 
 
-def count_columns(width: float, labels: Sequence[str]) -> int:
-    """How many entries of a legend stand beside each other in so many inches."""
-    letters = LETTER * max(map(len, labels), default=1)
-    handle = 0.4 if current_look().width else 0.6
-    columns = int(width / (handle + letters) / current_look().scale)
-    return max(1, min(columns, 4, len(labels)))
+def fold_labels(labels: Sequence[str], width: float) -> tuple[int, list[str], int]:
+    """Columns, labels broken into lines, and lines of the lowest legend in so many inches."""
+    letter = LETTER * legend_size() / SMALL * current_look().scale
+    layouts: list[tuple[int, int, list[str]]] = []
+    for n in range(1, min(MAX_COLUMNS, len(labels)) + 1):
+        room = int((width / n - HANDLE) / letter)
+        if n > 1 and room < max(len(word) for label in labels for word in label.split()):
+            break
+        texts = [SOFT.join(wrap(label, max(room, 12), break_on_hyphens=False)) for label in labels]
+        heights = [sum(text.count("\n") + 1 for text in part) for part in np.array_split(texts, n)]
+        layouts.append((max(heights), n, texts))
+    n_lines, n_columns, texts = min(layouts)
+    return n_columns, texts, n_lines
+
+
+def legend_size() -> float:
+    """Points of the texts of a legend; fewer in a column of a paper."""
+    return 6 if current_look().is_narrow else 7
 
 
 def headline(figure: AnyFigure, title: str, **look: Any) -> None:
     """The title above several panels."""
-    title = wrap_lines(title, figure.bbox.width / figure.dpi)
-    figure.suptitle(title, fontsize=9, fontweight="bold", **{"x": 0.01, "ha": "left", **look})
+    size = title_size()
+    title = wrap_lines(title, figure.bbox.width / figure.dpi, BOLD_LETTER * size / TITLE)
+    figure.suptitle(title, fontsize=size, fontweight="bold", **{"x": 0.01, "ha": "left", **look})
+
+
+def title_size() -> float:
+    """Points of the title of a figure; fewer in a column of a paper."""
+    return PANEL_TITLE if current_look().is_narrow else TITLE
 
 
 def legend(
-    figure: AnyFigure | Axes,
-    handles: Sequence[Artist | Container] | None = None,
-    labels: Sequence[str] | None = None,
-    **look: Any,
+    figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str], **look: Any
 ) -> None:
-    """Explains what is drawn, outside the panels of a figure of ours, by default at the lower right; else inside them."""
-    if not current_look().legend:
+    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; else inside the panel."""
+    settings = current_look()
+    if not settings.legend:
         return
-    plain = {"loc": "outside lower right", "ncols": 4, "fontsize": 7, "frameon": False}
+    columns, texts, n_lines = fold_labels(labels, figure.bbox.width / figure.figure.dpi)
+    size = legend_size()
+    place: Options = {"fontsize": size, "labelspacing": 0.25, "handlelength": 2, "columnspacing": 1}
     if isinstance(figure, Axes):
-        plain = {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
-        look = {}
-    entries = {"handles": handles} | ({"labels": labels} if labels is not None else {})
-    figure.legend(**(entries if handles is not None else {}), **{**plain, **look})
+        place |= {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
+    else:
+        place |= {"loc": "outside lower center", "ncols": columns, "frameon": False, **look}
+        if settings.height is None and isinstance(figure, Figure):
+            height = n_lines * LEADING * size / 72 * settings.scale
+            figure.set_figheight(figure.get_figheight() + height)
+    figure.legend(handles=handles, labels=texts, **place)
 
 
 def figure_files(figure: Figure) -> dict[str, bytes | str]:

@@ -5,6 +5,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,8 +47,8 @@ NULL = "no structure"
 def find(roles, seed, n):
     """The name of the scheme that is found."""
     with tempfile.TemporaryDirectory() as folder:
-        path, columns = Path(folder) / "store", {"pos": pos, "argument": argument}
-        store = plant_bindings(path, roles, n, 0.7, seed, ranks=(8, 8), **columns)
+        columns: dict[str, Any] = {"pos": pos, "argument": argument}
+        store = plant_bindings(Path(folder) / "store", roles, n, 0.7, seed, ranks=(8, 8), **columns)
         return tp.search_roles(store, STATE, FIELDS, seed=seed).found
 
 

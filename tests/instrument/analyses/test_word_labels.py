@@ -101,7 +101,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     }
     figure = tp.figures.role_clusters(trained, clusters, correct_only=False, names=held)
     texts = {text.get_text() for text in figure.findobj(Text)}
-    assert texts & labels
+    assert texts & {text.partition(": ")[2] for text in labels}
     agreements = word_table.groupby("model")["ami_pos"].first()
     assert agreements.min() > 0.5  # the twin has the same clusters
     sizes = word_table.loc[word_table["model"] == "trained", ["cluster", "candidate", "size"]]
@@ -125,6 +125,10 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     assert "no evidence of what training adds" in summarize_words(named)
     better = named.assign(name=["DT", "unnamed"])
     assert "no evidence" not in summarize_words(better)
+    assert "are named" not in summarize_words(named)
+    assert "2 clusters are named DT." in summarize_words(
+        pd.concat([named, named.assign(cluster=1)])
+    )
     assert "training adds 1 " in summarize_words(better)
     by_layer = pd.concat([named, named.assign(site="encoder.1.hidden", layer=1)])
     assert "layer 1: trained 1 of 1; permuted 1 of 1" in summarize_words(by_layer)

@@ -1,8 +1,10 @@
 """Figures show what the results say, and their files are reproducible, searchable and whole."""
 
 import io
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import colors, strips, style
 from tprprobe.figures.attention import map_squares, row_strips
+from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.overlay import marks_legend
 
@@ -45,7 +48,7 @@ def texts(figure):
 
 
 def rows_of(store, roles, samples):
-    """What role_clusters must write: characters and cluster numbers, then the answer."""
+    """What role_clusters must write of samples: characters and cluster numbers, then the answer."""
     tokens = store.tokens_of(LAST).assign(label=roles.labels)
     labels = []
     for sample in samples:
@@ -57,15 +60,31 @@ def rows_of(store, roles, samples):
     return labels
 
 
-def test_role_clusters_show_right_answers_with_their_clusters(store, roles):
-    figure = tp.figures.role_clusters(store, roles, n_rows=4)
-    assert texts(figure) == rows_of(store, roles, [0, 1, 2, 4])  # 3 and 7 are answered wrongly
+def test_role_clusters_show_every_cluster_of_right_answers(store, roles):
+    figure = tp.figures.role_clusters(store, roles, n_rows=2)
+    tokens = store.tokens_of(LAST).assign(label=roles.labels)
+    shown = [int(text) for text in texts(figure) if text.isdigit() and int(text) < roles.k]
+    assert {*tokens.loc[tokens["correct"].astype(bool), "label"]} <= {*shown}
+    written = figure.texts[-1].get_text().replace("\n", " ")
+    assert re.search(r"\d of 6 questions answered right, chosen so that every cluster", written)
+
+
+def test_bars_are_the_clusters_of_the_baseline_model_by_their_likest_cluster(tmp_path):
+    store, site = plant_labelled(tmp_path / "labelled", 12), "encoder.0.self.role"
+    roles, baseline = (cluster(s, site, 0, k=4, n_seeds=2) for s in (store, store.control))
+    is_read = store.tokens_of(site)["sample"].isin(store.control.tokens["sample"])
+    renamed = replace(baseline, labels=(roles.labels[is_read] + 1) % 4)  # groups by other numbers
+    scene = cluster_strips(store, roles, samples=[0], baseline=renamed)
+    assert [number for _, number in scene.strips[0].beside] == [*scene.strips[0].notes]
+    assert "ARI of both 1.00" in scene.note
+    drawn = tp.draw("roles", store, site=site, k=4).texts[-1].get_text().replace("\n", " ")
+    assert "bars: clusters of the baseline model" in drawn
 
 
 def test_role_clusters_of_all_questions_mark_wrong_answers(store, roles):
     figure = figures.role_clusters(store, roles, n_rows=4, correct_only=False)
     token = store.tokens[store.tokens["sample"] == 3].iloc[0]
-    assert texts(figure)[-1] == f"✗ {token['prediction']}  (right: {token['answer']})"
+    assert f"✗ {token['prediction']}  (right: {token['answer']})" in texts(figure)
 
 
 def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
@@ -182,7 +201,7 @@ def test_a_figure_is_drawn_by_its_name_into_axes_of_ones_own(store):
     assert left_axes.get_title(loc="left") == "a head"
     np.testing.assert_array_equal(left_axes.images[0].get_array(), store.attention(MAPS, 1)[1])
     assert right.collections
-    assert right.get_legend() is not None  # what the colors stand for
+    assert [text for text in texts(right.figure) if text[:1] == "(" or " · " in text]  # the key
 
 
 @pytest.fixture
@@ -232,6 +251,11 @@ def test_every_panel_has_axes_of_its_own(scores):
         InputError, match=r"2 panels \(POS.*, DEP.*\) for 1 axes: give `ax` as many"
     ):
         tp.draw("probes", scores, ax=axes[0])
+    tp.draw("probes", scores, ax=axes[1], panel=1)
+    assert [axes[1].get_title(loc="left"), len(axes[0].lines)] == ["DEP", 0]
+    with pytest.raises(InputError, match="unknown panel of this figure 'NER'"):
+        tp.draw("probes", scores, panel="NER")
+    axes[1].clear()
     tp.draw("probes", scores, ax=axes)
     titles = [panel.get_title(loc="left").partition(",")[0] for panel in axes]
     assert titles == ["POS", "DEP"]
@@ -257,6 +281,9 @@ def test_words_and_colors_are_ones_own_in_given_axes_too(scores):
     ):
         tp.draw("probes", scores, task="pos", labels={"hiden": "MiniLM"})
     plain = Figure().subplots()
+    with pytest.raises(InputError, match="unknown text"):
+        tp.draw("probes", scores, ax=plain, task="pos", labels={"hiden": "MiniLM"})
+    assert not plain.lines  # what fails draws nothing
     tp.draw("probes", scores, ax=plain, task="pos", legend=False, colors={"hidden": "red"})
     assert plain.get_legend() is None
     handles, labels = plain.get_legend_handles_labels()
@@ -302,8 +329,7 @@ def test_learning_curve_draws_every_run_and_set():
     loss_axes, right = figure.axes
     assert [line.get_ydata().tolist() for line in loss_axes.lines] == [[2.0, 0.5], [1.0, 0.25]]
     labels = {line.get_label(): line.get_ydata().tolist() for line in right.lines}
-    assert labels == {"one: mixed large": [0.25], "one: mixed small": [0.25],
-                      "two: mixed large": [0.125], "two: mixed small": [0.125]}  # fmt: skip
+    assert labels == {"one: large": [0.25], "one: small": [0.25], "two: large": [0.125], "two: small": [0.125]}  # fmt: skip
     with pytest.raises(InputError, match="log of one has no rows"):
         tp.draw("learning-curve", {"one": log[:0]})
 

@@ -23,7 +23,7 @@ def written(figure):
 
 def frames_of(figure):
     """Style and width of every frame that is drawn."""
-    patches = [patch for axes in figure.axes for patch in axes.patches]
+    patches = [patch for axes in figure.axes for patch in axes.patches if not patch.get_fill()]
     return [(patch.get_linestyle(), patch.get_width()) for patch in patches]
 
 

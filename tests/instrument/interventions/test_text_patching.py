@@ -1,17 +1,23 @@
 """Patching between two texts: what must be recovered where, the refusals, the command and its figure."""
 
+import io
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from planted.foreign import save_foreign
 from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.cli import app
-from tprprobe.figures.look import Look
+from tprprobe.figures.dots import render
 from tprprobe.figures.patching import patching_squares, summarize_patching
+from tprprobe.figures.squares import SquareText
+from tprprobe.figures.style import FAINT
 from tprprobe.interventions import patch_positions
 from tprprobe.interventions.patched_runs import PatchedRuns
 
@@ -96,16 +102,25 @@ def test_the_sentence_is_true():
     )
 
 
-def test_the_map_has_the_control_of_every_layer_and_numbers_where_they_are_legible():
-    table = plant_shares([[0.9, 0.02]] * 20, [0.3] * 20)
+def test_the_map_has_the_control_of_every_layer_and_is_gray_within_it():
+    table = plant_shares([[0.9, 0.02], [0.2, -0.9]], [0.3] * 2)
     squares = patching_squares(table)
     assert squares.rows[:2] == ["0", "1"]
     assert squares.values[:, -1] == pytest.approx(0.3)
     assert squares.texts[0].tolist() == ["0.90", "", "", "0.30"]
-    with Look(width="acl").used():
-        narrow = patching_squares(table)
-    assert not (narrow.texts != "").any()
-    assert "no number" not in narrow.note
+    [image] = render(squares).axes[0].images
+    gray = [[False, True], [True, False]]
+    assert (image.get_array()[:, :2] == to_rgba(FAINT)).all(-1).tolist() == gray
+
+
+@pytest.mark.parametrize(("inches", "n_written"), [(8, 60), (1, 0)])  # with those of the control
+def test_numbers_are_written_where_squares_have_room(inches, n_written, monkeypatch):
+    written = []
+    monkeypatch.setattr(Text, "draw", lambda text, _: written.append(text))
+    ax = Figure(figsize=(inches, inches)).subplots()
+    render(patching_squares(plant_shares([[0.9, 0.4]] * 20, [0.3] * 20)), ax)
+    ax.figure.savefig(io.BytesIO())
+    assert sum(type(text) is SquareText for text in written) == n_written
 
 
 def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):

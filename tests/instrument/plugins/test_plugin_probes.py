@@ -81,10 +81,7 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     installed, store, tmp_path
 ):
     out = tmp_path / "run"
-    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
-    command = ["pos", str(store.path), "--probe", "rsa", "--metric", "euclidean", *sites]
-    with installed.make_context("probe", [*command, "--out", str(out)]) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", "rsa", "--metric", "euclidean")
     rows = load_rows(out)
     scores = rows.set_index(["site", "control"])["score"]
     assert scores.between(-1, 1).sum() == 4
@@ -104,10 +101,6 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     assert "score" in summarize_probes(probes, "pos", list(probes["model"].unique())).text
 
 
-def test_an_option_of_another_probe_is_one_line(installed, store):
-    command = ["pos", str(store.path), "--probe", "sparse", "--metric", "euclidean"]
-    with (
-        installed.make_context("probe", command) as ctx,
-        pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"),
-    ):
-        installed.invoke(ctx)
+def test_an_option_of_another_probe_is_one_line(installed, store, tmp_path):
+    with pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"):
+        run(installed, store, tmp_path / "run", "--probe", "sparse", "--metric", "euclidean")

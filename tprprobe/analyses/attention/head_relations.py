@@ -120,7 +120,7 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     best, rows = max(offsets, key=lambda column: words[column].mean()), []
     for name in [column for column in names if column not in offsets] + [best]:
         site, _, head = name.rpartition(":")
-        share = bootstrap_mean(words[name].to_numpy(float), words["document"].to_numpy())
+        share = bootstrap_mean(words[name].to_numpy(float), words["document"].to_numpy(), lowest=0)
         is_head = name != best
         rows.append(
             {"source": "head" if is_head else f"offset {int(head):+d}", "site": site, "head": int(head) if is_head else -1}
@@ -155,8 +155,9 @@ def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
     row |= {"offset": int(offset.removeprefix(OFFSET))}
     documents = scored_on["document"].to_numpy()
-    for name, shares in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
-        row |= bootstrap_mean(shares, documents).columns(name)
+    for name, shares in (("value", values), ("by_offset", rivals)):
+        row |= bootstrap_mean(shares, documents, lowest=0).columns(name)
+    row |= bootstrap_mean(values - rivals, documents, lowest=-1).columns("beyond")
     return row
 
 

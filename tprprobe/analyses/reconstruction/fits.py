@@ -26,7 +26,7 @@ from tprprobe.store.reader import takes_paths
 PRINTED_N = 100  # of the paper, which does not say of what
 NAMES = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
 NAMES |= {"predictor": "estimator", "control": "control"}
-FURTHER = ("unit", "n_train", "penalty", "split")  # columns that name a row
+FURTHER = ("data", "unit", "n_train", "penalty", "split")  # columns that name a row
 NUMBERS = ("alpha", "mse", "r2", "gain", "width", "positions", "effective_rank")
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
 
@@ -128,6 +128,8 @@ def reconstruct(
     ]
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", store.facts.model.name or store.path.name)
+    data = store.facts.data
+    table.insert(1, "data", " ".join(filter(None, [data.name, data.split])))
     return table
 
 

@@ -82,10 +82,9 @@ class BindingComponents:
         random_state: Seed of the random vectors that calibrate moments, and of the blocks.
 
     Attributes:
-        shares_: A row for each step (``fillers``, ``roles``, ``fillers × length``, ``bindings``), each beyond those before, with
-            ``share``, ``low`` and ``high``.
-        bindings_: The bindings' share with its interval.
-        n_groups_: How many independent groups there are.
+        shares_: The share of each step (``fillers``, ``roles``, ``fillers × length``, ``bindings``), beyond those before, with its
+            interval.
+        bindings_: That of the bindings.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -99,8 +98,7 @@ class BindingComponents:
 
     steps: Sequence[str] = STEPS
     random_state: int = 0
-    shares_: pd.DataFrame = field(init=False, repr=False)
-    n_groups_: int = field(init=False, repr=False)
+    shares_: dict[str, Interval] = field(init=False, repr=False)
     _key: str = field(init=False, repr=False, default="")
     _steps: "Steps" = field(init=False, repr=False)
 
@@ -128,21 +126,17 @@ class BindingComponents:
         counts = _read_counts(X)
         groups = np.arange(len(counts[0])) if groups is None else pd.factorize(groups)[0]
         _check(len(counts[0]), y, groups)
-        self.n_groups_ = int(groups.max()) + 1
         key = _digest(counts, groups, self.random_state)
         if key != self._key:
             self._key = key
             self._steps = Steps(counts, groups, self.random_state)
-        model, states = self._steps, narrow(y, self.random_state)
-        self.shares_ = pd.DataFrame(
-            [{"step": step, **model.measure(step, states).columns("share")} for step in self.steps]
-        ).rename(columns={"share_low": "low", "share_high": "high"})
+        states = narrow(y, self.random_state)
+        self.shares_ = {step: self._steps.measure(step, states) for step in self.steps}
         return self
 
     @property
     def bindings_(self) -> Interval:
-        share, low, high = self.shares_.iloc[-1][["share", "low", "high"]].astype(float)
-        return Interval(share, low, high)
+        return self.shares_[BINDINGS]
 
 
 def _read_counts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[PairCounts]:

@@ -102,7 +102,7 @@ class PartFit:
 
     pairs: Pairs
     width: int
-    coefficients: Mapping[str, Float64[np.ndarray, "column d_model"]]
+    coefficients: dict[str, Float64[np.ndarray, "column d_model"]]
     bases: Bases | None = None
     embedding: Embedding | None = None
 

@@ -146,11 +146,6 @@ def draw_pairs(
     return is_drawn
 
 
-def has_pairs(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Flags:
-    """The units that have any of the pairs."""
-    return np.asarray(counts @ pairs.astype(float)).reshape(-1) > 0
-
-
 def first_pair(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Int[np.ndarray, " unit"]:
     """The first of the pairs that every unit has, numbered among them; -1 for none."""
     chosen = csr_array(counts[:, np.flatnonzero(pairs)])

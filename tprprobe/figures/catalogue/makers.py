@@ -48,13 +48,16 @@ def draw_roles(
 
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
     questions that were answered right, unless ``every`` question is meant. With ``names`` the legend names clusters by the
-    labels of words or the structure of arithmetic, where a name holds.
+    labels of words or the structure of arithmetic, where a name holds. Bars are the clusters of the baseline model.
     """
     site = store.select(site or _find_default(store, layer))[0]
     roles = cluster(store, site, head if store.specs[site].heads else None, k, seed, raw)
-    n_rows = 12 if (current_look().inches or PAGE) > PAGE / 2 else 6
     labels = _name(store, roles, seed) if names else {}
-    return cluster_strips(store, roles, n_rows, not every, gold=True, names=labels)
+    n_rows = 6 if current_look().is_narrow else 12
+    baseline = None
+    if store.control and site in store.control.sites:
+        baseline = cluster(store.control, site, roles.head, k, seed, raw)
+    return cluster_strips(store, roles, n_rows, not every, None, True, labels, baseline)
 
 
 def _find_default(store: Store, layer: int) -> str:
@@ -120,7 +123,6 @@ def tabulate_probes(probes: pd.DataFrame, task: str = "") -> ProbeTable:
     return probe_table(probes[probes["task"] == task] if task else probes)
 
 
-PAGE = 7  # inches
 VALUES = ("encoder.*.self.value",)
 RECONSTRUCTED = {
     "store": Input(

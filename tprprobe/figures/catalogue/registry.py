@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -98,7 +99,8 @@ def draw(
         backend: ``matplotlib``, or ``plotly`` for figures that a browser can draw.
         **options: Options of the figure (``layer``, ``head``, ``k`` …), and of its look: ``width``, ``height`` (inches),
             ``fontsize`` (points of the labels of axes), ``title``, ``labels`` (a mapping of words to other words), ``colors``
-            (a list, or a mapping of lines to colors), ``ylim``, ``legend`` (False: none), ``dpi``, ``style`` (a file .mplstyle). ``width`` may be acl, icml (one column), neurips, iclr or page.
+            (a list, or a mapping of lines to colors), ``ylim``, ``legend`` (False: none), ``panel`` (one alone, by its number
+            from 0 or its name), ``dpi``, ``style`` (a file .mplstyle). ``width`` may be acl, icml (one column), neurips, iclr or page.
 
     Returns:
         The figure, of matplotlib or of plotly; ``savefig`` writes it.
@@ -144,13 +146,18 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
     figure = getattr(picture, "scene", picture)  # a table's own picture
     if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
+    if look.panel is not None:
+        if not isinstance(figure, Scene):
+            raise InputError(f"{name} has one panel: leave out panel")
+        figure = figure.choose(look.panel)
     if look.title is not None and not isinstance(figure, Drawing):
         figure, look = replace(figure, title=look.title), replace(look, title=None)
-    if not isinstance(figure, Drawing):
-        figure = figure.draw(ax) if isinstance(figure, Table) else dots.render(figure, ax)
+    draw = figure.draw if isinstance(figure, Table) else partial(dots.render, figure)
+    trial = draw()  # what cannot be drawn fails here, and leaves given axes as they are
+    look.finish(trial)
     if ax is None:
-        look.finish(figure)
-        return figure
+        return trial
+    figure = draw(ax)
     panels: list[Any] = np.ravel(np.asarray(ax, object)).tolist()
     images = [image for panel in panels for image in panel.images if image.colorbar]
     look.write([*panels, *(image.colorbar.ax for image in images)])
