@@ -60,10 +60,11 @@ def test_their_parameters_are_options(installed):
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
 
 
-def run(command, store, out, *options):
-    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled", "--out", str(out)]
-    with command.make_context("probe", ["pos", str(store.path), *sites, *options]) as ctx:
-        command.invoke(ctx)
+def run(probe, store, out, *options):
+    """Runs the command on two sites, beside shuffled labels."""
+    words = ["pos", str(store.path), "--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
+    with probe.make_context("probe", [*words, "--out", str(out), *options]) as context:
+        probe.invoke(context)
 
 
 def test_it_is_a_probe_with_controls_a_figure_and_a_page(installed, store, tmp_path):
