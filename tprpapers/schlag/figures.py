@@ -14,12 +14,7 @@ from tprpapers.schlag import hadamard_drawings as hadamard
 from tprpapers.schlag import reconstruction_drawings as reconstruction
 from tprpapers.schlag.attention_examples import attention_examples, pick_examples
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
-from tprpapers.schlag.claim_cases import (
-    Cases,
-    of_capture,
-    of_demonstration,
-    of_reconstruction,
-)
+from tprpapers.schlag.claim_cases import Cases, of_capture, of_demonstration, of_reconstruction
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.module_table import table1
 from tprpapers.schlag.relation_scores import most_relating_head
