@@ -21,6 +21,7 @@ from streamlit.web.server.starlette import starlette_server
 from tprprobe import plugins
 
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
+STARTING = b'<p style="font: 1.1rem sans-serif; padding: 3rem">The dashboard starts.</p>'  # until it is drawn
 AT_ONCE = tuple(f"dashboard.{name}" for name in ("contents", "folders", "run_summary"))
 LATER = ("dashboard.scene", "dashboard.role_fits", "figures.charts")
 QUIET = 2  # seconds in which the browser draws the first page
@@ -45,6 +46,7 @@ def keep_doors() -> None:
     create = server.create_starlette_app
     page = Path(streamlit.__file__).with_name("static").joinpath("index.html").read_bytes()
     page = page.replace(b"<head>", b"<head>" + WHERE, 1)
+    page = page.replace(b'<div id="root">', b'<div id="root">' + STARTING, 1)
     server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime), page)
 
 

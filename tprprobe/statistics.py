@@ -6,7 +6,7 @@ totals over groups, and the bootstrap draws groups: a replicate costs one produc
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +47,11 @@ class Interval:
         """Two-sided p that the true value is 0: 2 min(P(value* ≤ 0), P(value* ≥ 0))."""
         below, above = np.sum(self.replicates <= 0), np.sum(self.replicates >= 0)
         return float(min(1.0, 2 * (1 + min(below, above)) / (1 + len(self.replicates))))
+
+    def as_share(self, n_groups: int, lowest: float = 0.0) -> "Interval":
+        """The interval of a share (or a difference of shares) over so many groups: at 0 and 1 it is not empty."""
+        low, high = widen_at_border(np.array([self.low, self.high]), n_groups, lowest)
+        return replace(self, low=float(low), high=float(high))
 
     def columns(self, name: str) -> dict[str, float]:
         """The columns of a table: ``name``, ``name_low`` and ``name_high``."""
@@ -146,21 +151,30 @@ def bounds(
     if n_groups < FEWEST_GROUPS:
         return np.full((2, *replicates.shape[1:]), np.nan)
     levels = [_tail(n_groups), 1 - _tail(n_groups)]
-    if not np.isnan(replicates).any():
-        return np.quantile(replicates, levels, axis=0)
-    rows = replicates.reshape(len(replicates), -1)
-    ends, is_missing = np.full((2, rows.shape[1]), np.nan), np.isnan(rows)
-    whole, partial = ~is_missing.any(0), is_missing.any(0) & ~is_missing.all(0)
-    # the same numbers, without a loop over the statistics that have no NaN
-    ends[:, whole] = np.quantile(rows[:, whole], levels, axis=0)
-    ends[:, partial] = np.nanquantile(rows[:, partial], levels, axis=0)
-    return ends.reshape(2, *replicates.shape[1:])
+    rows = pd.DataFrame(replicates.reshape(len(replicates), -1))
+    return rows.quantile(levels).to_numpy().reshape(2, *replicates.shape[1:])
 
 
 @lru_cache
 def _tail(n_groups: int) -> float:
     t = scipy.stats.t.ppf(0.975, n_groups - 1)
     return float(scipy.stats.norm.cdf(-np.sqrt(n_groups / (n_groups - 1)) * t))
+
+
+def widen_at_border(
+    bounds: Float[np.ndarray, "2 *statistic"], n_groups: Any, lowest: float = 0.0
+) -> Float[np.ndarray, "2 *statistic"]:
+    """The interval of shares, or with ``lowest`` −1 of their differences; one without width at a border gets that of n groups none of which errs.
+
+    No replicate of groups that are all right (all wrong, all equal) differs from them, however few they are. With 95 % confidence
+    a further group is like them with a probability of at least 0.025^(1/n), and the worst that another can do is to be all wrong.
+
+    Source: Clopper and Pearson 1934, the exact interval of 0 of n.
+    """
+    low, high = bounds
+    is_at_border = (low == high) & np.isin(low, (lowest, 0, 1))
+    reach = np.where(is_at_border, 1 - 0.025 ** (1 / np.maximum(n_groups, 1)), 0)
+    return np.stack([np.maximum(low - reach, lowest), np.minimum(high + reach, 1)])
 
 
 def interval_of_replicates(
@@ -189,11 +203,15 @@ def bootstrap_ratio(
 
 
 def bootstrap_mean(
-    values: Float[np.ndarray, " item"], groups: Shaped[np.ndarray, " item"], **options: int
+    values: Float[np.ndarray, " item"],
+    groups: Shaped[np.ndarray, " item"],
+    lowest: float | None = None,
+    **options: int,
 ) -> Interval:
-    """The mean over all items; a group counts as often as it has items."""
+    """The mean over all items; a group counts as often as it has items. ``lowest`` is 0 for a share, −1 for a difference of shares."""
     sums = group_sums(np.stack([values, np.ones(len(values))], 1), groups)
-    return bootstrap_ratio(*sums.T, **options)
+    mean = bootstrap_ratio(*sums.T, **options)
+    return mean if lowest is None else mean.as_share(len(sums), lowest)
 
 
 def bootstrap_difference(

@@ -26,7 +26,7 @@ def interventions() -> None:
     with widgets.controls():
         name = widgets.choose("Run", list(folders), "intervention")
         tables = views.read_interventions(folders[name])
-        edit = widgets.choose("All edits", list(tables), "edit")
+        edit = widgets.choose("Edit", list(tables), "edit")
     with lead:
         widgets.lead(views.summarize_edits(tables[edit], edit))
     view = views.show_interventions(tables[edit], edit)

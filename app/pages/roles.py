@@ -22,7 +22,8 @@ def _show_names() -> None:
     store, views, kinds = state.store(), tp.dashboard.names, ("names", "word-names")
     if folders := state.runs().beside(store, *kinds):
         st.subheader("Names of clusters")
-        clusters = views.read_names(folders[widgets.choose("Run", list(folders), "names")])
+        run = widgets.choose("Run", list(folders), "names")
+        clusters = state.once(lambda: views.read_names(folders[run]), "names", run)
         view = views.show_names(clusters)
         widgets.write(views.summarize_names(view.data))
         if view.data["value"].any():
@@ -49,10 +50,6 @@ def roles() -> None:
         head = widgets.choose("Head", range(heads), "head") if heads else None
         k = widgets.choose_count()
         method = widgets.choose("Map", METHODS, "map", format_func=METHODS.__getitem__)
-        summarize = lambda: views.names.summarize_run(state.runs(), store, site, head, k)  # noqa: E731
-        if statement := state.once(summarize, "named", site, head, k):
-            with lead.container():
-                widgets.lead(statement)
         scene = state.build_scene(state.root(), state.store_name(), site, head, k, method)
         alike, layer = contents.like(sites, site), views.maps.LAYER
         fields = scene.list_fields() + [layer] * (len(alike) > 1)

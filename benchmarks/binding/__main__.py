@@ -27,13 +27,9 @@ def main(
     has = {"": True, "--tpdn": tpdn is not None, "--real": real is not None}
     for option in (option for option in has if not has[option]):
         typer.echo(f"left out without {option}: {', '.join(n for n, s in every.items() if s.needs == option)}", err=True)  # fmt: skip
-    selected_subjects = choose(
-        {n: s for n, s in every.items() if has[s.needs]}, subjects, "subject"
-    )
-    selected_methods = choose(list_methods(), methods, "method")
-    cells = run(
-        out, selected_subjects, selected_methods, seeds, lambda line: typer.echo(line, err=True)
-    )
+    available = {name: subject for name, subject in every.items() if has[subject.needs]}
+    selected = choose(available, subjects, "subject"), choose(list_methods(), methods, "method")
+    cells = run(out, *selected, seeds)
     if publish:
         keep(out)
     typer.echo(summarize(cells[cells["family"] != "real"]).to_string(index=False))

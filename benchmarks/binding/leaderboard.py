@@ -64,14 +64,8 @@ def score_method(file: Path, out: Path, subjects: list[str] | None, seeds: int) 
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:8] if file.is_file() else ""
     method = load_method(file)
     folder = out / f"{file.stem}-{digest}"
-    selected_subjects = choose(available, subjects, "subject")
-    return run(
-        folder,
-        selected_subjects,
-        {file.stem: method},
-        seeds,
-        lambda line: typer.echo(line, err=True),
-    )
+    selected = choose(available, subjects, "subject")
+    return run(folder, selected, {file.stem: method}, seeds)
 
 
 def rank(cells: pd.DataFrame, rival_cells: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -81,11 +75,9 @@ def rank(cells: pd.DataFrame, rival_cells: pd.DataFrame) -> Iterator[dict[str, s
         yield _rank_by(MEASURES[measure], measure, cells, shared_cells)
     binding = {name: subject.binding for name, subject in list_subjects().items()}
     for is_bound, title in ((True, "fillers are bound"), (False, "nothing is bound")):
-        where = [
-            frame[frame["subject"].map(binding) == is_bound] for frame in (cells, shared_cells)
-        ]
+        frames = [t[t["subject"].map(binding) == is_bound] for t in (cells, shared_cells)]
         title = f"claims binding where {title}"
-        yield _rank_by(title, "claims_shuffled", where[0], where[1], is_lower_better=not is_bound)
+        yield _rank_by(title, "claims_shuffled", *frames, is_lower_better=not is_bound)
 
 
 def _rank_by(
@@ -96,19 +88,16 @@ def _rank_by(
     is_lower_better: bool = False,
 ) -> dict[str, str]:
     interval, sign = over_seeds(cells, measure), -1 if is_lower_better else 1
-    rivals = (
-        (sign * rival_cells.groupby("method")[measure].mean()).dropna().sort_values(ascending=False)
-    )
+    rivals = sign * rival_cells.groupby("method")[measure].mean()
+    rivals = rivals.dropna().sort_values(ascending=False)
     row = {"score": title, "yours": "n/a", "rank": "–", "best of the others": "n/a"}
     if len(rivals):
         best = list_methods()[str(rivals.index[0])].TITLE
         row["best of the others"] = f"{best} {sign * rivals.iloc[0]:.2f}"
     if not math.isnan(interval.value):
         n_better = int((rivals > sign * interval.value + 1e-9).sum())
-        row |= {
-            "yours": interval_text(interval, ".2f"),
-            "rank": f"{n_better + 1} of {len(rivals) + 1}",
-        }
+        row["yours"] = interval_text(interval, ".2f")
+        row["rank"] = f"{n_better + 1} of {len(rivals) + 1}"
     return row
 
 

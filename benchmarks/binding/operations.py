@@ -6,18 +6,16 @@ cut off goes on.
 
 import sys
 import time
-import zlib
+from collections.abc import Iterator
 from functools import partial
-from itertools import product
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 import typer
 from scipy.linalg import dft
 
-from benchmarks.binding.shares import counts_of
+from benchmarks.binding.shares import Cell, Draws, Out, Part, Seed, counts_of, run
 from benchmarks.binding.structure import Array
 from tprprobe.analyses.decomposition.operation_scores import UnitParts, score_operations
 from tprprobe.analyses.decomposition.operation_tables import find_operations
@@ -80,16 +78,16 @@ def draw_basis(basis: str, rng: np.random.Generator) -> Array:
     return np.eye(WIDTH)
 
 
-def list_cells() -> dict[str, tuple[str, str, float]]:
-    """The operation, basis and R² of every cell, by name."""
+def list_cells(seed: int) -> dict[str, Cell]:
+    """What is drawn, by name: an operation in a basis, with an R²."""
     in_bases = [(truth, basis) for basis, truths in BASES.items() for truth in truths]
-    return {f"{t}, {b} basis, R² {r2}": (t, b, r2) for r2 in R2 for t, b in in_bases}
+    return {f"{t}, {b} basis, R² {r2}": partial(measure, t, b, r2, seed) for r2 in R2 for t, b in in_bases}  # fmt: skip
 
 
-def measure(name: str, seed: int, draw: int) -> dict[str, pd.DataFrame]:
+def measure(
+    truth: str, basis: str, r2: float, seed: int, rng: np.random.Generator, _n: int
+) -> Iterator[dict]:
     """One draw of a cell: which operation is named, and how well every one predicts unseen pairs."""
-    truth, basis, r2 = list_cells()[name]
-    rng = np.random.default_rng((seed, draw, zlib.crc32(name.encode())))
     table = plant(truth, rng) @ draw_basis(basis, rng)
     sequences = [rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)) for _ in range(SAMPLES)]
     states = np.array([table[words, np.arange(len(words))].sum(0) for words in sequences])
@@ -98,9 +96,8 @@ def measure(name: str, seed: int, draw: int) -> dict[str, pd.DataFrame]:
     scores = score_operations(divide(sequences, seed), UnitVectors.of(states), list(find_operations().values()), seed)  # fmt: skip
     seconds = time.process_time() - begun
     named = "".join(scores.loc[scores["is_named"], "operation"])
-    row = {"cell": name, "draw": draw, "truth": TITLES[truth], "named": named, "seconds": seconds}
-    r2_by_operation = dict(zip(scores["operation"], scores["r2"], strict=True))
-    return {"draws": pd.DataFrame([row | r2_by_operation])}
+    row = {"draw": 0, "truth": TITLES[truth], "named": named, "seconds": seconds}
+    yield row | dict(zip(scores["operation"], scores["r2"], strict=True))
 
 
 def divide(sequences: list[np.ndarray], seed: int) -> UnitParts:
@@ -130,26 +127,11 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Where draws are kept.")] = Path("runs/operations"),
-    draws: Annotated[int, typer.Option(min=1, help="Draws of every cell.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of all draws; tests use others.")] = 0,
-    cells: Annotated[
-        str, typer.Option(help="A part of the names of the cells that are measured.")
-    ] = "",
+    out: Out = Path("runs/operations"), draws: Draws = 20, seed: Seed = 0, cells: Part = ""
 ) -> None:
     """Measure how often the operation that binds is named."""
-    run = KeptRun.open(out, {"version": VERSION, "seed": seed}, True, MANIFEST, MANIFEST)
-    names = [name for name in list_cells() if cells in name]
-    if not names:
-        raise InputError(f"no cell has {cells!r} in its name: {', '.join(list_cells())}")
-    rows = []
-    for draw, name in product(range(draws), names):
-        key = f"{name}-{draw}".replace(" ", "_").replace("×", "x")
-        job = run.part(key, partial(measure, name, seed, draw))
-        job.finish()
-        rows.append(job.read("draws"))
-        typer.echo(f"{name}, draw {draw}", err=True)
-    frame = pd.concat(rows, ignore_index=True).fillna({"truth": NONE, "named": NONE})
+    folder = KeptRun.open(out, {"version": VERSION, "seed": seed}, True, MANIFEST, MANIFEST)
+    frame = run(folder, list_cells(seed), cells, draws, seed).fillna({"truth": NONE, "named": NONE})
     typer.echo(summarize(frame).round(3).to_string(index=False))
 
 

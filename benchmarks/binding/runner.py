@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import typer
 
 from benchmarks.binding import methods
 from benchmarks.binding.scores import errors, fit, judge_edits, measure, total
@@ -50,7 +51,6 @@ def run(
     subjects: dict[str, Subject],
     selected_methods: dict[str, Method],
     seeds: int,
-    report: Callable[[str], Any] = print,
 ) -> pd.DataFrame:
     """The cells, a row each; in ``out`` they are ``cells.csv``, and settings that were tried ``chosen.csv``."""
     run_folder = KeptRun.open(out, {"version": VERSION}, True, MANIFEST, MANIFEST)
@@ -66,7 +66,7 @@ def run(
             job = run_folder.part(f"{subject.name}-{name}-{seed}".replace(" ", "_"), make)
             job.finish()
             cells.append(job.read("cell"))
-        report(f"{subject.name}, seed {seed}: {time.process_time() - begun:.0f} s")
+        typer.echo(f"{subject.name}, seed {seed}: {time.process_time() - begun:.0f} s", err=True)
     table = pd.concat(cells, ignore_index=True)
     write_table(out / "cells.csv", table)
     write_table(out / "chosen.csv", pd.concat(tuned.values(), ignore_index=True))
@@ -79,7 +79,7 @@ def _cell(case: Any, method: Method, setting: Any, seed: int, facts: Any) -> Any
 
 def _settings(method: Method) -> list[dict[str, Any]]:
     return [
-        dict(zip(method.GRID, values, strict=True)) for values in product(*method.GRID.values())
+        dict(zip(method.GRID, choice, strict=True)) for choice in product(*method.GRID.values())
     ]
 
 
@@ -88,12 +88,8 @@ def _tune(run_folder: KeptRun, name: str, method: Method) -> pd.DataFrame:
 
     def make() -> dict[str, pd.DataFrame]:
         case, settings = draw(planted.VALIDATION, 0), _settings(method)
-        scores = [
-            _score(case, method, setting) if len(settings) > 1 else 0.0 for setting in settings
-        ]
-        texts = [
-            ", ".join(f"{key} {value}" for key, value in setting.items()) for setting in settings
-        ]
+        scores = [_score(case, method, s) if len(settings) > 1 else 0.0 for s in settings]
+        texts = [", ".join(f"{key} {value}" for key, value in s.items()) for s in settings]
         frame = pd.DataFrame({"method": name, "setting": texts, "score": scores})
         return {"chosen": frame.assign(chosen=frame.index == int(np.argmax(scores)))}
 

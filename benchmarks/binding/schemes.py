@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.binding.structure import Scheme, Symbols
+from tprprobe.analyses.decomposition.role_schemes import join_smallest
 
 
 def left(sequence: Symbols) -> list[str]:
@@ -17,16 +18,7 @@ def left(sequence: Symbols) -> list[str]:
 @lru_cache(100_000)
 def tree(sequence: Symbols) -> list[str]:
     """The path from the root of the tree of McCoy et al. 2019: the smallest symbol joins the one after it."""
-    nodes = [(symbol, [i]) for i, symbol in enumerate(sequence)]
-    paths = [""] * len(sequence)
-    while len(nodes) > 1:
-        start = min(range(len(nodes) - 1), key=lambda i: nodes[i][0])
-        (_, lower), (symbol, upper) = nodes[start : start + 2]
-        for side, leaves in (("L", lower), ("R", upper)):
-            for i in leaves:
-                paths[i] = side + paths[i]
-        nodes[start : start + 2] = [(symbol, lower + upper)]
-    return paths
+    return [path.replace("0", "L").replace("1", "R") for path in join_smallest(sequence)]
 
 
 SCHEMES: Mapping[str, Scheme] = {

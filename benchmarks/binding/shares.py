@@ -6,7 +6,7 @@ Nulls that bind nothing and planted effects are drawn anew by seed; a run that w
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,37 +33,39 @@ from tprprobe.statistics import Interval, wilson
 
 MANIFEST, VERSION = "shares.json", 7
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
-IN_MEAN = (
-    0.03,
-    0.1,
-)  # of a mean of words in the order of real text; what of it the bag predicts is not known
+# of a mean of words in the order of real text; what of it the bag predicts is not known
+IN_MEAN = (0.03, 0.1)
 SIZES, VOCABULARIES = (400, 1500, 10_000), (8, 300, 5000)
 MAX_SPLIT = 400  # pairs that split halves can fit
 CHUNK = 10  # draws of a part of the run, of the same sequences
 REPEATED = "repeated documents"
 Cell = Callable[[np.random.Generator, int], Iterable[dict]]
+Out = Annotated[Path, typer.Option(help="Where draws are kept.")]
+Draws = Annotated[int, typer.Option(min=1, help="Draws of every cell.")]
+Seed = Annotated[int, typer.Option(help="Of all draws; tests use others.")]
+Part = Annotated[str, typer.Option(help="A part of the names of the cells that are measured.")]
 RANDOM, REAL = "random order", "order of real text"
 N_NULL, REPEATS = 956, 4  # sequences of a null; how often a document repeats one of them
 SAME = 5  # draws of a null in the same sequences: the interval is one of new texts
 
 
 def run(
-    out: Path, draws: int, seed: int, data: Path | None, cells: str, report: Callable
+    folder: KeptRun, cells: Mapping[str, Cell], part: str, draws: int, seed: int, chunk: int = 1
 ) -> pd.DataFrame:
-    """A row for every draw of every cell whose name has ``cells`` in it, of ``draws`` draws."""
-    cache = KeptRun.open(out, {"version": VERSION, "seed": seed}, True, MANIFEST, MANIFEST)
-    selected = {name: measure for name, measure in list_cells(data).items() if cells in name}
+    """A row for every draw of every cell whose name has ``part`` in it; draws of a chunk have one generator."""
+    selected = {name: measure for name, measure in cells.items() if part in name}
     if not selected:
-        raise InputError(f"no cell has {cells!r} in its name: {', '.join(list_cells(data))}")
+        raise InputError(f"no cell has {part!r} in its name: {', '.join(cells)}")
     rows = []
-    for start in range(0, draws, CHUNK):
+    for start in range(0, draws, chunk):
         for name, measure in selected.items():
             key = f"{name}-{start}".replace(" ", "_").replace("×", "x")
-            job = cache.part(key, partial(_measure, measure, name, seed, range(start, start + CHUNK)))  # fmt: skip
+            numbers = range(start, start + chunk)
+            job = folder.part(key, partial(_measure, measure, name, seed, numbers))
             begun = time.process_time()
             job.finish()
             rows.append(job.read("draws"))
-            report(f"{name}, draws from {start}: {time.process_time() - begun:.0f} s")
+            typer.echo(f"{name}, draws from {start}: {time.process_time() - begun:.0f} s", err=True)
     return pd.concat(rows, ignore_index=True)
 
 
@@ -183,18 +185,17 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(
-    out: Annotated[Path, typer.Option(help="Where draws are kept.")] = Path("runs/shares"),
-    draws: Annotated[int, typer.Option(min=1, help="Draws of every cell.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of all draws; tests use others.")] = 0,
+    out: Out = Path("runs/shares"),
+    draws: Draws = 20,
+    seed: Seed = 0,
     data: Annotated[
         Path | None, typer.Option(help="The folder that has ewt/, for the order of real text.")
     ] = None,
-    cells: Annotated[
-        str, typer.Option(help="A part of the names of the cells that are measured.")
-    ] = "",
+    cells: Part = "",
 ) -> None:
     """Measure how often shares of variance claim bindings, and whether their intervals hold the truth."""
-    rows = run(out, draws, seed, data, cells, lambda line: typer.echo(line, err=True))
+    folder = KeptRun.open(out, {"version": VERSION, "seed": seed}, True, MANIFEST, MANIFEST)
+    rows = run(folder, list_cells(data), cells, draws, seed, CHUNK)
     typer.echo(summarize(rows).round(4).to_string(index=False))
 
 

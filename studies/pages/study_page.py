@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from studies.pages.heads_section import read_heads, summarize_heads
+from studies.heads import HEADS, MEASURES
 from studies.pages.study_contrasts import contrast_table, draw_contrasts, measure_contrasts
 from studies.templates import fill, table
 from studies.verdicts.matched import (
@@ -83,14 +83,16 @@ def draw_figures() -> dict[str, Drawing]:
 
 def make_page(_runs: Path) -> str:
     """The page on the studies that ship."""
-    (study, plan), heads = read_training(STUDY), read_heads()
+    (study, plan), heads = read_training(STUDY), pd.read_csv(HEADS)
     evidence = gather_evidence((study, plan), read_training(EARLIER))
     return fill(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
         companions={name: _companion(*read_training(STUDY, name)) for name in COMPANIONS},
-        heads=summarize_heads(heads),
+        seeds_of_heads=sorted(set(heads["seed"])),
+        heads=table([_heads(str(name), rows) for name, rows in heads.groupby("variant")]),
+        measures=MEASURES,
         joined=_joined(evidence[FULL_BETTER]),
         contrasts=_contrasts(study),
         scores=_scores(compare_variants(study, BASELINE), find_starts(plan)),
@@ -103,6 +105,16 @@ def _joined(evidence: Evidence | None) -> str:
         return ""
     (difference,) = evidence.cases.values()
     return f"{interval_text(difference, '+.3f')} ({evidence.units} seeds)"
+
+
+def _heads(variant: str, rows: pd.DataFrame) -> dict[str, str]:
+    """A variant's measures: their means, the least and the most."""
+    cells = {"variant": variant, "seeds": str(len(rows))}
+    for name in MEASURES:
+        values = rows[name].dropna()
+        text = f"{values.mean():.3f} ({values.min():.3f}–{values.max():.3f})"
+        cells[name] = text if len(values) else "–"
+    return cells
 
 
 def _companion(study: Study, plan: Plan) -> dict[str, Any]:

@@ -119,8 +119,8 @@ def measure_shares(
         bindings = [shuffle_roles(pairs, rng) for pairs in bindings]
     vectors = states[rows, step] if states.ndim == 3 else states[rows]
     shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, vectors)
-    for component, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
-        values = {"share": float(share), "low": float(low), "high": float(high)}
+    for component, share in shares.shares_.items():
+        values = {"share": share.value, "low": share.low, "high": share.high}
         yield {"step": n_bound, "part": component, "n": len(rows), **values}
 
 

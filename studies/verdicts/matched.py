@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.heads_section import attention_evidence, read_heads
+from studies.heads import HEADS
+from studies.intervals import student_mean
 from tprpapers.architectures.transformer import TransformerConfig
 from tprpapers.claims import Evidence, Verdict, find_claim, judge
 from tprpapers.study.comparisons import Answers, subsets
@@ -33,7 +34,7 @@ ALIKE = "weights that start alike"  # a condition of claims
 def decide(_runs: Path) -> Iterator[tuple[str, Verdict]]:
     """The verdicts on binding, from the studies that ship."""
     evidence = gather_evidence(read_training(STUDY), read_training(EARLIER))
-    evidence[INSIGHTS] = attention_evidence(read_heads())
+    evidence[INSIGHTS] = attention_evidence()
     for name, of_claim in evidence.items():
         yield "", judge(find_claim(name), of_claim)
 
@@ -41,6 +42,14 @@ def decide(_runs: Path) -> Iterator[tuple[str, Verdict]]:
 def gather_evidence(*trainings: tuple[Study, Plan]) -> dict[str, Evidence | None]:
     """The evidence by claim: what only an earlier study has is judged by its tables."""
     return {name: _evidence(trainings, *compared) for name, compared in COMPARED.items()}
+
+
+def attention_evidence() -> Evidence:
+    """The evidence on the best head's attention: TP-Transformer minus Transformer of equal start."""
+    heads = pd.read_csv(HEADS).pivot(index="seed", columns="variant", values="attention")
+    differences = (heads[MODEL] - heads[STARTED]).dropna().to_numpy()
+    case = {"": student_mean(differences)}
+    return Evidence(case, "model seed", len(differences), {}, frozenset({ALIKE}))
 
 
 def read_training(folder: str, plan: str = "plan") -> tuple[Study, Plan]:

@@ -148,7 +148,7 @@ def test_two_tokens_and_a_head_are_clicked_and_the_first_line_answers(browser, s
     context = browser.new_context(viewport={"width": 400, "height": 900})
     page = context.new_page()
     page.set_default_timeout(WAIT)
-    page.goto(f"{server}/ask?tour=0&store=runs/later/asked")
+    page.goto(f"{server}/ask?tour=0&store=later/asked")
     lead = page.locator('[class*="st-key-lead"]').first
     lead.filter(has_text="the exact answer is -2/7").wait_for()
     tokens = page.locator(".tokens button")

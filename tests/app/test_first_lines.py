@@ -91,13 +91,6 @@ def test_what_a_page_starts_is_the_command_that_it_shows(named_run):
             launches.plan(named_run, named_run.open("runs/store"), kind)
 
 
-def test_a_finished_run_tells_its_names_before_anything_is_clustered(named_run):
-    store = named_run.open("runs/store")
-    statement = names.summarize_run(named_run, store, "encoder.1.self.role", 0, 6)
-    assert str(statement).startswith("runs/names: 5 of 6 clusters of layer 1, role, head 0 have")
-    assert names.summarize_run(named_run, store, "encoder.1.self.role", 0, 7) is None
-
-
 def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_run):
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"document": np.repeat(np.arange(20), 8), "relation": "det"})

@@ -18,7 +18,6 @@ from tprprobe.statistics import (
     bootstrap,
     bootstrap_difference,
     bootstrap_mean,
-    bootstrap_ratio,
     exceedance,
     f1,
     group_sums,
@@ -97,14 +96,6 @@ def test_items_of_a_group_are_not_independent():
     assert right.high - right.low > 3.5 * (naive.high - naive.low)
 
 
-def test_the_mean_and_the_ratio_agree():
-    rng = np.random.default_rng(2)
-    values, groups = rng.normal(size=200), rng.integers(0, 30, 200)
-    sums = group_sums(np.stack([values, np.ones(200)], 1), groups)
-    mean, ratio = bootstrap_mean(values, groups, seed=3), bootstrap_ratio(*sums.T, seed=3)
-    assert (mean.value, mean.low, mean.high) == (ratio.value, ratio.low, ratio.high)
-
-
 def test_a_single_group_has_no_interval_and_nothing_of_nothing_is_nan():
     single = bootstrap_mean(np.ones(5), np.zeros(5))
     assert single.value == 1
@@ -134,6 +125,32 @@ def test_intervals_hold_the_truth_as_often_as_they_say(root: Path):
     benchmark = runpy.run_path(str(root / "benchmarks" / "coverage.py"))
     for case in benchmark["CASES"][1:3]:
         assert 0.91 <= benchmark["coverage"](case, 40, 200) <= 0.985
+
+
+@pytest.mark.parametrize(("n", "p"), [(10, 0.01), (10, 0.1), (30, 0.03), (100, 0.01)])
+def test_where_no_document_errs_the_truth_is_covered_all_the_same(n, p):
+    """Documents are all right or, rarely, all wrong: of so few often none is, and a bootstrap has no width."""
+    rng, n_covered, n_border = np.random.default_rng(0), 0, 0
+    for _ in range(200):
+        size, is_wrong = rng.integers(5, 30, n), rng.random(n) < p
+        right = np.repeat(~is_wrong, size).astype(float)
+        share = bootstrap_mean(right, np.repeat(np.arange(n), size), lowest=0, replicates=500)
+        n_covered += share.low <= 1 - p <= share.high
+        n_border += right.all()
+    assert n_border > 60
+    assert n_covered >= 190  # 95 %
+
+
+def test_shares_at_a_border_have_the_exact_interval():
+    interval = stats.binomtest(0, 12).proportion_ci(method="exact")
+    zero, one = (bootstrap_mean(np.full(12, x), np.arange(12), lowest=0) for x in (0.0, 1.0))
+    assert (zero.low, zero.high) == pytest.approx((interval.low, interval.high))
+    assert (one.low, one.high) == pytest.approx((1 - interval.high, 1))
+    equal = bootstrap_mean(np.zeros(12), np.arange(12), lowest=-1)
+    assert (equal.low, equal.high) == pytest.approx((-interval.high, interval.high))
+    constant = bootstrap_mean(np.full(12, 0.5), np.arange(12), lowest=0)
+    assert (constant.low, constant.high) == (0.5, 0.5)
+    assert np.isnan(statistics.widen_at_border(np.full((2, 1), np.nan), np.array([0]))).all()
 
 
 @given(st.integers(0, 40), st.integers(1, 40))

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
@@ -81,27 +80,6 @@ def test_probe_reads_what_is_bound_and_not_what_is_a_sum():
     noise = choose(rng.normal(size=(800, 8)), table, seed=0).reshape(-1, 2)
     assert (noise == 1).mean() == pytest.approx(0.5, abs=0.07)
     assert (noise == 1).all(1).mean() == pytest.approx(0.25, abs=0.08)
-
-
-@pytest.fixture(scope="module")
-def probed(make_model):
-    models = [make_model(roles=roles) for roles in ("continuous", "one")]
-    for model, name in zip(models, ("tp", "ones"), strict=True):
-        model.name = name
-    return pd.concat([binding_probe(model, 60) for model in models], ignore_index=True)
-
-
-def test_every_depth_bar_and_twin_has_its_interval(probed):
-    counts = probed.groupby(["model", "untrained"]).size()
-    assert counts.tolist() == [9] * 4  # three depths of two layers, three bars
-    assert set(probed["site"]) == {"encoder.0.self.input", "encoder.0.hidden", "encoder.1.hidden"}
-    for name in ("accuracy", "paired_accuracy", "exact_match"):
-        assert (probed[f"{name}_low"] <= probed[name]).all()
-        assert (probed[name] <= probed[f"{name}_high"]).all()
-        assert probed[name].between(0, 1).all()
-    before = probed[probed["depth"] == 0]
-    assert (before["accuracy"] == 0.5).all()  # before any attention a bar knows no digit
-    assert (before["paired_accuracy"] == 0).all()
 
 
 def test_bad_input_is_one_line(make_model):

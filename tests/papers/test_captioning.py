@@ -139,14 +139,6 @@ def test_what_a_model_writes_is_read(model, tmp_path):
     assert store.tokens["pos"].tolist() == tags
 
 
-def test_the_untrained_twin_has_the_mean_of_the_images(model, trained, tmp_path):
-    from tprprobe.models.checkpoint import untrained_twin
-
-    twin: Any = untrained_twin(model)
-    assert twin.mean.equal(model.mean)
-    assert not twin.output.equal(model.output)
-
-
 # Refusals
 
 

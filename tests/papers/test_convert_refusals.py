@@ -64,17 +64,6 @@ def test_missing_and_extra_tensors_are_named(tmp_path):
     assert repr(extra) in refusal(tmp_path, file)
 
 
-def test_wrong_shapes_are_named(tmp_path):
-    for key, shape in ((QUERY, (4, 8)), ("decoder.layers.0.layernorm4.bias", (3,))):
-        file = schlag_file(tmp_path / "a.pt", schlag_state() | {key: torch.ones(shape)})
-        line = refusal(tmp_path, file)
-        assert key in line
-        assert str(shape) in line
-    state = jiang_state() | {"decoder.block.0.layer.1.r.bias": torch.ones(5)}
-    line = refusal(tmp_path, jiang_file(tmp_path / "b.ckpt", state), CONFIG)
-    assert "decoder.block.0.layer.1.r.bias has shape (5,)" in line
-
-
 @pytest.mark.parametrize(
     ("config", "says"),
     [

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from tprpapers.scoring.extractiveness import describe_corpus, find_fragments, measure_pair
-from tprprobe.data import load_data
+from tprpapers.scoring.extractiveness import find_fragments, measure_pair
 
 
 @pytest.mark.parametrize(
@@ -30,14 +29,3 @@ def test_measures_of_a_pair():
     assert measures["compression"] == pytest.approx(8 / 6)
     assert measures["novel 1-grams"] == pytest.approx(1 / 6)
     assert math.isnan(measure_pair("a b", "")["coverage"])
-
-
-def test_a_corpus():
-    data = load_data("english", n=30)
-    table = describe_corpus(data).set_index("measure")
-    assert (table["n"] == 30).all()
-    assert table.loc["summary words", "mean"] == pytest.approx(
-        sum(measure_pair(r.source, r.target)["summary words"] for r in data) / 30
-    )
-    assert table.loc["density", "mean"] >= table.loc["coverage", "mean"]
-    assert 0.5 < table.loc["coverage", "mean"] < 1

@@ -135,17 +135,6 @@ def test_unbinding_equals_theory():
     assert table.loc[("hadamard", "duals", 1), "error"] < 1e-12
 
 
-def test_unbinding_of_a_store(tmp_path):
-    rng = np.random.default_rng(0)
-    vectors = [rng.normal(size=(300, 2, 4)) for _ in range(2)]
-    errors = measure_unbinding(write_heads(tmp_path / "store", *vectors))
-    assert set(errors["vectors"]) == {"model", "gaussian"}
-    assert errors.loc[errors["vectors"] == "model", "head"].nunique() == 2
-    four_outer = errors[(errors["binding"] == "outer") & (errors["n"] == 4)]
-    assert (four_outer["error"] < 1e-6).all()
-    assert (errors["low"] <= errors["accuracy"]).all()
-
-
 def test_bad_input_is_one_line(tmp_path):
     rng = np.random.default_rng(0)
     store = write_heads(

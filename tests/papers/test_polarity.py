@@ -48,19 +48,6 @@ def test_accuracies_are_of_held_out_digits(gold):
     assert accuracies.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
 
 
-def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
-    accuracies = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
-    accuracies = accuracies[accuracies["subset"] == "all"].set_index("predictor")
-    digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~halve_documents(gold.questions, 0)]
-    denominators = digits["polarity"] == "denominator"
-    before = ["/", "/(-", "/…"]
-    for n, rule in enumerate(("adjacent", "surface", "distant"), 1):
-        behind = before[:n]
-        accuracy = (digits["behind"].isin(behind) == denominators).mean()
-        assert accuracies.loc[rule, "accuracy"] == pytest.approx(accuracy)
-    assert accuracies.loc["adjacent", "accuracy"] < accuracies.loc["surface", "accuracy"]
-
-
 def test_ones_digits_are_counted_whatever_a_cluster_is_named(gold):
     """A cluster of ones digits of numerators whose shortest name is only `digit ∧ numerator`."""
     numerator = (gold.tokens["polarity"] == "numerator").to_numpy(bool)

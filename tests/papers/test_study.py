@@ -209,18 +209,6 @@ def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
         run_study(read_plan(tmp_path / "plan.toml", ["longest=3"]), tmp_path / "other")
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("variants.outer.bindin=1", "did you mean 'binding'"),
-        ("seeds=[]", "seeds"),
-    ],
-)
-def test_mistakes_in_a_plan_are_named(plan_file, override, message):
-    with pytest.raises(InputError, match=message):
-        read_plan(plan_file, [override])
-
-
 def _planted(rights, rng, seeds=range(4)):
     """A study of two variants whose runs are right with these shares."""
     n = 400

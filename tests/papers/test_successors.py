@@ -1,4 +1,4 @@
-"""Networks that are built to bind: their equations in numpy, sites whose edits go on, and worlds with systematic splits."""
+"""Networks that are built to bind: sites whose edits go on, losses, and worlds with systematic splits."""
 
 from typing import Any
 
@@ -27,23 +27,6 @@ def read(model: Any, source: torch.Tensor, edits: Any = None) -> tuple[torch.Ten
     with tp.intervene(model, edits or {}), tp.capture(model, "*") as acts:
         logits = model(source, TARGET[: len(source)])
     return logits, dict(acts)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_step_has_its_sites_and_every_weight_a_gradient(name):
-    model = model_of(name)
-    _, acts = read(model, SOURCE)
-    shapes = {site: tuple(vectors.shape[:2]) for site, vectors in acts.items()}
-    parts = ("role", "filler", "binding", "tpr", "hidden")
-    assert {site: shape for site, shape in shapes.items() if site.startswith("encoder")} == {
-        f"encoder.0.{part}": (2, 6) for part in parts
-    }
-    assert {site for site in shapes if site.startswith("decoder")} == {
-        f"decoder.0.{part}" for part in (*parts, "unbinding")
-    }
-    model(SOURCE, TARGET).log_softmax(-1)[..., 4:].mean().backward()
-    still = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
-    assert set(still) <= {"to_components.4.0.bias"}  # of a link back, in a question of one read
 
 
 @pytest.mark.parametrize("name", MODELS)

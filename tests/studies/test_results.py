@@ -22,6 +22,6 @@ def test_a_page_is_made_of_its_tables(page, tmp_path):
 
 def test_every_prediction_of_networks_that_bind_has_its_statistic_and_names_what_was_planned():
     predictions = tomllib.loads(successors_page.PREDICTIONS.read_text("utf-8"))["prediction"]
-    assert [each["id"] for each in predictions] == [*successors_page.STATISTICS]
-    for each in predictions:
-        assert {*each["models"]} <= {*PLAN["models"]}
+    assert [prediction["id"] for prediction in predictions] == [*successors_page.STATISTICS]
+    for prediction in predictions:
+        assert {*prediction["models"]} <= {*PLAN["models"]}

@@ -112,7 +112,14 @@ def _probe(
     import pandas as pd
 
     from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.rows import NOTE, OVERLAPPING, OVERLAPS, screen, worth_refining
+    from tprprobe.analyses.probing.rows import (
+        BEHIND_BEST,
+        BEHIND_NOTE,
+        NOTE,
+        rank_layers,
+        screen,
+        worth_refining,
+    )
 
     steps = {name: settings.pop(name) for name in OF_STEPS if refine and name in settings}
     if refine:
@@ -123,7 +130,9 @@ def _probe(
         settings |= {"sites": sites, "out": folder, "estimator": SPAN_CONV, **steps}
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
     table = screen(rows)
-    return rows, f"{NOTE}{OVERLAPPING if OVERLAPS in table else ''}\n{table.to_string(index=False)}"
+    note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
+    ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]
+    return rows, "\n".join([note, table.to_string(index=False), *ranks])
 
 
 @common.of_model

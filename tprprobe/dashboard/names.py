@@ -7,7 +7,7 @@ import pandas as pd
 
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming import load_names, load_word_names
-from tprprobe.analyses.naming.name_counts import compare_names, count_by_model, count_names
+from tprprobe.analyses.naming.name_counts import compare_names, count_names
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.dashboard.folders import Runs
@@ -46,20 +46,6 @@ def summarize_names(rows: pd.DataFrame) -> Statement:
     sums = rows.groupby("group", sort=False)[["named", "clusters"]].sum().astype(int)
     counts = {str(model): (named, n) for model, named, n in sums.itertuples()}
     return Statement(compare_names(counts))
-
-
-def summarize_run(
-    runs: Runs, store: Store, site: str, head: int | None, k: int
-) -> Statement | None:
-    """How many clusters of a head a finished run named, which is known before they are clustered anew; None without such a run."""
-    for name, folder in runs.beside(store, "names", "word-names").items():
-        clusters = read_names(folder)
-        is_head = clusters["head"].isna() if head is None else clusters["head"] == head
-        rows = clusters[(clusters["site"] == site) & is_head]
-        counts = count_by_model(rows[rows["k"] == k] if "k" in rows else rows)
-        if counts.get(TRAINED, (0, 0))[1] == k:
-            return Statement(f"{name}: {compare_names(counts, site_label(site, head))}")
-    return None
 
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:

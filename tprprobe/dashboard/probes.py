@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tprprobe.analyses.probing.rows import find_metric, name_score
+from tprprobe.analyses.probing.rows import find_metric, name_score, name_vector, rank_layers
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
@@ -52,6 +52,9 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     groups = tested.groupby(stacks, sort=False)
     counts = [_count_better(str(stack), of_stack) for stack, of_stack in groups]
     better = f" Above every control (paired, Holm): {'; '.join(counts)}." if counts else ""
+    is_vector = real["site"].map(name_vector) == name_vector(best["site"])
+    ranks = rank_layers(real[is_vector & (real["model"] == best["model"])]).values()
+    better += "".join(f" {rank.capitalize()} (paired, Holm)." for rank in ranks)
     label = f"Show {site_label(best['site'])} by {task}"
     link = link_vectors(best["site"], None, label, color=f"gold {task}")
     return Statement(f"{text}.{better}", (link,), brief=f"{claim}{rival}.")

@@ -30,16 +30,18 @@ class Comparison:
 
 
 def interval_of(sums: Sums, statistic: Statistic) -> Interval:
-    """A statistic of the totals of groups, with its 95 % interval; NaN for too few groups."""
-    return bootstrap(sums, statistic, REPLICATES)
+    """A share of the totals of groups, such as F1, with its 95 % interval; NaN for too few groups."""
+    return bootstrap(sums, statistic, REPLICATES).as_share(len(sums))
 
 
 def compare(sums: Sums, reference: Sums, statistic: Statistic) -> Comparison:
-    """The first minus the reference on the same groups, drawn together; p of the t test of difference / bootstrap error, which has the
-    resolution that a correction needs.
+    """The first minus the reference on the same groups, drawn together; p of the t test of difference / error, which has the
+    resolution that a correction needs. The bootstrap's variance is too small by (n − 1)/n (Hesterberg 2015).
     """
     interval = bootstrap_difference(sums, reference, statistic, replicates=REPLICATES)
-    p = t_test(interval.value, float(np.nanstd(interval.replicates)), len(sums))
+    interval = interval.as_share(len(sums), lowest=-1)
+    error = np.nanstd(interval.replicates) * np.sqrt(len(sums) / max(1, len(sums) - 1))
+    p = t_test(interval.value, float(error), len(sums))
     score = float(statistic(reference.sum(0, keepdims=True))[0])
     return Comparison(interval, p, len(sums), score)
 
@@ -68,10 +70,11 @@ def interval_by_blocks(
     statistic: Callable[[Float[np.ndarray, "*count"]], float],
     n_groups: int,
 ) -> Interval:
-    """A statistic of totals over blocks of so many groups, with its 95 % interval by leaving out one block after another."""
+    """A share of totals over blocks of so many groups, with its 95 % interval by leaving out one block after another."""
     total = sums.sum(0)
     occupied = sums[sums.reshape(len(sums), -1).any(1)]
-    return jackknife_interval(statistic(total), [*map(statistic, total - occupied)], n_groups)
+    interval = jackknife_interval(statistic(total), [*map(statistic, total - occupied)], n_groups)
+    return interval.as_share(n_groups)
 
 
 def draw_blocks(n_groups: int) -> Int[np.ndarray, " group"]:

@@ -9,7 +9,7 @@ from pandas.api.typing import DataFrameGroupBy
 from scipy import stats
 
 from tprprobe.errors import InputError
-from tprprobe.evaluation.results import NUMBERS
+from tprprobe.evaluation.results import BEHIND, NUMBERS
 
 BOUNDS = ("pca", "itself")  # controls that nothing has to pass
 NOT_NAMES = (*NUMBERS, "run", "step", "seed", "control", "metric")
@@ -30,7 +30,7 @@ def pair_controls(table: pd.DataFrame, run: str) -> pd.DataFrame:
     rows = texts[is_real].drop_duplicates() if names else texts[:1]
     varying = [name for name in names if rows[name].nunique() > 1]
     of_controls = texts.apply(lambda column: ~column.isin({*column[is_real]} - {""}))
-    metrics = table.loc[table["low"].notna(), "metric"].unique()
+    metrics = table.loc[table["low"].notna() & (table["metric"] != BEHIND), "metric"].unique()
     pairs = []
     for (_, row), metric in product(rows.iterrows(), metrics):
         is_metric, is_row = table["metric"] == metric, texts == row

@@ -37,6 +37,7 @@ DIFFERENCES = ("beyond", "beyond_low", "beyond_high", "rival", "rival_value", "p
 NUMBERS = ("value", "low", "high", *DIFFERENCES, "n", "n_groups", "note")
 TEXTS = ("site", "estimator", "control", "rival", "note")
 INTEGERS = ("layer", "head", "seed")
+BEHIND = "behind_best"  # the metric of how far a layer is behind the best one, with the p of that
 RENAMED = {"learnt": "learned"}  # metrics of version 0.3 and before
 View = TypeVar("View")
 Row = dict[str, Any]  # of a table, by column

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.naming.name_counts import compare_names
+from tprprobe.analyses.naming.name_counts import compare_names, list_repeated
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.analyses.probing.rows import name_score
+from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.clusters import describe_stability, explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
@@ -264,7 +264,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         places = compare_places(count_places(with_names["name"]), baselines)
         best = top(several if len(several) else with_names, "f05")
         text += (
-            f" {comparison} {single * bool(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, "
+            f" {comparison}{list_repeated(names)} {single * bool(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, "
             f"recall {percent(best, 'recall')}). {places}"
         )
     deeper = (
@@ -293,6 +293,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     scene = probe_table(table.assign(model=subject.name)).scene
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks: above every control (paired, Holm)."
+    ranks = rank_layers(real.assign(task=real["task"].replace(TITLES)))
+    note += "".join(f" {vector}: {clause}." for vector, clause in ranks.items())
     return _section("probes", text, render(scene), deeper, note, lack)
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tprprobe.analyses.clustering.clusters import list_tokens
-from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
+from tprprobe.analyses.naming.name_counts import compare_names, count_by_model, list_repeated
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
@@ -24,7 +24,9 @@ def summarize_words(cluster_names: pd.DataFrame) -> str:
     lines = [f"{compared} {compare_places(of_trained, [*by_model.values()])}".strip()]
     lines += _list_agreements(cluster_names)
     places = list(cluster_names.groupby(["site", "head"], sort=False, dropna=False))
-    if len(places) > 1:
+    if len(places) == 1:
+        lines[0] += list_repeated(cluster_names.loc[cluster_names["model"] == TRAINED, "name"])
+    else:
         lines += ["", *(f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places)]
     return "\n".join([*lines, ""])
 

@@ -1,13 +1,19 @@
 """F1 of probes layer by layer, beside the strongest control: a table, and its figure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.probing.rows import BEYOND, find_metric, name_control, name_score
+from tprprobe.analyses.probing.rows import (
+    BEYOND,
+    find_metric,
+    name_control,
+    name_score,
+    rank_layers,
+)
 from tprprobe.errors import InputError
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
@@ -18,6 +24,7 @@ from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, Row, measured, write_interval
+from tprprobe.store.layout import TWINS
 
 ALL_HEADS = -1  # as head; where it is missing, too
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
@@ -36,6 +43,7 @@ CAPTION = (
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 EMBEDDED, HOLLOW = "input embedding", "hollow: not shown to beat every control"
 LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
+UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True}
 PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
 ACROSS = 3  # panels of one task in a row
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
@@ -83,6 +91,8 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     table = pd.DataFrame(cells).fillna("–")
     same = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
     note = "".join(f"\n{name.capitalize()}: {table[name][0]}." for name in same) + note
+    ranks = rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
+    note += "".join(f"\n{vector}: {clause}." for vector, clause in ranks.items())
     caption = write_caption(probes, rows, BRACKETS, note)
     title = TITLE.format(rows.attrs["label"])
     return ProbeTable(table.drop(columns=same), title, caption, ruled, rows=rows)
@@ -157,10 +167,11 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     label = "F1" if metric == "f1" else metric
     means.attrs["label"] = name_score(real) if label == "F1" and "accuracy" in real else label
     means.attrs["baselines"] = by_side.mean().to_dict("records")
-    static: Any = probes[probes["control"] == "static"].assign(row=lambda rows: rows.index)
-    by_model = static.groupby(["task", "side", "model"], sort=False, as_index=False)
-    points = by_model[["site", "row", "n_train", *(f"f1{end}" for end in ENDS)]].first()
-    means.attrs["embeddings"] = points.to_dict("records")
+    is_drawn = is_whole & probes["control"].isin(["static", *TWINS])
+    drawn: Any = probes[is_drawn].assign(row=lambda rows: rows.index)
+    by_site = drawn.groupby(["task", "side", "model", "control", "site"], sort=False)
+    points = by_site[["row", "n_train", *(f"f1{end}" for end in ENDS)]].first().reset_index()
+    means.attrs["controls"] = points.to_dict("records")
     return means
 
 
@@ -242,7 +253,10 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=titles + sizes, line=names, group=means["kind"], x=means["layer"])
     is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
-    means = _add_embeddings(means.assign(sure=is_sure), attributes["embeddings"], is_one)
+    means = means.assign(sure=is_sure)
+    added = [*_list_embeddings(means, attributes["controls"], is_one)]
+    added += _list_twins(means, attributes["controls"]) if is_one else ()
+    means = pd.concat([means, pd.DataFrame(added)], ignore_index=True) if added else means
     means = means.assign(told=[_describe(row) for _, row in means.iterrows()])
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
@@ -274,19 +288,29 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     )  # fmt: skip
 
 
-def _add_embeddings(means: pd.DataFrame, embeddings: Sequence[dict], is_one: bool) -> pd.DataFrame:
-    """The points, and those of the control ``static`` as the layer of embeddings, where no probe of these is among them."""
-    place = {"x": EMBEDDING, "layer": EMBEDDING, "kind": EMBEDDED, "group": EMBEDDED, "sure": True}
-    place |= {"control_f1": np.nan, "control_name": "none"}
-    added = []
+def _list_embeddings(
+    means: pd.DataFrame, controls: Sequence[dict], is_one: bool
+) -> Iterator[dict[str, Any]]:
+    """The control ``static`` as the layer of embeddings, where no probe of these is among the points."""
+    place = {"x": EMBEDDING, "layer": EMBEDDING, "kind": EMBEDDED, "group": EMBEDDED}
     for (_, model), points in means.groupby(["panel", "model"], sort=False):
         point = points.iloc[0]
-        for row in _of_place(embeddings, point["task"], point["place"]):
+        for row in _of_place(controls, point["task"], point["place"]):
             is_drawn = EMBEDDING in {*points["x"]} or row["site"] in {*points["site"]}
-            if row["model"] == model and not is_drawn:
+            if (row["model"], row["control"]) == (model, "static") and not is_drawn:
                 name = EMBEDDED if is_one else f"{model}: {EMBEDDED}"
-                added.append({**point, **row, **place, "line": name})
-    return pd.concat([means, pd.DataFrame(added)], ignore_index=True) if added else means
+                yield {**point, **row, **place, **UNCONTROLLED, "line": name}
+
+
+def _list_twins(means: pd.DataFrame, controls: Sequence[dict]) -> Iterator[dict[str, Any]]:
+    """The baseline models at the same sites; not where one is the band, as the strongest control at every point."""
+    for _, points in means.groupby("panel", sort=False):
+        for _, point in points.iterrows():
+            for row in _of_place(controls, point["task"], point["place"]):
+                is_band = points["control_name"].eq(row["control"]).all()
+                if row["control"] in TWINS and row["site"] == point["site"] and not is_band:
+                    name = f"{point['line']}, {CONTROLS.get(row['control'], row['control'])}"
+                    yield {**point, **row, **UNCONTROLLED, "line": name}
 
 
 def _describe(row: Row) -> str:

@@ -30,12 +30,16 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
             return assets.find(kind, name)
         except InputError as error:
             raise (_hinted(text, error) if kind == "models" else error) from None
+    message = f"no folder {text!r} here{near_folders(text)}, and the hub did not give it"
+    return _download(text, "model", message, local_files_only)
+
+
+def _download(repo_id: str, kind: str, message: str, local_files_only: bool = False) -> Path:
     from huggingface_hub import snapshot_download
 
     offline = local_files_only or is_offline()
-    message = f"no folder {text!r} here{near_folders(text)}, and the hub did not give it"
     with _hub_errors(message, NOT_KEPT if offline else ""):
-        return Path(snapshot_download(text, local_files_only=offline))
+        return Path(snapshot_download(repo_id, repo_type=kind, local_files_only=offline))
 
 
 def is_foreign(folder: Path) -> bool:
@@ -64,14 +68,10 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
     text = str(name)
     if not text.startswith(HUB):
         return Path(name)
-    from huggingface_hub import snapshot_download
-
     repo_id = text.removeprefix(HUB)
     if repo_id.count("/") != 1:
         raise InputError(f"{text}: give {HUB}owner/name")
-    offline = is_offline()
-    with _hub_errors(f"the hub did not give the dataset {repo_id!r}", NOT_KEPT if offline else ""):
-        return Path(snapshot_download(repo_id, repo_type="dataset", local_files_only=offline))
+    return _download(repo_id, "dataset", f"the hub did not give the dataset {repo_id!r}")
 
 
 def upload(

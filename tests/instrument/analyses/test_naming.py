@@ -13,12 +13,7 @@ from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_t
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.fields import describe
-from tprprobe.analyses.naming.names import (
-    decide,
-    name_clusters,
-    p_values,
-    read_gold,
-)
+from tprprobe.analyses.naming.names import decide, name_clusters, p_values, read_gold
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.cli import app

@@ -125,6 +125,10 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     assert "no evidence of what training adds" in summarize_words(named)
     better = named.assign(name=["DT", "unnamed"])
     assert "no evidence" not in summarize_words(better)
+    assert "are named" not in summarize_words(named)
+    assert "2 clusters are named ‘DT’." in summarize_words(
+        pd.concat([named, named.assign(cluster=1)])
+    )
     assert "training adds 1 " in summarize_words(better)
     by_layer = pd.concat([named, named.assign(site="encoder.1.hidden", layer=1)])
     assert "layer 1: trained 1 of 1; permuted 1 of 1" in summarize_words(by_layer)

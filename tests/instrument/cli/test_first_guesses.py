@@ -32,11 +32,6 @@ def test_a_path_opens_the_store(store, kind):
     } == {"layers.0.hidden"}
 
 
-def test_a_path_that_is_no_store_is_said():
-    with pytest.raises(InputError, match="nowhere"):
-        tp.probe("nowhere", "pos")
-
-
 def test_import_of_a_pickle_says_what_to_save(tmp_path, monkeypatch, capsys):
     (tmp_path / "acts.pt").write_bytes(b"PK")
     assert run_main(monkeypatch, "import", tmp_path / "acts.pt", tmp_path / "out") == 2

@@ -1,26 +1,10 @@
-from dataclasses import dataclass
-from itertools import pairwise
-
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprpapers.worlds.mathematics.questions import Question
 from tprprobe.data.batching import POOL, Ragged, buckets
-from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import encode_pairs
-from tprprobe.data.vocabularies.characters import CHARACTERS, characters
 
-TEXT = st.text(alphabet=CHARACTERS, max_size=40)
 ROWS = st.lists(st.lists(st.integers(0, 99), max_size=9), min_size=1, max_size=12)
-
-
-@dataclass(frozen=True)
-class Listed(Dataset[Question]):
-    pairs: tuple
-
-    def read(self, rows):
-        return (Question(*self.pairs[row], module="") for row in rows)
 
 
 @settings(deadline=None)
@@ -62,15 +46,3 @@ def test_buckets_are_of_like_length_and_new_every_epoch():
     means = torch.stack([lengths[batch].double().mean() for batch in epoch_0])
     ordered = means.argsort().double()
     assert abs(torch.corrcoef(torch.stack([ordered, torch.arange(len(means))]))[0, 1]) < 0.3
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(TEXT, TEXT.map(lambda text: text[:30])), min_size=1, max_size=9))
-def test_encoded_pairs_stand_between_start_and_end(pairs):
-    vocabulary = characters()
-    encoded = encode_pairs(Listed("", "", 0, range(len(pairs)), tuple(pairs)), vocabulary)
-    sides = (encoded.source, encoded.target)
-    for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
-        assert side.values.dtype == torch.uint8
-        rows = [side.values[a:b].tolist() for a, b in pairwise(side.offsets.tolist())]
-        assert rows == [[vocabulary.sos, *vocabulary.encode(t), vocabulary.eos] for t in texts]

@@ -33,7 +33,9 @@ from tprprobe.evaluation.metrics import (
     count_terms,
 )
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.probes import probe_table
 from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import adjust
 
 
 class JiantProbe(nn.Module):
@@ -79,7 +81,11 @@ def test_the_probe_is_jiants(spans, context):
         mapped[f"project{k}_bias"] = reference.project[k].bias
         mapped[f"attend{k}_weight"] = reference.attend[k].weight[0]
         mapped[f"attend{k}_bias"] = reference.attend[k].bias[0]
-    hidden_layer, _, norm, _, output_layer = reference.classify
+    hidden_layer, _, norm, dropout, output_layer = reference.classify
+    nn.init.uniform_(norm.weight)
+    nn.init.uniform_(norm.bias)
+    mask = draw_dropout(0, 0, 3, 256)
+    dropout.forward = lambda hidden: hidden * mask
     for name, layer in (("hidden", hidden_layer), ("output", output_layer)):
         mapped |= {f"{name}_weight": layer.weight.T, f"{name}_bias": layer.bias}
     mapped |= {"norm_weight": norm.weight, "norm_bias": norm.bias}
@@ -94,41 +100,11 @@ def test_the_probe_is_jiants(spans, context):
     states = torch.stack([padded[i : i + 1 + 2 * context].flatten() for i in range(9)])
     windows, pooled = [], []
     for k in range(spans):
-        rows = [
-            (i, row)
-            for i, (a, b) in enumerate(spans_of_targets[:, k].tolist())
-            for row in range(a, b)
-        ]
-        pooled.append(Spans.of(torch.tensor([i for i, _ in rows]), 3))
-        windows.append(states[[row for _, row in rows]])
-    logits = edge_logits(shape, weights, windows, pooled)
+        start, stop = spans_of_targets[:, k].T
+        pooled.append(Spans.of(torch.arange(3).repeat_interleave(stop - start), 3))
+        windows.append(torch.cat([states[a:b] for a, b in zip(start, stop, strict=True)]))
+    logits = edge_logits(shape, weights, windows, pooled, mask[None])
     torch.testing.assert_close(logits[0], reference(vectors, spans_of_targets))
-
-
-@pytest.mark.parametrize("spans", [1, 2])
-def test_logits_are_those_of_the_definition(spans):
-    """Also of spans of one and of several states, under dropout, away from the initial weights."""
-    rng, n_targets = torch.Generator().manual_seed(spans), 20
-    shape = Shape(6, spans, 3, hidden=8)
-    flat = torch.randn(2, shape.parameters, generator=rng, dtype=torch.float64) / 2
-    weights = shape.split(flat)
-    lengths = [1 + torch.randint(3, (n_targets,), generator=rng) for _ in range(spans)]
-    pooled = [Spans.of(torch.arange(n_targets).repeat_interleave(n), n_targets) for n in lengths]
-    windows = [torch.randn(int(n.sum()), 6, generator=rng, dtype=torch.float64) for n in lengths]
-    dropout = torch.stack([draw_dropout(s, 0, n_targets, 8).double() for s in range(2)])
-    hidden = weights["hidden_bias"][:, None]
-    for k, (x, lengths_) in enumerate(zip(windows, lengths, strict=True)):
-        p = x @ weights[f"project{k}_weight"] + weights[f"project{k}_bias"][:, None]
-        a = (p @ weights[f"attend{k}_weight"][..., None]).squeeze(-1)
-        a = a + weights[f"attend{k}_bias"][:, None]
-        span_states = zip(p.split(lengths_.tolist(), 1), a.split(lengths_.tolist(), 1), strict=True)
-        v = torch.stack([(b.softmax(1)[..., None] * q).sum(1) for q, b in span_states], 1)
-        hidden = hidden + v @ weights["hidden_weight"][:, 8 * k : 8 * (k + 1)]
-    hidden = nn.functional.layer_norm(hidden.tanh(), (8,))
-    hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
-    expected = (hidden * dropout) @ weights["output_weight"] + weights["output_bias"][:, None]
-    logits = edge_logits(shape, weights, windows, pooled, dropout)
-    torch.testing.assert_close(logits, expected)
 
 
 @settings(max_examples=10)
@@ -228,27 +204,55 @@ def place(site, control="real"):
     return dict(zip(names, ("pos", "source", site, 0, None, 0, control), strict=True))
 
 
+def score(hits, n=20, **names):
+    """The score of one vector, from the rightly predicted of n targets of every document."""
+    sums = np.zeros((1, len(hits), len(TERMS)))
+    sums[0, :, [0, 1, 2, 4]] = hits, n - hits, n - hits, np.broadcast_to(n, len(hits))
+    return Score(place(names.pop("site")) | names, Counts(sums, np.zeros((1, 1, 3))))
+
+
 def test_differences_are_paired_and_corrected():
     rng = np.random.default_rng(0)
     n = rng.integers(5, 20, 60)
-    hits = {"role": rng.binomial(n, 0.5)}
-    hits["filler"] = np.minimum(n, hits["role"] + 1)  # a little better in every document
-    hits["control"] = hits["role"]
-    scores = []
-    for name, right in hits.items():
-        sums = np.zeros((1, 60, len(TERMS)))
-        sums[0, :, 0], sums[0, :, 1], sums[0, :, 2] = right, n - right, n - right
-        sums[0, :, 4] = n
-        site = "encoder.0.self.role" if name == "control" else f"encoder.0.self.{name}"
-        control = "control" if name == "control" else "real"
-        scores.append(Score(place(site, control), Counts(sums, np.zeros((1, 1, 3)))))
+    role, hits = "encoder.0.self.role", rng.binomial(n, 0.5)
+    filler = score(np.minimum(n, hits + 1), n, site="encoder.0.self.filler")  # a little better
+    scores = [score(hits, n, site=role), filler, score(hits, n, site=role, control="control")]
     table = tabulate_pairs(compare_scores(scores)).set_index(["first", "second"])
-    better = table.loc["encoder.0.self.role", "encoder.0.self.filler"]
+    better = table.loc[role, "encoder.0.self.filler"]
     assert better["difference"] < better["high"] < 0
     assert better["p_holm"] < 1e-10
-    control_pair = table.loc["encoder.0.self.role", "encoder.0.self.role (control)"]
+    control_pair = table.loc[role, f"{role} (control)"]
     assert (control_pair["difference"], control_pair["p_holm"]) == (0, 1)
     assert len(table) == 2
+
+
+def score_layers(*hits):
+    return [score(h, site=f"encoder.{i}.hidden", layer=i) for i, h in enumerate(hits)]
+
+
+def test_every_two_layers_are_compared_and_the_best_is_corrected_for_all():
+    rng = np.random.default_rng(0)
+    hits = rng.integers(5, 15, 40)
+    noise = rng.integers(-2, 3, 40)
+    scores = score_layers(hits, hits + 2, hits + 2 - noise * 2, hits)
+    pairs = compare_scores([*scores, score(hits, site="encoder.0.hidden", control="control")])
+    layers = [pair for pair in pairs if pair.is_of_layers]
+    assert len(layers) == 6 == len(pairs) - 1
+    assert all(pair.comparison.difference.value >= 0 for pair in layers)
+    p_values = np.array([pair.comparison.p for pair in layers])
+    assert [pair.p for pair in layers] == pytest.approx(adjust(p_values, "holm").tolist())
+    best = [pair for pair in layers if pair.score.names["layer"] == 1]  # it stands first
+    assert [pair.reference.names["layer"] for pair in layers[:3]] == [2, 0, 3]
+    assert [pair.p < 0.05 for pair in best] == [False, True, True]
+
+
+def test_equal_layers_are_seldom_distinguished_from_the_best():
+    """The best of equal layers is chosen by chance, so a test of it alone would often say that it is better."""
+    rng, n_distinguished = np.random.default_rng(1), 0
+    for _ in range(100):
+        pairs = compare_scores(score_layers(*rng.binomial(20, 0.6, (5, 20))))
+        n_distinguished += min(pair.p for pair in pairs) < 0.05
+    assert n_distinguished <= 11  # 5 expected, of 5 % at most
 
 
 def drawn_rows():
@@ -268,6 +272,17 @@ def drawn_rows():
     ]
     table = pd.DataFrame(rows).astype({"layer": "Int64"})
     return table.assign(layer=table["layer"].fillna(table["site"].map(layer_of)))
+
+
+@pytest.mark.parametrize(("f1", "is_line"), [(0.1, True), (0.3, False)])
+def test_the_baseline_model_is_a_line_unless_it_is_the_band_of_the_strongest_control(f1, is_line):
+    rows = drawn_rows()
+    twins = rows[rows["control"] == "real"].assign(control="permuted", f1=f1)
+    scene = probe_table(pd.concat([rows, twins], ignore_index=True)).scene
+    lines = scene.rows[scene.rows["line"] == "tpr, baseline model (permuted weights)"]
+    assert len(lines) == 4 * is_line  # tasks and layers
+    assert lines["value"].eq(f1).all()
+    assert ("permuted" in scene.band) != is_line
 
 
 def test_two_protocols_of_a_model_are_not_averaged(tmp_path):

@@ -56,6 +56,20 @@ class NearestVector(ClassifierMixin, BaseEstimator):
         return self.y_[((X[:, None] - self.X_[None]) ** 2).sum(-1).argmin(1)]
 
 
+class Spy(NearestVector):
+    """It lists what it was fitted to, and what it was asked."""
+
+    fits: list[list] = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        self.fits.append([X, y, None])
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.fits[-1][2] = X
+        return super().predict(X)
+
+
 @pytest.fixture(scope="module")
 def unlike(tmp_path_factory):
     """A store in which every word has a vector of its own and a label by chance: nothing can be learned."""
@@ -86,22 +100,12 @@ def test_no_score_leaks(unlike, estimator):
 
 def test_a_score_is_that_of_ten_independent_lines(unlike):
     """Documents and folds by the rows that were tested, scores by hand: no property of the package is asked."""
-    tested = []
-
-    class Spy(NearestVector):
-        def fit(self, X, y):
-            tested.append([X, y, None])
-            return super().fit(X, y)
-
-        def predict(self, X):
-            tested[-1][2] = X
-            return super().predict(X)
-
+    Spy.fits.clear()
     row = real(tp.probe(unlike, "pos", Spy(), controls=()))
     vectors, labels = unlike.read(SITE), unlike.tokens["pos"].to_numpy()
     rows_of = {vector.tobytes(): i for i, vector in enumerate(vectors.astype(np.float32))}
     right = n = 0
-    for X, _, X_test in tested[:5]:
+    for X, _, X_test in Spy.fits[:5]:
         train_rows, held_out = ([rows_of[x.tobytes()] for x in vectors] for vectors in (X, X_test))
         sample = unlike.tokens["sample"].to_numpy()
         assert not {*sample[train_rows]} & {*sample[held_out]}
@@ -221,11 +225,8 @@ def test_predictions_without_and_with_probabilities():
         predictions.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005)
     )
     assert np.isnan(predict(NearestVector().fit(X, as_codes(marks)), X, marks).nats).all()
-    assert predict(classifier, X, marks & False).nats.tolist() == [
-        0,
-        0,
-        0,
-    ]  # labels that nobody knows
+    unknown = predict(classifier, X, marks & False).nats  # labels that nobody knows
+    assert unknown.tolist() == [0, 0, 0]
     several = np.array([[True, True], [False, True]])
     assert as_codes(several).tolist() == [[1, 1], [0, 1]]
 
@@ -239,16 +240,12 @@ def sums_of(right, n):
     return sums
 
 
-def test_an_interval_is_of_groups_and_too_few_have_none():
-    rng = np.random.default_rng(0)
-    right = rng.binomial(10, 0.5, 40)
-    interval = interval_of(sums_of(right, 10), accuracy)
-    half = 2.02 * right.std(ddof=1) / 10 / np.sqrt(40)
-    assert interval.value == pytest.approx(right.mean() / 10)
-    assert interval.high - interval.value == pytest.approx(half, rel=0.25)
-    assert np.isnan(interval_of(sums_of(right[:3], 10), accuracy).low)
-    columns = number("accuracy", interval_of(sums_of(right[:3], 10), accuracy))
-    assert "fewer than" in columns["note"]
+def test_too_few_groups_have_no_interval_and_none_that_errs_leaves_doubt():
+    few = interval_of(sums_of(np.array([3, 5, 9]), 10), accuracy)
+    assert np.isnan(few.low)
+    assert "fewer than" in number("accuracy", few)["note"]
+    perfect = interval_of(sums_of(np.full(20, 10), 10), accuracy)
+    assert (perfect.low, perfect.high) == pytest.approx((0.025 ** (1 / 20), 1))
 
 
 def test_a_difference_is_paired():
@@ -394,17 +391,9 @@ def test_few_documents_that_share_a_sentence_are_probed(tmp_path):
     tokens["pos"] = [f"T{label}" for label in np.where(is_last, 0, labels)]
     vectors = np.where(is_last[:, None], 1.0, rng.normal(size=(len(tokens), 16)))
     write_store(folder, {SITE: vectors}, tokens)
-    train_sets = []
-
-    class Spy(NearestVector):
-        def fit(self, X, y):
-            train_sets.append({vector.tobytes() for vector in X})
-            return super().fit(X, y)
-
-        def predict(self, X):
-            assert train_sets[-1].isdisjoint(vector.tobytes() for vector in X)
-            return super().predict(X)
-
+    Spy.fits.clear()
     row = real(tp.probe(folder, "pos", Spy(), controls=()))
+    for X, _, X_test in Spy.fits:
+        assert {x.tobytes() for x in X}.isdisjoint(x.tobytes() for x in X_test)
     assert row["n_test"] == 14 * 21
     assert row["f1_low"] < row["f1"] < row["f1_high"]

@@ -15,7 +15,6 @@ from tprpapers.worlds.english.reportsets import DrawnReports
 from tprprobe.data.annotated.sentencesets import join_labels, set_source
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks, division
 from tprprobe.extraction.alignment import PLAIN, place_written
 from tprprobe.gold.labels import Labelled, words_of_tokens
 from tprprobe.models import build
@@ -165,53 +164,16 @@ def test_the_encoder_reads_what_it_is_given(file):
     }
 
 
-def test_nothing_to_read_is_read(model, file, tmp_path):
-    data = set_source(tp.load_data(str(file)), "empty")
-    store = tp.extract(model, data, SITES, tmp_path / "store", control=False)
-    assert list(side(store, "source", 0)["token"]) == ["</s>"]
-    assert not any(side(store, "source", 0)["pos"])
-
-
 def test_labels_of_another_file_are_joined(file, tmp_path):
-    (tmp_path / "names.iob2").write_text("Kim B-PER\nnaps O\n")
-    data = join_labels(tp.load_data(str(file)), {"nel": str(tmp_path / "names.iob2")})
+    names = tmp_path / "names.iob2"
+    names.write_text("Kim B-PER\nnaps O\n")
+    data = join_labels(tp.load_data(str(file)), {"nel": str(names)})
     assert [[t.label for t in e.sentence.targets["nel"]] for e in data] == [[], ["PER"]]
+    named = join_labels(tp.load_data(str(names)), {"who": str(names)})
+    assert named.tasks == ("who",)  # not twice
 
 
 def test_what_is_not_annotated_has_no_other_source(reports):
     assert isinstance(reports, DrawnReports)
     with pytest.raises(InputError, match="--source is for annotated files"):
         set_source(reports, "empty")
-
-
-def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports, monkeypatch):
-    specs = blocks.Extraction(model, model.vocabulary, reports, SITES, 2, "reference").specs
-    sizes = division.block_sizes(reports, model.vocabulary, specs)
-
-    def split(samples, end):
-        divided = division.split_blocks(reports, samples, sizes, 2, [end])
-        return [(start, len(examples)) for start, examples in divided]
-
-    assert split(range(5), 5) == [(0, 2), (2, 3)]
-    assert split(range(2, 5), 4) == [(2, 2), (4, 1)]
-    monkeypatch.setattr(division, "BLOCK_BYTES", 1)
-    assert split(range(5), 5) == [(start, 1) for start in range(5)]
-
-
-def test_a_second_writer_is_refused_while_the_first_is_at_work(
-    model, reports, tmp_path, monkeypatch
-):
-    out, messages = tmp_path / "store", []
-    write = blocks.Extraction.write
-
-    def meanwhile(self, *arguments):
-        with pytest.raises(InputError, match="written by another process") as refused:
-            tp.extract(model, reports, SITES, out, control=False, resume=True)
-        messages.append(str(refused.value))
-        write(self, *arguments)
-
-    monkeypatch.setattr(blocks.Extraction, "write", meanwhile)
-    store = tp.extract(model, reports, SITES, out, control=False)
-    assert [len(line.splitlines()) for line in messages] == [1]
-    assert store.samples == len(reports)
-    assert [file.name for file in tmp_path.iterdir()] == ["store"]

@@ -9,6 +9,7 @@ from torch import Tensor
 from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.models.decoding.generation import generate
+from tprprobe.models.decoding.hypotheses import BeamState
 from tprprobe.site.hooks import intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (1, 2), "d_ff": 24, "vocab_size": 8}
@@ -44,53 +45,6 @@ def batch(pad: int) -> Tensor:
     return torch.tensor([row + [pad] * (width - len(row)) for row in SOURCES])
 
 
-def log_probabilities(model: Any, source: list[int], prefixes: list[list[int]]) -> Tensor:
-    rows = torch.tensor([source] * len(prefixes))
-    with torch.no_grad():
-        return model(rows, torch.tensor(prefixes))[:, -1].log_softmax(-1)
-
-
-def greedy_alone(model: Any, source: list[int], max_length: int) -> list[int]:
-    ids = [model.config.sos]
-    while len(ids) <= max_length and (len(ids) == 1 or ids[-1] != model.config.eos):
-        ids.append(int(log_probabilities(model, source, [ids]).argmax()))
-    return ids[1:]
-
-
-def beam_alone(
-    model: Any,
-    source: list[int],
-    max_length: int,
-    beam: int,
-    penalty: float = 1.0,
-    early: Any = False,
-) -> list[int]:
-    """The beam search of the docstring on hypotheses (score, ids) of one source, with no cache."""
-    eos, live, ended = model.config.eos, [(0.0, [model.config.sos])], []
-    for length in range(1, max_length + 1):
-        logs = log_probabilities(model, source, [ids for _, ids in live]).tolist()
-        candidates = sorted(
-            (
-                (score + log, [*ids, symbol])
-                for (score, ids), row in zip(live, logs, strict=True)
-                for symbol, log in enumerate(row)
-            ),
-            key=lambda hypothesis: -hypothesis[0],
-        )[: 2 * beam]
-        ended += [
-            (score / length**penalty, ids)
-            for score, ids in candidates[:beam]
-            if ids[-1] == eos or length == max_length
-        ]
-        ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
-        live = [hypothesis for hypothesis in candidates if hypothesis[1][-1] != eos][:beam]
-        longest = max_length if early == "never" and penalty > 0 else length
-        hopeless = live[0][0] / longest**penalty <= ended[-1][0] if ended else False
-        if len(ended) == beam and (early is True or hopeless):
-            break
-    return ended[0][1][1:]
-
-
 def as_rows(ids: Tensor, model: Any) -> list[list[int]]:
     """The rows up to their end symbol, after checking that nothing but pads follows it."""
     pad, eos = model.config.pad, model.config.eos
@@ -102,13 +56,26 @@ def as_rows(ids: Tensor, model: Any) -> list[list[int]]:
     return rows
 
 
+@pytest.fixture
+def alone(monkeypatch):
+    """What a model writes behind one source, every symbol by a pass over all before it: no cache, no padding."""
+
+    def write(model: Any, source: list[int], *limits: int, **options: Any) -> list[int]:
+        with monkeypatch.context() as patch:
+            never = property(lambda _: False, lambda *_: None)
+            patch.setattr(BeamState, "exact", never, raising=False)
+            return as_rows(generate(model, torch.tensor([source]), *limits, **options), model)[0]
+
+    return write
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_greedy_is_the_uncached_argmax_of_each_row(case):
+def test_greedy_is_the_uncached_argmax_of_each_row(case, alone):
     pads = ends = 0
     for seed in range(4):
         model = model_of(case, seed)
         rows = as_rows(generate(model, batch(model.config.pad), max_length=8), model)
-        assert rows == [greedy_alone(model, source, 8) for source in SOURCES]
+        assert rows == [alone(model, source, 8) for source in SOURCES]
         ends += sum(row[-1] == model.config.eos for row in rows)
         pads += sum(model.config.pad in row for row in rows)
     if "transformer" in case:
@@ -117,19 +84,13 @@ def test_greedy_is_the_uncached_argmax_of_each_row(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_beam_is_the_uncached_beam_of_each_row(case):
+def test_a_beam_is_the_uncached_beam_of_each_row(case, alone):
+    """Beams are compared with those of transformers in tests/papers/parity."""
     pads = 0
     for seed, beam, penalty, early in ((0, 2, 1.0, False), (1, 4, 0.0, True), (2, 3, 2.0, "never")):
-        model = model_of(case, seed)
-        rows = as_rows(
-            generate(
-                *(model, batch(model.config.pad), 6, beam),
-                length_penalty=penalty,
-                early_stopping=early,
-            ),
-            model,
-        )
-        assert rows == [beam_alone(model, row, 6, beam, penalty, early) for row in SOURCES]
+        model, options = model_of(case, seed), {"length_penalty": penalty, "early_stopping": early}
+        rows = as_rows(generate(model, batch(model.config.pad), 6, beam, **options), model)
+        assert rows == [alone(model, row, 6, beam, **options) for row in SOURCES]
         pads += sum(model.config.pad in row for row in rows)
     assert pads or case not in ("tp-transformer", "transformer")
 
@@ -143,14 +104,14 @@ EDITS = {
 
 
 @pytest.mark.parametrize(("case", "seed"), [("tp-transformer", 1), ("tpt", 0), ("t5", 1)])
-def test_edited_sites_are_edited_once_at_every_step(case, seed):
+def test_edited_sites_are_edited_once_at_every_step(case, seed, alone):
     model = model_of(case, seed)
     plain = generate(model, batch(model.config.pad), 6, beam=3)
     with intervene(model, EDITS):
         greedy = as_rows(generate(model, batch(model.config.pad), 6), model)
         beams = as_rows(generate(model, batch(model.config.pad), 6, beam=3), model)
-        assert greedy == [greedy_alone(model, source, 6) for source in SOURCES]
-        assert beams == [beam_alone(model, source, 6, 3) for source in SOURCES]
+        assert greedy == [alone(model, source, 6) for source in SOURCES]
+        assert beams == [alone(model, source, 6, 3) for source in SOURCES]
     assert as_rows(plain, model) != beams
 
 

@@ -21,13 +21,6 @@ def lstm_parameters(d: int, vocab: int = 73) -> int:
     return 4 * d * (vocab + d + 2) + d * vocab + vocab
 
 
-def t5_parameters(vocab: int = 32128, d: int = 512, ff: int = 2048, layers: int = 6) -> int:
-    attention, feed_forward = 4 * d * d + d, 2 * d * ff + d
-    blocks = layers * (attention + feed_forward) + layers * (2 * attention + feed_forward)
-    return vocab * d + blocks + 2 * d + 3 * 32 * 8
-
-
-DICTIONARY = 512 * 400 + 400 + 50 * 64  # a sub-layer's W_r, b_r and 50 entries
 PRINTED = {
     "transformer": 44_188_160,
     "tp-transformer": 49_178_624,
@@ -35,9 +28,9 @@ PRINTED = {
     "tp-transformer-c": 30_023_168,
     "lstm": lstm_parameters(2048),
     "lstm-thinking": lstm_parameters(2048),
-    "t5": t5_parameters(),
-    "tpt-d": t5_parameters() + 18 * DICTIONARY,
-    "tpt-c-t5": t5_parameters() + 18 * (512 * 512 + 512),
+    "t5": 60_506_880,
+    "tpt-d": 64_258_080,
+    "tpt-c-t5": 65_234_688,
 }
 
 

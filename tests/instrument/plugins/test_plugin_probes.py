@@ -60,14 +60,16 @@ def test_their_parameters_are_options(installed):
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
 
 
+def run(probe, store, out, *options):
+    """Runs the command on two sites, beside shuffled labels."""
+    words = ["pos", str(store.path), "--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
+    with probe.make_context("probe", [*words, "--out", str(out), *options]) as context:
+        probe.invoke(context)
+
+
 def test_it_is_a_probe_with_controls_a_figure_and_a_page(installed, store, tmp_path):
     out = tmp_path / "run"
-    command = ["pos", str(store.path), "--probe", "sparse", "--k", "6"]
-    command += ["--sites", FILLER, "--sites", ROLE]
-    with installed.make_context(
-        "probe", [*command, "--control", "shuffled", "--out", str(out)]
-    ) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", "sparse", "--k", "6")
     rows = load_rows(out).set_index(["site", "control", "seed"])["accuracy"]
     assert rows[FILLER, "real", 0] > rows[FILLER, "shuffled", 0] + 0.1
     assert rows[FILLER, "real", 0] > rows[ROLE, "real", 0]
@@ -81,10 +83,7 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     installed, store, tmp_path
 ):
     out = tmp_path / "run"
-    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
-    command = ["pos", str(store.path), "--probe", "rsa", "--metric", "euclidean", *sites]
-    with installed.make_context("probe", [*command, "--out", str(out)]) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", "rsa", "--metric", "euclidean")
     rows = load_rows(out)
     scores = rows.set_index(["site", "control"])["score"]
     assert scores.between(-1, 1).sum() == 4
@@ -104,10 +103,6 @@ def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_pag
     assert "score" in summarize_probes(probes, "pos", list(probes["model"].unique())).text
 
 
-def test_an_option_of_another_probe_is_one_line(installed, store):
-    command = ["pos", str(store.path), "--probe", "sparse", "--metric", "euclidean"]
-    with (
-        installed.make_context("probe", command) as ctx,
-        pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"),
-    ):
-        installed.invoke(ctx)
+def test_an_option_of_another_probe_is_one_line(installed, store, tmp_path):
+    with pytest.raises(Exception, match="metric: no setting of sparse probes, which have k"):
+        run(installed, store, tmp_path / "run", "--probe", "sparse", "--metric", "euclidean")

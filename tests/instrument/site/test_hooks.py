@@ -10,6 +10,7 @@ from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.site.attachment import attach
 from tprprobe.site.hooks import PlacedEdit, capture, find_sites, intervene, sites
+from tprprobe.site.patterns import side_of, sides_of
 from tprprobe.site.site import Site
 
 HEAD, WIDE, MAP = (
@@ -80,32 +81,23 @@ def model_of(case: str):
 
 
 @pytest.mark.parametrize("case", ARCHITECTURES)
-def test_sites_are_those_of_the_design(case):
-    _, bound, embedding = ARCHITECTURES[case]
-    table = sites(model_of(case)).set_index("site")
-    assert list(table.columns) == ["axes", "width"]
-    axes = {
-        name: (row["axes"], None if row.isna()["width"] else int(row["width"]))
-        for name, row in table.iterrows()
-    }
+def test_sites_are_those_of_the_design_and_of_its_shapes(case):
+    model, (_, bound, embedding) = model_of(case), ARCHITECTURES[case]
+    table = sites(model)
+    assert list(table.columns) == ["site", "axes", "width"]
+    widths = table["width"].astype(object).where(table["width"].notna(), None)
+    axes = dict(zip(table["site"], zip(table["axes"], widths, strict=True), strict=True))
     assert axes == expected_sites(bound, embedding)
-
-
-@pytest.mark.parametrize("case", ARCHITECTURES)
-def test_captured_tensors_have_the_shapes_of_the_table(case):
-    model = model_of(case)
     with capture(model, "*") as acts:
         model(SOURCE, TARGET)
-    assert set(acts) == set(find_sites(model))
+    assert set(acts) == set(axes)
     lengths = {"source": 5, "target": 2}
     for name, site in find_sites(model).items():
-        on_target = name.startswith(("decoder.", "embedding.target."))
-        seq = "source" if name.endswith(("cross.key", "cross.value")) or not on_target else "target"
+        seq, keys = sides_of(name)
         if name.endswith(".attention"):
-            keys = "source" if ".cross." in name else seq
             assert acts[name].shape == (2, 2, lengths[seq], lengths[keys])
         else:
-            assert acts[name].shape[:2] == (2, lengths[seq])
+            assert acts[name].shape[:2] == (2, lengths[side_of(name)])
             assert acts[name].shape[-1] == site.width
             assert acts[name].ndim == len(site.axes)
 

@@ -184,6 +184,7 @@ def choose_relations(
         row = {"site": site, "layer": layer_of(site), "head": head, "relation": best[i]}
         row |= {"n": len(hits), "chance": chance.mean(), "offset": distances.get(best[i])}
         row |= {"by_offset": rival.mean() if best[i] in distances else np.nan}
-        row |= bootstrap_mean(hits[:, i], documents).columns("value")
-        rows.append(row | bootstrap_mean(hits[:, i] - rival, documents).columns("beyond"))
+        row |= bootstrap_mean(hits[:, i], documents, lowest=0).columns("value")
+        beyond = bootstrap_mean(hits[:, i] - rival, documents, lowest=-1)
+        rows.append(row | beyond.columns("beyond"))
     return pd.DataFrame(rows).astype({"offset": "Int64"})

@@ -41,10 +41,14 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+def list_maps(store: Store) -> list[str]:
+    """The sites with attention maps, of at least one sample."""
+    return [name for name in store.specs if store.count_maps(name)]
+
+
 def list_self_maps(store: Store) -> list[str]:
     """The sites of maps from tokens to tokens of the same side."""
-    sites = [name for name in store.specs if store.count_maps(name)]
-    return [name for name in sites if len({*store.specs[name].rows.split("_")}) == 1]
+    return [name for name in list_maps(store) if len({*sides_of(name)}) == 1]
 
 
 def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -120,7 +124,7 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     best, rows = max(offsets, key=lambda column: words[column].mean()), []
     for name in [column for column in names if column not in offsets] + [best]:
         site, _, head = name.rpartition(":")
-        share = bootstrap_mean(words[name].to_numpy(float), words["document"].to_numpy())
+        share = bootstrap_mean(words[name].to_numpy(float), words["document"].to_numpy(), lowest=0)
         is_head = name != best
         rows.append(
             {"source": "head" if is_head else f"offset {int(head):+d}", "site": site, "head": int(head) if is_head else -1}
@@ -155,8 +159,9 @@ def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
     row |= {"offset": int(offset.removeprefix(OFFSET))}
     documents = scored_on["document"].to_numpy()
-    for name, shares in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
-        row |= bootstrap_mean(shares, documents).columns(name)
+    for name, shares in (("value", values), ("by_offset", rivals)):
+        row |= bootstrap_mean(shares, documents, lowest=0).columns(name)
+    row |= bootstrap_mean(values - rivals, documents, lowest=-1).columns("beyond")
     return row
 
 
@@ -170,7 +175,7 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
 def score_sharpness(store: Store) -> pd.DataFrame:
     """The mean largest weight of every head's queries, over the first samples; of causal maps without the first token, a sink of weight."""
     rows = []
-    for site in (name for name in store.specs if store.count_maps(name)):
+    for site in list_maps(store):
         n = min(SHARP, store.count_maps(site))
         weights, start = [store.attention(site, sample) for sample in range(n)], int(has_sink(site))
         largest = np.mean([maps[..., start:].max(-1, initial=0).mean(-1) for maps in weights], 0)

@@ -137,9 +137,7 @@ class Decomposition:
         kind = self.plan.kind
         assignments = self.scheme.assign(kind, tokens, kind.members(tokens))
         fillers = tokens["filler"].to_numpy(object)[assignments.token]
-        encoded = (
-            np.zeros((shape_of(assignments.members[0])[0], len(self.fit.bias))) + self.fit.bias
-        )
+        encoded = np.tile(self.fit.bias, (shape_of(assignments.members[0])[0], 1))
         for part_fit, members in zip(self.fit.parts, assignments.members, strict=True):
             filler, names = lookup_fillers(part_fit.pairs.fillers, fillers), part_fit.pairs.roles
             roles = [lookup_names(names, np.asarray(r, object)) for r in assignments.roles]
@@ -239,14 +237,11 @@ def decompose(
     options |= {"seed": seed, "rare": rare}
     plan = plan_decomposition(store, site, roles, fillers, unit, scope, rank, **options)
     units, names = plan.read(store, site), [scheme.name for scheme in plan.schemes]
-    results_by_scheme = [
-        decompose_scheme(units, store.twins, s, plan, report) for s in plan.schemes
-    ]
-    fits, unwithheld, tables = zip(*results_by_scheme, strict=True)
+    parts = [decompose_scheme(units, store.twins, scheme, plan, report) for scheme in plan.schemes]
+    fits, unwithheld, tables = zip(*parts, strict=True)
     results = Results(pd.concat(tables, ignore_index=True))
-    fits_by_name = dict(zip(names, fits, strict=True))
     by_name = {name: fit for name, fit in zip(names, unwithheld, strict=True) if fit}
-    return Decomposition(units.site, plan, results, fits_by_name, by_name)
+    return Decomposition(units.site, plan, results, dict(zip(names, fits, strict=True)), by_name)
 
 
 @in_one_thread
@@ -258,5 +253,5 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     [fits] = plan.begin(units, scheme)
-    fits_by_name = {scheme.name: fits.fit(plan.family, ALL)}
-    return Decomposition(units.site, plan, Results(tabulate([])), fits_by_name)
+    by_name = {scheme.name: fits.fit(plan.family, ALL)}
+    return Decomposition(units.site, plan, Results(tabulate([])), by_name)

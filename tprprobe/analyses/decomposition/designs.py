@@ -21,7 +21,6 @@ from tprprobe.estimators.bindings.pairs import (
     count_pairs,
     find_pairs,
     first_pair,
-    has_pairs,
     hold_out_pairs,
     select_units,
 )
@@ -71,10 +70,8 @@ class Design:
         withheld = hold_out_pairs(select_units(of_first, fitting), parts[0], shares[0], rng)
         first_withheld = first_pair(of_first, withheld)
         remaining = select_units(of_first, fitting & (first_withheld < 0))
-        inner = has_pairs(
-            of_first, hold_out_pairs(remaining, parts[0], shares[1], rng, INNER_UNITS)
-        )
-        is_judged = (is_judged | inner) & fitting
+        inner = hold_out_pairs(remaining, parts[0], shares[1], rng, INNER_UNITS)
+        is_judged = (is_judged | (first_pair(of_first, inner) >= 0)) & fitting
         return cls(AS_IS, parts, counts, test, first_withheld, is_judged, fitting, origin)
 
     @functools.cached_property

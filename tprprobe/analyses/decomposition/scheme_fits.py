@@ -39,9 +39,8 @@ from tprprobe.store.layout import SAMPLE, SIDES
 PRINCIPAL, N_RANDOM = 48, 16  # directions that choices are made in: principal ones, random ones
 TABLE = (families.FILLER, families.ROLE, families.PAIR)  # of a fit that knows no unseen pair
 CHAIN = (families.ROLES, families.BAG, families.ADDITIVE, families.FACTORED, families.SATURATED)
-Decoder = Callable[
-    [np.ndarray, list[list[str]]], ArrayLike
-]  # which of the sequences come back whole
+# which of the sequences come back whole
+Decoder = Callable[[np.ndarray, list[list[str]]], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,30 +124,25 @@ class SchemeFits:
         self, family: str, units: int, choice: Candidate, names: Sequence[str]
     ) -> families.RoleFit:
         """The chosen blocks of these names fitted to units."""
-        regression, design, bases = (
-            self.regressions[units],
-            self.design,
-            dict[int, families.Bases](),
-        )
-        blocks, penalties = list[Block](), list[float]()
-        for choice_block, penalty in zip(choice.blocks, choice.penalties, strict=True):
-            name, part_id = choice_block.name, choice_block.part_id
-            if name not in names:
-                continue
+        regression, design = self.regressions[units], self.design
+        blocks, penalties, bases = list[Block](), list[float](), dict[int, families.Bases]()
+        chosen = zip(choice.blocks, choice.penalties, strict=True)
+        for name, part_id, penalty in (
+            (b.name, b.part_id, p) for b, p in chosen if b.name in names
+        ):
             if name == families.BINDING:
                 bases[part_id] = self._sweep(units, blocks, penalties, part_id, choice)
             basis = bases.get(part_id)
             blocks.append(families.make_block(name, part_id, design.parts, self.embedding, basis))
             penalties.append(penalty)
-        coefficients: list[dict[str, np.ndarray]] = [{} for _ in design.parts]
-        for block, values in zip(blocks, regression.solve(blocks, penalties), strict=True):
-            coefficients[block.part_id][block.name] = values
-        regression.grams.clear_cache()
-        width = len(regression.mean)
+        width, embedding = len(regression.mean), self.embedding
         fits = [
-            families.PartFit(pairs, width, coefficients[i], bases.get(i), self.embedding)
+            families.PartFit(pairs, width, {}, bases.get(i), embedding)
             for i, pairs in enumerate(design.parts)
         ]
+        for block, values in zip(blocks, regression.solve(blocks, penalties), strict=True):
+            fits[block.part_id].coefficients[block.name] = values
+        regression.grams.clear_cache()
         by_name = {f"{b.name}{b.part_id or ''}": p for b, p in zip(blocks, penalties, strict=True)}
         fit = families.RoleFit(family, fits, regression.mean, by_name)
         return replace(fit, bias=regression.bias(fit.table))
@@ -162,10 +156,8 @@ class SchemeFits:
         choice: Candidate,
     ) -> families.Bases:
         """The chosen factors after sweeps over these units along ``axes``; of a dear fit, as they are."""
-        bases, regression = choice.bases[part_id], self.regressions[units]
-        along = replace(
-            regression, cross=regression.cross @ self.axes, mean=regression.mean @ self.axes
-        )
+        bases, regression, axes = choice.bases[part_id], self.regressions[units], self.axes
+        along = replace(regression, cross=regression.cross @ axes, mean=regression.mean @ axes)
         fixed = blocks, penalties, self.design.parts, part_id, choice.variance
         sweeps = AlternatingLeastSquares(along, *fixed)
         is_new = units == UNWITHHELD  # whose pairs the choice was not made on
@@ -218,9 +210,7 @@ class DecompositionPlan:
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
         if self.rare < 0:
-            raise InputError(
-                f"rare {self.rare}: give the documents that a filler needs, 0 joins none"
-            )
+            raise InputError(f"rare {self.rare}: give the documents a filler needs, 0 joins none")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
         units = read_units(store, site, self.fillers, *kind, columns, min_documents, self.rare)
@@ -241,10 +231,8 @@ class DecompositionPlan:
         design = replace(designs[0], control=control)
         fits = SchemeFits(design, units.vectors, regressions[0], self.ranks, embedding)
         controls = zip(designs[1:], regressions[1:], strict=True)
-        return [
-            fits,
-            *(replace(fits, design=d, regressions=r, reference=fits) for d, r in controls),
-        ]
+        others = (replace(fits, design=d, regressions=r, reference=fits) for d, r in controls)
+        return [fits, *others]
 
 
 def plan_decomposition(

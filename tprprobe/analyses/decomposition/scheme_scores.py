@@ -7,20 +7,19 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import AS_IS, SHUFFLED_ROLES, Design
+from tprprobe.analyses.decomposition.designs import (
+    ALL,
+    AS_IS,
+    FITTING,
+    SHUFFLED_ROLES,
+    UNWITHHELD,
+    Design,
+)
 from tprprobe.analyses.decomposition.predictions import Numbers, Predict, Prediction, Score, score
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
-from tprprobe.analyses.decomposition.scheme_fits import (
-    ALL,
-    FITTING,
-    UNWITHHELD,
-    Decoder,
-    DecompositionPlan,
-    SchemeFits,
-)
+from tprprobe.analyses.decomposition.scheme_fits import Decoder, DecompositionPlan, SchemeFits
 from tprprobe.analyses.decomposition.score_tables import SHARES
 from tprprobe.analyses.decomposition.sequence_units import Units
-from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
 from tprprobe.analyses.decomposition.variance_shares import (
     IndependentStates,
     compare_shares,
@@ -52,16 +51,13 @@ class ScoreRows:
         self.shares: dict[Key, Row] = {}
 
     def add(
-        self,
-        units: Units,
-        vectors: UnitVectors,
-        predictions: Sequence[Prediction],
-        decoder: Decoder | None = None,
+        self, units: Units, predictions: Sequence[Prediction], decoder: Decoder | None = None
     ) -> None:
         """Adds the scores of predictions; those of one family and control are one row."""
-        scores = score(units, vectors, predictions, decoder)
+        scores = score(units, predictions, decoder)
         for p, measured in zip(predictions, scores, strict=True):
-            numbers = self.numbers.setdefault((p.family, p.control), {})
+            key = p.family, p.control
+            numbers = self.numbers.setdefault(key, {})
             numbers |= p.facts
             if measured is None:
                 continue
@@ -69,7 +65,7 @@ class ScoreRows:
             if decoder:
                 metrics["substitution"] = measured.substitution
             if not p.suffix:
-                self.scores[p.family, p.control] = measured
+                self.scores[key] = measured
                 if p.family and (p.below is not None or p.family not in BELOW):
                     metrics["gain"] = measured.gain
             counts = {"n": measured.n, "n_groups": measured.n_groups}
@@ -89,39 +85,34 @@ class ScoreRows:
             if (family, design.control) in self.numbers:
                 self.shares.setdefault((family, design.control), {}).update(columns)
 
-    def compare_gains(self, family: str, rivals: Sequence[str]) -> tuple[Interval, Row]:
-        """How much more a family gains than the rival that gains most, paired, and which that is; NaN without any."""
-        real_score = self.scores.get((family, AS_IS))
+    def compare_gains(self, family: str, rivals: Sequence[str]) -> tuple[Interval, Row] | None:
+        """How much more a family gains than the rival that gains most, paired, and which that is; None without any."""
+        score = self.scores.get((family, AS_IS))
         gains = {name: s for name in rivals if (s := self.scores.get((family, name)))}
-        if real_score is None or not gains:
-            return Interval(np.nan, np.nan, np.nan), {}
+        if score is None or not gains:
+            return None
         rival = max(gains, key=lambda name: gains[name].gain.value)
-        gain, reference = real_score.gain, gains[rival].gain
-        n_groups = min(real_score.n_groups, gains[rival].n_groups)
-        low, high = bounds(gain.replicates - reference.replicates, n_groups)
-        difference = Interval(gain.value - reference.value, float(low), float(high))
+        reference, n_groups = gains[rival].gain, min(score.n_groups, gains[rival].n_groups)
+        low, high = bounds(score.gain.replicates - reference.replicates, n_groups)
+        difference = Interval(score.gain.value - reference.value, float(low), float(high))
         return difference, {"rival": rival, "rival_value": reference.value}
 
     def compare_shuffled(self, baselines: Sequence[str]) -> None:
         """Adds to the row of bindings how far its gain, and its share, are beyond those of shuffled roles and baseline models."""
-        difference, rival = self.compare_gains(FACTORED, [SHUFFLED_ROLES])
-        if rival:
+        if compared := self.compare_gains(FACTORED, [SHUFFLED_ROLES]):
+            difference, rival = compared
             self.numbers[FACTORED, AS_IS]["gain"] |= difference.columns("beyond") | rival
-        rows = {
-            control: row for (family, control), row in self.shares.items() if family == FACTORED
-        }
+        rows = {c: row for (family, c), row in self.shares.items() if family == FACTORED}
         compare_shares({AS_IS: {}, **rows}, baselines)
 
     def compare_baselines(self, baselines: Sequence[str], families: Sequence[str]) -> None:
         """Adds what every family gains more than in the baseline model that gains most."""
         for family in families:
-            difference, rival = self.compare_gains(family, baselines)
-            if rival:
-                counts = {
-                    name: getattr(self.scores[family, AS_IS], name) for name in ("n", "n_groups")
-                }
-                numbers = self.numbers[family, AS_IS]
-                numbers["learned"] = number("learned", difference, **counts, **rival)
+            if compared := self.compare_gains(family, baselines):
+                difference, rival = compared
+                score = self.scores[family, AS_IS]
+                learned = number("learned", difference, n=score.n, n_groups=score.n_groups, **rival)
+                self.numbers[family, AS_IS]["learned"] = learned
 
     def list_numbers(self, families: Sequence[str]) -> Iterator[Row]:
         """The rows of a long table: of families, then of controls."""
@@ -210,14 +201,14 @@ def decompose_scheme(
         mean = fits.regressions[FITTING].mean
         predictions.append(Prediction("", ITSELF, lambda _, v: v, mean, design.test))
     begin("scores")
-    rows.add(units, units.vectors, predictions, plan.decoder)
+    rows.add(units, predictions, plan.decoder)
     estimator = BindingComponents(random_state=plan.seed)  # baselines share its moments
     for name, store in baselines.items():
         begin(f"{name} twin")
         if units.site in store.sites:
             baseline_units = replace(plan, schemes=(scheme,), decoder=None).read(store, units.site)
             [baseline] = plan.begin(baseline_units, scheme, name)
-            rows.add(baseline_units, baseline_units.vectors, predict_families(baseline, families))
+            rows.add(baseline_units, predict_families(baseline, families))
             states = IndependentStates.read(baseline_units, plan.seed)
             rows.add_shares(baseline_units, baseline.design, states, estimator, [BINDINGS])
     begin("shares of variance")

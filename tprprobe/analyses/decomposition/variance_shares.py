@@ -3,8 +3,9 @@ baselines, and those of states whose table V[filler, place] is known. Nothing is
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,15 +18,8 @@ from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, Design, make
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.analyses.decomposition.sequence_units import TOKEN, Units
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import (
-    BINDINGS,
-    BY_LENGTH,
-    FILLERS,
-    ROLES,
-    STEPS,
-    BindingComponents,
-    narrow,
-)
+from tprprobe.estimators.bindings import components
+from tprprobe.estimators.bindings.components import BINDINGS, STEPS, BindingComponents, narrow
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED, FILLER, ROLE, make_block
 from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.estimators.bindings.pairs import count_pairs, find_pairs, starts_of
@@ -33,12 +27,17 @@ from tprprobe.estimators.bindings.ridge import Regression, sum_blocks
 from tprprobe.evaluation.results import Row
 from tprprobe.evaluation.splits import stand_first
 from tprprobe.site.patterns import layer_of
-from tprprobe.statistics import FEWEST_GROUPS
+from tprprobe.statistics import FEWEST_GROUPS, Interval
 from tprprobe.store import Store
 from tprprobe.store.tokens import MEAN, pool_spans, rows_of
 from tprprobe.store.tokens import starts_of as starts_of_samples
 
-PLACES = {BAG: ("share", FILLERS), ADDITIVE: ("share", ROLES), FACTORED: ("share", BINDINGS)}
+PLACES = (
+    (BAG, components.FILLERS, "share"),
+    (ADDITIVE, components.ROLES, "share"),
+    (ADDITIVE, components.BY_LENGTH, "share_by_length"),
+    (FACTORED, BINDINGS, "share"),
+)  # where the share of a step stands: the family of the row, and its column
 MAX_CELLS = 5_000_000  # of the pairs that a unit's tokens and roles could be
 
 
@@ -70,14 +69,14 @@ def measure_shares(
     estimator.steps = steps
     counts = _count(units, design, independent.rows)
     try:
-        table = estimator.fit(counts, independent.states, independent.groups).shares_
-    except InputError:  # too few units
+        shares = estimator.fit(counts, independent.states, independent.groups).shares_
+    except InputError:  # too few units or documents
         return {}
-    found = {row["step"]: row for row in table.to_dict("records")}
-    columns = {family: _columns(name, found[step]) for family, (name, step) in PLACES.items() if step in found}  # fmt: skip
-    if BY_LENGTH in found:
-        columns[ADDITIVE] |= _columns("share_by_length", found[BY_LENGTH])
-    return columns
+    rows: dict[str, Row] = {}
+    for family, step, name in PLACES:
+        if step in shares:
+            rows.setdefault(family, {}).update(shares[step].columns(name))
+    return rows
 
 
 def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
@@ -96,9 +95,7 @@ def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
         n, learned, half = len(known), row["share"] - known.mean(), np.nan
         if n >= FEWEST_TWINS:
             half = stats.t.ppf(0.975, n - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / n)
-        row |= _columns(
-            "share_learned", {"share": learned, "low": learned - half, "high": learned + half}
-        )
+        row |= Interval(learned, learned - half, learned + half).columns("share_learned")
 
 
 def _limit(units: Units, rows: np.ndarray, seed: int) -> np.ndarray:
@@ -110,10 +107,6 @@ def _limit(units: Units, rows: np.ndarray, seed: int) -> np.ndarray:
         return rows
     order = np.random.default_rng(seed).permutation(len(rows))
     return np.sort(rows[order[np.cumsum(cells[order]) <= MAX_CELLS]])
-
-
-def _columns(name: str, row: Mapping[Any, object]) -> Row:
-    return {name: row["share"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
 
 
 def _count(units: Units, design: Design, rows: np.ndarray) -> list[PairCounts]:
@@ -146,31 +139,31 @@ def score_shares(
     """
     rows: list[Row] = []
     # sites and baselines share the moments of a design, and of its shuffled roles
-    estimators = {
-        (scheme, is_shuffled): BindingComponents(random_state=seed)
-        for scheme in schemes
-        for is_shuffled in (False, True)
-    }
+    new = partial(BindingComponents, random_state=seed)
+    estimators = {scheme: (new(), new()) for scheme in schemes}
     for site in sites:
         plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed)
-        sources = {"": store, **store.twins}
-        units = {control: plan.read(source, site) for control, source in sources.items()}
-        states = {control: IndependentStates.read(u, seed) for control, u in units.items()}
+        stores = {"": store, **store.twins}
+        units = {control: plan.read(source, site) for control, source in stores.items()}
+        states = {control: IndependentStates.read(of, seed) for control, of in units.items()}
         for name, scheme in zip(schemes, plan.schemes, strict=True):
-            # fillers' share has no scheme
-            steps = STEPS if name == schemes[0] else [BINDINGS]
+            steps = STEPS if name == schemes[0] else [BINDINGS]  # fillers' share has no scheme
+            estimator, of_shuffled = estimators[name]
             scored: dict[str, dict[str, Row]] = {}
-            for control in units:
-                designs = make_designs(units[control], scheme, plan.withheld, seed)
-                measured = units[control], next(designs), states[control]
-                scored[control] = measure_shares(*measured, estimators[name, False], steps)
+            for control, control_units in units.items():
+                designs = make_designs(control_units, scheme, plan.withheld, seed)
+                measured = control_units, next(designs), states[control], estimator, steps
+                scored[control] = measure_shares(*measured)
                 if not control:
-                    measured = units[control], next(designs), states[control]
-                    shuffled = measure_shares(*measured, estimators[name, True], [BINDINGS])
-                    scored[SHUFFLED_ROLES] = shuffled
-            bindings = {
-                control: row[FACTORED] for control, row in scored.items() if FACTORED in row
-            }
+                    measured = (
+                        control_units,
+                        next(designs),
+                        states[control],
+                        of_shuffled,
+                        [BINDINGS],
+                    )
+                    scored[SHUFFLED_ROLES] = measure_shares(*measured)
+            bindings = {control: row[FACTORED] for control, row in scored.items() if row}
             if "" in bindings:
                 compare_shares(bindings, list(store.twins))
             place = {"site": site, "layer": layer_of(site), "roles": name}

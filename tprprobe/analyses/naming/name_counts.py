@@ -46,3 +46,10 @@ def compare_names(counts: Mapping[str, tuple[int, int]], place: str = "the train
     surplus = counts[TRAINED][0] - max(named for named, _ in baselines.values())
     meaning = f": training adds {surplus} (no test compares the counts, since clusters depend on each other)"
     return f"{state_names(counts, place)}, {of_baselines}{meaning if surplus > 0 else NO_EVIDENCE}."
+
+
+def list_repeated(names: pd.Series) -> str:
+    """Which names several clusters of one clustering have, as a sentence after others; empty if none."""
+    counts = names[names != UNNAMED].value_counts()
+    repeated = [f"{n} clusters are named ‘{name}’" for name, n in counts[counts > 1].items()]
+    return f" {'; '.join(repeated)}." if repeated else ""

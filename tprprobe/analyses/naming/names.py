@@ -33,13 +33,14 @@ from tprprobe.estimators.clusters.names import (
 from tprprobe.evaluation import splits
 from tprprobe.gold import join
 from tprprobe.gold.structure import find_structure
-from tprprobe.statistics import Row, adjust, bounds, divide, replicate_totals
+from tprprobe.statistics import Row, adjust, bounds, divide, replicate_totals, widen_at_border
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
 
 RATE = 0.01  # of false discoveries
 REPLICATES = 1000
+SHARES = ("precision", "recall", "f05")
 MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
@@ -80,13 +81,13 @@ def score_candidates(
     question = np.unique(questions[tested], return_inverse=True)[1]
     sums = count_by_group(holds, labels[tested], question)
     names, lacks = np.array([*lattice.names, ""], object), predicate_ids < 0
+    n_documents = (sums[1] > 0).sum(0)
     measures = {
         name: np.where(lacks, np.nan, values)
-        for name, values in _with_intervals(sums, seed).items()
+        for name, values in _with_intervals(sums, n_documents, seed).items()
     }
     columns = {"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]}
     columns |= {"size": sums[1].sum(0).astype(int), "coverage": sums[1].sum(0) / sums[3].sum(0)}
-    n_documents = (sums[1] > 0).sum(0)
     columns |= {"documents": n_documents}
     for name, values in measures.items():  # a bootstrap of few documents is no interval
         is_end = name.endswith(("_low", "_high"))
@@ -144,14 +145,17 @@ def _round_down(share: float) -> str:
     return f"{np.floor(100 * share) / 100:.2f}"
 
 
-def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " cluster"]]:
+def _with_intervals(
+    sums: Sums, n_documents: Int[np.ndarray, " cluster"], seed: int
+) -> dict[str, Float[np.ndarray, " cluster"]]:
     stacked = np.concatenate(sums, 1)
     values = measure_names(*np.split(stacked.sum(0, keepdims=True), 4, 1))
     replicates = measure_names(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
     lows, highs = bounds(np.stack([replicates[name] for name in values], 1), len(stacked))
     columns = {}
-    for (name, value), low, high in zip(values.items(), lows, highs, strict=True):
-        columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
+    for (name, value), *ends in zip(values.items(), lows, highs, strict=True):
+        ends = widen_at_border(np.array(ends), n_documents) if name in SHARES else ends
+        columns |= {name: value[0], f"{name}_low": ends[0], f"{name}_high": ends[1]}
     return columns
 
 
@@ -207,12 +211,13 @@ def read_gold(store: Store) -> Gold:
     return Gold(joined, described, build_lattice(described))
 
 
-def is_arithmetic(store: Store) -> bool:
-    """Whether the source tokens are the characters of questions, some of which are arithmetic."""
+def find_arithmetic(store: Store) -> Gold | None:
+    """What :func:`read_gold` finds, if the source tokens are the characters of questions, some of which are arithmetic."""
     try:
-        return not read_gold(store).tokens["kind"].isin(NO_ARITHMETIC).all()
+        gold = read_gold(store)
     except InputError:
-        return False
+        return None
+    return None if gold.tokens["kind"].isin(NO_ARITHMETIC).all() else gold
 
 
 def read_fields(store: Store, side: str) -> Gold:
@@ -220,8 +225,10 @@ def read_fields(store: Store, side: str) -> Gold:
     other texts places and tokens.
     """
     is_labelled = bool(list_exact(store))
-    if side == SAMPLE or (not is_labelled and side == "source" and is_arithmetic(store)):
+    if side == SAMPLE:
         return read_structure(store, side)
+    if not is_labelled and side == "source" and (gold := find_arithmetic(store)):
+        return gold
     tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
     if not is_labelled:
         return Gold(tokens, pd.DataFrame(), build_tokens_at_places(tokens))

@@ -1,7 +1,8 @@
 """Views of a run's results: a row a probe, and the lines that a command prints."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.intervals import LEVEL
-from tprprobe.evaluation.results import FILE, Results, load_results
+from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, Results, load_results
 from tprprobe.evaluation.runner import SCORE
 from tprprobe.files.tables import read_table
 from tprprobe.statistics import interval_text, read_interval
@@ -25,9 +26,10 @@ INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beats_controls", "beyond")  # the last two are one
 ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs of 0.3 and before
 INTEGERS = ("n_train", "labels", "lost", "n_test")
-BEYOND, OVERLAPS = "*", "overlaps"
+P_BEHIND = "p_behind"
+BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
-OVERLAPPING = f"; {OVERLAPS}: the layers whose intervals overlap, which is no test"
+BEHIND_NOTE = f"; {BEHIND_BEST}: how much the best layer is better (paired); {ALIKE}: not distinguished from it (Holm)"
 
 
 def list_rows(results: Results) -> pd.DataFrame:
@@ -49,7 +51,13 @@ def list_rows(results: Results) -> pd.DataFrame:
     score = [SCORE, f"{SCORE}_low", f"{SCORE}_high"] if metric == SCORE else []
     subsets = [name for name in wide if str(name).startswith("f1_") and name not in COLUMNS]
     information = [name for name in INFORMATION if name in wide]
-    rows = rows.reindex(columns=[*COLUMNS, *score, *subsets, *ENDS, *information, *BEST])
+    columns = [*COLUMNS, *score, *subsets, *ENDS, *information, *BEST]
+    if BEHIND in wide:
+        names = [name for name in table if name in wide and name not in NUMBERS]
+        p_values = table.loc[table["metric"] == BEHIND, [*names, "p"]]
+        rows[P_BEHIND] = wide[names].merge(p_values, "left")["p"]
+        columns += [BEHIND, f"{BEHIND}_low", f"{BEHIND}_high", P_BEHIND]
+    rows = rows.reindex(columns=columns)
     return rows.astype(dict.fromkeys(INTEGERS, int) | {"validations": "Int64"})
 
 
@@ -81,17 +89,17 @@ def name_control(control: object) -> str:
 
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels: the score with its interval, its name (accuracy or
-    micro-F1), a mark, the layers with overlapping intervals, the best control.
+    micro-F1), a mark, how far it is behind the best layer, the best control.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
-    for column in ("head", "probe", OVERLAPS):
+    for column in ("head", "probe", BEHIND_BEST):
         if lines[column].nunique() < 2:
             lines = lines.drop(columns=column)
     return lines
 
 
 def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
-    vectors = real["site"].str.replace(r"\.\d+(?=\.|$)", "", regex=True)  # without the layer
+    vectors = real["site"].map(name_vector)
     order = {vector: place for place, vector in enumerate(vectors.unique())}
     ordered = real.assign(vector=vectors, order=vectors.map(order))
     ordered = ordered.sort_values(["task", "probe", "order", "layer"], kind="stable")
@@ -110,7 +118,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "of": names[row["task"]],
             **_macro(row),
             "": BEYOND if row["beats_controls"] is True else "",
-            OVERLAPS: _overlapping(ordered, row, metric),
+            BEHIND_BEST: _write_behind(row),
             "best control": best_f1 and f"{best_f1} {name_control(best)}",
             "learned from": f"{row['n_train']:,}",
         }
@@ -123,16 +131,54 @@ def _macro(row: pd.Series) -> dict[str, str]:
     return {"macro F1": interval_text(read_interval(row, "macro_f1"), ".1f", 100)}
 
 
-def _overlapping(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
-    """The other layers of a row's vector whose intervals overlap with its own."""
-    low, high = f"{metric}_low", f"{metric}_high"
-    alike = rows[(rows[low] <= row[high]) & (rows[high] >= row[low])]
-    for name in ("task", "probe", "side", "vector", "seed"):
-        alike = alike[alike[name] == row[name]]
-    if pd.notna(row["head"]):
-        alike = alike[alike["head"] == row["head"]]
-    layers = alike["layer"].dropna()
-    return " ".join(str(layer) for layer in sorted(layers) if layer != row["layer"])
+def name_vector(site: object) -> str:
+    """A site without its layer."""
+    return re.sub(r"\.\d+(?=\.|$)", "", str(site))
+
+
+def _write_behind(row: pd.Series) -> str:
+    """How much the best layer is better than that of a row; empty where there are no other layers."""
+    if pd.isna(row.get(BEHIND)):
+        return ""
+    if row[BEHIND] == 0:
+        return "best"
+    mark = "" if row[P_BEHIND] < LEVEL else f"{ALIKE} "
+    return mark + interval_text(read_interval(row, BEHIND), ".1f", 100)
+
+
+def rank_layers(rows: pd.DataFrame) -> dict[str, str]:
+    """A clause for every task and vector of several layers: which layer is best, and which are not distinguished from it by the
+    paired test (Holm); of a head none.
+    """
+    if BEHIND not in rows:
+        return {}
+    ranked = rows[rows[BEHIND].notna() & rows["head"].isna()]
+    names = [name for name in ("model", "probe") if name in rows and ranked[name].nunique() > 1]
+    vectors = ranked.assign(vector=ranked["site"].map(name_vector)).sort_values("layer")
+    return {
+        ", ".join(map(str, key)): compare_with_best(layers)
+        for key, layers in vectors.groupby(["task", *names, "vector"], sort=False)
+    }
+
+
+def compare_with_best(layers: pd.DataFrame) -> str:
+    """The clause of the rows of one vector's layers."""
+    best = layers.sort_values(BEHIND, kind="stable")["layer"].iloc[0]
+    others = layers[layers["layer"] != best]
+    alike = others.loc[others[P_BEHIND] >= LEVEL, "layer"].unique().tolist()
+    if len(alike) == others["layer"].nunique():
+        rest = "no other layer is distinguished from it"
+    elif len(alike):
+        rest = f"{_join_layers(alike)} not distinguished from it"
+    else:
+        rest = "every other layer is worse"
+    return f"layer {best} is best; {rest}"
+
+
+def _join_layers(layers: Sequence[object]) -> str:
+    """``layer 3 is`` or ``layers 3, 4 and 5 are``."""
+    *first, last = map(str, layers)
+    return f"layers {', '.join(first)} and {last} are" if first else f"layer {last} is"
 
 
 def worth_refining(rows: pd.DataFrame) -> list[str]:

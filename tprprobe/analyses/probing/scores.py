@@ -2,12 +2,14 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.probing.examples import Splits
+from tprprobe.analyses.probing.rows import name_vector
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.trials import (
     CURVE,
@@ -20,7 +22,7 @@ from tprprobe.analyses.probing.trials import (
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
 from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits
-from tprprobe.evaluation.results import Row, number, tabulate
+from tprprobe.evaluation.results import BEHIND, Row, number, tabulate
 from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
 
@@ -60,12 +62,18 @@ class Score:
 
 
 class Pair(NamedTuple):
-    """Two scores that are compared by F1 on the documents of both, and p corrected over all pairs (Holm)."""
+    """Two scores that are compared by F1 on the documents of both, and p corrected over all pairs of a family (Holm)."""
 
     score: Score
     reference: Score
     comparison: Comparison
-    p: float = 1.0
+    p: float
+
+    @property
+    def is_of_layers(self) -> bool:
+        """Whether it is two layers of a vector, the better one first."""
+        layers = {score.names["layer"] for score in (self.score, self.reference)}
+        return self.reference.is_real and len(layers) == 2
 
 
 def gather(
@@ -88,6 +96,7 @@ def gather(
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
             of_score[settings.metric] |= _beyond_controls(score, pairs, memorized)
+            of_score |= _behind_best(score, pairs)
     _add_selectivity(scores, numbers)
     information = dict(measure_information(results))
     for score, of_score in zip(scores, numbers, strict=True):
@@ -127,7 +136,9 @@ def measure(score: Score) -> dict[str, Row]:
 
 
 def compare_scores(scores: Sequence[Score]) -> list[Pair]:
-    """The pairs that are compared, the seeds of a vector added up."""
+    """The pairs that are compared, the seeds of a vector added up: a family of vectors with controls and within sub-layers,
+    and one of every two layers for each vector. All of these count, as the best layer is chosen by the same scores.
+    """
     by_key: dict[Key, list[Score]] = {}
     for score in scores:
         by_key.setdefault(score.key(OVER_SEEDS), []).append(score)
@@ -137,14 +148,26 @@ def compare_scores(scores: Sequence[Score]) -> list[Pair]:
     ]
     real = [score for score in joined if score.is_real]
     controls = [score for score in joined if not score.is_real]
+    layers: dict[Key, list[Score]] = {}
+    for score in sorted(real, key=lambda score: -next(score.counts.measure(()))["value"]):
+        if score.names["layer"] is not None:
+            vector = (*score.key(SIDE), name_vector(score.names["site"]), score.names["head"])
+            layers.setdefault(vector, []).append(score)
     pairs = [
-        Pair(score, second, score.counts.compare(second.counts))
+        (score, second)
         for i, score in enumerate(real)
         for second in (*real[i + 1 :], *controls)
         if _are_compared(score, second)
     ]
-    p_values = adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
-    return [pair._replace(p=p) for pair, p in zip(pairs, p_values, strict=True)]
+    families = [pairs, *(combinations(group, 2) for group in layers.values())]
+    return [pair for family in families for pair in _compare([*family])]
+
+
+def _compare(pairs: Sequence[tuple[Score, Score]]) -> list[Pair]:
+    comparisons = [score.counts.compare(reference.counts) for score, reference in pairs]
+    p_values = adjust(np.array([comparison.p for comparison in comparisons]), "holm")
+    rows = zip(pairs, comparisons, p_values.tolist(), strict=True)
+    return [Pair(*pair, comparison, p) for pair, comparison, p in rows]
 
 
 def _are_compared(score: Score, reference: Score) -> bool:
@@ -189,6 +212,19 @@ def _beyond_controls(
         "rival_value": best.comparison.reference,
         "p": max(pair.p if pair.comparison.difference.value > 0 else 1.0 for pair in rivals),
     }
+
+
+def _behind_best(score: Score, pairs: Sequence[Pair]) -> dict[str, Row]:
+    """By how much a vector's best layer is better than this one, on the same documents; nothing of a vector of one layer."""
+    key = score.key(OVER_SEEDS)
+    pairs = [pair for pair in pairs if pair.is_of_layers]
+    better = [pair for pair in pairs if pair.reference.key(OVER_SEEDS) == key]
+    if better:
+        best, _, comparison, p = better[0]
+        columns = {"p": p, "rival": best.label, "n_groups": comparison.n_groups}
+        return {BEHIND: number(BEHIND, comparison.difference, **columns)}
+    is_best = any(pair.score.key(OVER_SEEDS) == key for pair in pairs)
+    return {BEHIND: number(BEHIND, 0.0)} if is_best else {}
 
 
 def tabulate_pairs(pairs: Sequence[Pair]) -> pd.DataFrame:

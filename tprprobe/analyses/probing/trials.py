@@ -13,7 +13,7 @@ from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
 from tprprobe.evaluation import intervals, metrics, runner
 from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
-from tprprobe.evaluation.results import number
+from tprprobe.evaluation.results import Row, number
 
 CURVE = ("step", "train_loss", "held_out_loss")
 NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator")
@@ -49,7 +49,7 @@ class Counts(NamedTuple):
         shared = (self.sums[0, :, metrics.N] > 0) & (reference.sums[0, :, metrics.N] > 0)
         return intervals.compare(self.sums[0][shared], reference.sums[0][shared], metrics.micro_f1)
 
-    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
+    def measure(self, subsets: Sequence[str]) -> Iterator[Row]:
         """F1, macro F1 and accuracy with 95 % intervals over documents, and F1 of subsets, as rows of the long table."""
         sums = self.sums[0][self.sums[0, :, metrics.N] > 0]
         totals = sums.sum(0, keepdims=True)
@@ -123,7 +123,7 @@ class BlockScores(NamedTuple):
         """The score minus the reference's, on the same blocks."""
         return intervals.compare_blocks(self.scores, reference.scores, self.n_groups)
 
-    def measure(self, subsets: Sequence[str]) -> Iterator[dict[str, object]]:
+    def measure(self, subsets: Sequence[str]) -> Iterator[Row]:
         """The score with its interval, as a row of the long table."""
         value, *without = self.scores.tolist()
         interval = intervals.jackknife_interval(value, without, self.n_groups)

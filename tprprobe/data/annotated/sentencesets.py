@@ -120,10 +120,16 @@ def set_source(data: Dataset, source: Source) -> AnnotatedFile:
 
 
 def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
+    """The sentences with further tasks; a task that is only another name of one of these, such as the file's name, is left out."""
     annotated = _annotated(data, "--labels")
     sentences = list(annotated.sentences)
     for task, path in labels.items():
         sentences = annotations.add_labels(sentences, path, task)
+        for name in {*annotated.tasks} - {*labels}:
+            if all(s.targets.get(name) == s.targets[task] for s in sentences):
+                targets = [{k: t for k, t in s.targets.items() if k != name} for s in sentences]
+                pairs = zip(sentences, targets, strict=True)
+                sentences = [replace(sentence, targets=rest) for sentence, rest in pairs]
     files = tuple(map(Path, labels.values()))
     return replace(annotated, sentences=tuple(sentences), label_files=annotated.label_files + files)
 

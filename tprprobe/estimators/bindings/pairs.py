@@ -31,9 +31,7 @@ class Pairs:
         cls, fillers: pd.Index, roles: pd.Index, occurrences: Sequence[Occurrences]
     ) -> "Pairs":
         """The pairs that occur."""
-        codes = np.unique(
-            np.concatenate([_encode(occurrence, len(roles)) for occurrence in occurrences])
-        )
+        codes = np.unique(np.concatenate([_encode(o, len(roles)) for o in occurrences]))
         return cls(fillers, roles, *np.divmod(codes[codes >= 0], len(roles)))
 
     @classmethod
@@ -144,11 +142,6 @@ def draw_pairs(
             for n, _, i in cells:
                 n[i] -= 1
     return is_drawn
-
-
-def has_pairs(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Flags:
-    """The units that have any of the pairs."""
-    return np.asarray(counts @ pairs.astype(float)).reshape(-1) > 0
 
 
 def first_pair(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Int[np.ndarray, " unit"]:

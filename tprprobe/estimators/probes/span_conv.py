@@ -131,9 +131,7 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
         """The likeliest label of each target, the labels that are predicted, and the loss in nats."""
         logits = self.logits(X).cpu()
         likeliest = logits.argmax(-1)
-        predicted = (
-            logits >= 0 if self.loss == "sigmoid" else span_network.one_hot(likeliest, logits)
-        )
+        predicted = span_network.predict_labels(logits, self.loss)
         nats = span_network.losses(logits, torch.from_numpy(marks).float(), self.loss)
         return likeliest.numpy(), predicted.numpy(), nats.numpy()
 
@@ -292,8 +290,7 @@ class Descent:
     ) -> Float[Tensor, "probe 4"]:
         """Sums over targets: labels that are right, that are predicted, of the gold, and the loss."""
         gold = marks > 0
-        is_sigmoid = self.loss == "sigmoid"
-        predicted = logits >= 0 if is_sigmoid else span_network.one_hot(logits.argmax(-1), logits)
+        predicted = span_network.predict_labels(logits, self.loss)
         counts = [(predicted & gold).sum((1, 2)), predicted.sum((1, 2)), gold.sum((1, 2))]
         total = span_network.losses(logits, marks, self.loss).double().sum(1)
         return torch.stack([*counts, total], -1)

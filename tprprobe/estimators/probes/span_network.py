@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from tprprobe.estimators.probes.linear import cross_entropy
 from tprprobe.estimators.probes.spans import Shape, Spans
@@ -15,8 +16,13 @@ DROPOUT, EPS = 0.3, 1e-5
 Weights = Mapping[str, Tensor]
 
 
-def one_hot(labels: Int[Tensor, "*target"], logits: Float[Tensor, "*target label"]) -> Tensor:
-    return torch.zeros_like(logits, dtype=torch.bool).scatter_(-1, labels[..., None], True)
+def predict_labels(
+    logits: Float[Tensor, "*target label"], loss: str
+) -> Bool[Tensor, "*target label"]:
+    """The labels that are predicted: the likeliest one, or all that are likelier than not."""
+    if loss == "sigmoid":
+        return logits >= 0
+    return one_hot(logits.argmax(-1), logits.shape[-1]).bool()
 
 
 def losses(

@@ -1,1 +1,0 @@
-"""What the heads of a study's models learned, seed by seed."""
