@@ -16,7 +16,8 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.figures.colors import palette
-from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.dots import render
+from tprprobe.figures.scenes import Dots
 from tprprobe.figures.strips import Strip, Strips, draw_strips
 from tprprobe.figures.style import MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
@@ -143,11 +144,9 @@ def draw_gauge(store: Store) -> Drawing:
         pd.DataFrame(rows).groupby(["name", "group"], sort=False)["ari"].agg(["mean", "min", "max"])
     )
     agreement = agreement.reset_index().set_axis(["name", "group", "value", "low", "high"], axis=1)
-    return interval_dots(
-        agreement,
-        "Do clusters stay when dimensions are rescaled?",
-        "agreement with the clusters before (adjusted Rand index; line: lowest to highest of 6)",
-    )
+    label = "agreement with the clusters before (adjusted Rand index; line: lowest to highest of 6)"
+    title = "Do clusters stay when dimensions are rescaled?"
+    return render(Dots(agreement, label, title=title))
 
 
 def _partition(estimator: type, vectors: np.ndarray, way: str) -> np.ndarray:
@@ -168,7 +167,7 @@ def draw_controls(store: Store) -> Drawing:
         group="mean of heads, lowest to highest head"
     )
     title = "Numerator or denominator, predicted from clusters alone"
-    return interval_dots(rows, title, "share of digits predicted right, held out")
+    return render(Dots(rows, "share of digits predicted right, held out", title=title))
 
 
 PICTURES: dict[str, Callable[[Store], Drawing]] = {

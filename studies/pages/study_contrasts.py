@@ -9,7 +9,8 @@ import pandas as pd
 from studies.templates import table
 from tprpapers.study.comparisons import Answers, subsets
 from tprpapers.study.records import EXACT, Study
-from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.dots import render
+from tprprobe.figures.scenes import Dots
 from tprprobe.figures.style import INK, Drawing
 from tprprobe.statistics import interval_text, read_interval
 
@@ -49,7 +50,7 @@ def contrast_table(rows: pd.DataFrame, name_column: str, titles: pd.Series) -> s
 
 def draw_contrasts(rows: pd.DataFrame, title: str, label: str) -> Drawing:
     """Every contrast (``name``) with its interval, a dot per ``group``, around a line at zero; in points."""
-    figure = interval_dots(rows, title)
+    figure = render(Dots(rows, title=title))
     panel = figure.axes[0]
     panel.axvline(0, color=INK, linewidth=0.8, zorder=0)
     panel.set_xlabel(label)

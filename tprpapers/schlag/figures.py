@@ -1,7 +1,7 @@
 """schlag's figures and the matched study: measured on a store or read from results, drawn, and saved."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +14,7 @@ from tprpapers.schlag import hadamard_drawings as hadamard
 from tprpapers.schlag import reconstruction_drawings as reconstruction
 from tprpapers.schlag.attention_examples import attention_examples, pick_examples
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
-from tprpapers.schlag.claim_cases import (
-    Cases,
-    of_capture,
-    of_demonstration,
-    of_reconstruction,
-)
+from tprpapers.schlag.claim_cases import Cases, of_capture, of_demonstration, of_reconstruction
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.module_table import table1
 from tprpapers.schlag.relation_scores import most_relating_head
@@ -31,6 +26,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import row_strips
 from tprprobe.figures.catalogue import Input, Maker
+from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.catalogue.makers import (
     RECONSTRUCTED,
     VALUES,
@@ -140,15 +136,6 @@ def save_binding(
     return write_folder(out, files)
 
 
-def load_bindings(sources: Iterable[str | os.PathLike[str]]) -> pd.DataFrame:
-    """The tables of ``tprprobe binding --ckpt … --out``, one after another.
-
-    Raises:
-        InputError: a folder has none.
-    """
-    return pd.concat([BINDINGS.load(source) for source in sources], ignore_index=True)
-
-
 def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
     """The study in a folder, or the shipped one of that name.
 
@@ -164,7 +151,7 @@ def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
 BINDING_INPUT = {
     "bindings": Input(
         "binding probes: give --ckpt with folders of `binding --out`",
-        load_bindings,
+        partial(load_tables, kind=BINDINGS),
         BINDINGS.find_finished,
     )
 }

@@ -180,22 +180,20 @@ def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
 def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     scale = "RdBu_r" if squares.signed else list(find_theme(dark).scale)
     end = 1 if squares.signed or not squares.bar else float(np.nanmax(squares.values, initial=1e-9))
-    names = (
-        [plotted(name, 24) for name in squares.columns],
-        [plotted(name, 60) for name in squares.rows],
-    )
+    columns = [plotted(name, 24) for name in squares.columns]
+    rows = [plotted(name, 60) for name in squares.rows]
     hint = "%{z:.2f}" if squares.told is None else "%{customdata}"
     chart = go.Figure(
         go.Heatmap(
             z=squares.values, zmin=-1 if squares.signed else 0, zmax=end, colorscale=scale, showscale=squares.signed,
             xgap=1, ygap=1, colorbar={"thickness": 10, "len": 0.6}, customdata=squares.told,
-            hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=names[0], y=names[1],
+            hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=columns, y=rows,
         )
     )  # fmt: skip
     if squares.within is not None:
         gray = np.where(squares.within, 1, np.nan)
         look = {"colorscale": [find_theme(dark).faint] * 2, "showscale": False, "hoverinfo": "skip"}
-        chart.add_heatmap(z=gray, x=names[0], y=names[1], xgap=1, ygap=1, **look)
+        chart.add_heatmap(z=gray, x=columns, y=rows, xgap=1, ygap=1, **look)
     backs = shade(np.nan_to_num(squares.values.ravel()) / end, dark)
     for index, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
         if squares.texts is not None and squares.texts[index]:
@@ -205,8 +203,7 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     chart.update_yaxes(
         title=squares.titles[0], autorange="reversed", type="category", showgrid=False
     )
-    n = len(squares.rows)
-    return chart, 110 + min(30, max(14, 500 // max(n, 1))) * n
+    return chart, 110 + min(30, max(14, 500 // max(len(rows), 1))) * len(rows)
 
 
 def plotted(text: object, longest: int = LONGEST) -> str:

@@ -21,7 +21,6 @@ from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import COLUMNS, WHITE, Color, Strip, Strips, count_slots, write_token
 from tprprobe.figures.style import MUTED, WRONG, Drawing
-from tprprobe.statistics import Row
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
@@ -81,14 +80,12 @@ def quote_sign(name: str) -> str:
 
 def label_named(names: pd.DataFrame) -> dict[int, str]:
     """The name of every cluster that has one, with its precision: `IN (.90)`."""
+    named = names[names["name"] != UNNAMED]
+    cells = zip(named["cluster"], named["name"], named["precision"], strict=True)
     return {
-        row["cluster"]: f"{quote_sign(visible(row['name'], KEY_LENGTH))} {_write_precision(row)}"
-        for row in names[names["name"] != UNNAMED].to_dict("records")
+        label: f"{quote_sign(visible(name, KEY_LENGTH))} " + f"({share:.2f})".replace("(0.", "(.")
+        for label, name, share in cells
     }
-
-
-def _write_precision(row: Row) -> str:
-    return f"({row['precision']:.2f})".replace("(0.", "(.")
 
 
 def cluster_strips(
@@ -185,19 +182,15 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     tokens = tokens.drop(columns="prediction", errors="ignore")
     tokens = tokens.groupby("sample").head(MAX_TOKENS)
     sizes = tokens["sample"].value_counts(sort=False)
+    longest_token = max(count_slots(write_token(token)) for token in tokens["token"].unique())
     longest, samples = int(sizes.max()), sizes[sizes > 1].index.tolist()
-    n_across = max(1, COLUMNS // (longest + 1)) if is_of_letters(tokens) else 1
+    n_across = max(1, COLUMNS // (longest + 1)) if longest_token == 1 else 1
     samples = _choose_samples(tokens, samples, None, N_TEXTS * n_across)
     colors = palette(roles.k)
     strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
     lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
     texts = describe_clusters(roles, names)
     return Strips(lines, [(colors[label], text) for label, text in texts.items()])
-
-
-def is_of_letters(tokens: pd.DataFrame) -> bool:
-    """Whether every token takes one square."""
-    return all(count_slots(write_token(token)) == 1 for token in tokens["token"].unique())
 
 
 def join_strips(strips: Sequence[Strip]) -> Strip:

@@ -11,13 +11,7 @@ from tprprobe.figures.look import current_look
 
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
-SHADES = (
-    1.0,
-    0.45,
-    1.6,
-    0.7,
-    2.4,
-)  # full, light and dark versions of each hue, then between and darker
+SHADES = (1.0, 0.45, 1.6, 0.7, 2.4)  # of every hue: full, light, dark, between, darkest
 RAMP = "viridis"  # of values in an order, such as positions
 
 

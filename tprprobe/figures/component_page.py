@@ -72,7 +72,9 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     n_heads, k = real["head"].nunique(), len(rows)
     layer = site_label(site).removesuffix(", role")
     place = f"roles at {layer} ({n_heads} heads, {k} clusters each)"
-    text = f"{compare_names(count_by_model(table), place)} {_compare_places(table)}".strip()
+    places = table.groupby("model", sort=False)["name"].agg(count_places).to_dict()
+    compared = compare_places(places.pop(TRAINED), [*places.values()])
+    text = f"{compare_names(count_by_model(table), place)} {compared}".strip()
     if len(named):
         best = top(named, "f05")
         text += (
@@ -85,9 +87,3 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
-
-
-def _compare_places(table: pd.DataFrame) -> str:
-    """How many names of roles say where a token stands, in the model and in its baseline models."""
-    counts = table.groupby("model", sort=False)["name"].agg(count_places).to_dict()
-    return compare_places(counts.pop(TRAINED), [*counts.values()])

@@ -16,19 +16,13 @@ def learning_scene(runs: Mapping[str, pd.DataFrame]) -> Grid:
     logs = logs.assign(
         x=logs["step"], low=logs["value"], high=logs["value"], sure=True, group=logs["run"]
     )
-    loss = logs[logs["metric"] == "loss"].assign(panel="loss")
+    loss = logs[logs["metric"] == "loss"].assign(panel="loss", line=lambda rows: rows["run"])
     scores = logs[logs["metric"] == "exact_match"].fillna("").assign(panel="exact match")
     data = scores["data"].str.removeprefix("mathematics:") + " "
     data = data if data.nunique() > 1 else ""
     scores = scores.assign(line=scores["run"] + ": " + (data + scores["split"]).str.strip())
     scores = scores.sort_values(["line", "x"], kind="stable")
-    curve = Lines(
-        loss.assign(line=loss["run"]),
-        x="step",
-        percent=False,
-        log_value=True,
-        title="Training loss",
-    )
+    curve = Lines(loss, x="step", percent=False, log_value=True, title="Training loss")
     matches = Lines(scores, x="step", limits=(0, 1), title="Exact match")
     scenes = [scene for scene in (curve, matches) if len(scene.rows)]
     if not scenes:

@@ -64,11 +64,6 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
     return figure
 
 
-def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
-    """A dot with its interval for every row (name, group, value, low, high), a color and a marker a group."""
-    return render(Dots(rows, label, title=title))
-
-
 def _draw_dots(dots: Dots, ax: np.ndarray | None) -> AnyFigure:
     rows = dots.rows
     names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()

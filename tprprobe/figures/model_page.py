@@ -241,19 +241,6 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     return _section("heads", text, render(scene), deeper, note, lack)
 
 
-def _compare_places(table: pd.DataFrame, twins: Sequence[str]) -> str:
-    return compare_places(
-        count_places(table["name"]), [int(table[f"places_{kind}"].iloc[0]) for kind in twins]
-    )
-
-
-def _describe_single(n: int) -> str:
-    """How many named clusters hold one token: their name may be one of grammar, but says no more than the token."""
-    if not n:
-        return ""
-    return f"{n} of these {'holds' if n == 1 else 'hold'} a single token, of which the label says nothing new. "
-
-
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     """Texts whose tokens have the color of their cluster, and what the clusters are called."""
     roles, site = subject.clusters, subject.sites[-1]
@@ -272,10 +259,13 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))
         several = with_names[entropy > 0]
         n_single = len(with_names) - len(several)
+        single = f"{n_single} of these {'holds' if n_single == 1 else 'hold'} a single token, of which the label says nothing new. "
+        baselines = [int(table[f"places_{kind}"].iloc[0]) for kind in twins]
+        places = compare_places(count_places(with_names["name"]), baselines)
         best = top(several if len(several) else with_names, "f05")
         text += (
-            f" {comparison}{list_repeated(names)} {_describe_single(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, "
-            f"recall {percent(best, 'recall')}). {_compare_places(with_names, twins)}"
+            f" {comparison}{list_repeated(names)} {single * bool(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, "
+            f"recall {percent(best, 'recall')}). {places}"
         )
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"

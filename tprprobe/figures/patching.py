@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
@@ -40,9 +39,11 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     colors = f"Gray: within the control of the row. Shares below {MIN_WRITTEN:.2f} have no number."
     beyond = np.abs(wide.to_numpy()) > control.to_numpy()[:, None]
     within = np.column_stack([~beyond, np.zeros((len(sites), 2), bool)])
+    numbers = np.char.replace(np.char.mod("%.2f", values), "-", "−")
+    texts = np.where(np.abs(values) >= MIN_WRITTEN, numbers, "")
     return Squares(
         np.clip(values, -1, 1), labels, [*columns, GAP, "random"], (axis, "position and token of the state"),
-        _write_numbers(values), signed=True, bar="share recovered", within=within,
+        texts, signed=True, bar="share recovered", within=within,
         title="Activation patching", note=f"{share}\n{random}\n{colors}",
     )  # fmt: skip
 
@@ -74,11 +75,6 @@ def _label_rows(sites: list[str]) -> tuple[list[str], str]:
         title = f"layer, {kind}" if kind else "layer"
         return [number.replace(EMBEDDING, "emb") for number in numbers], title
     return list(labels.values()), "site"
-
-
-def _write_numbers(values: Float[np.ndarray, "row column"]) -> np.ndarray:
-    texts = [_number(x) if abs(x) >= MIN_WRITTEN else "" for x in values.flat]
-    return np.array(texts).reshape(values.shape)
 
 
 def summarize_patching(patchings: pd.DataFrame) -> str:

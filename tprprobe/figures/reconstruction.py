@@ -1,7 +1,7 @@
 """Affine reconstruction of z from one head's value vector, with controls."""
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -112,7 +112,8 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
     small = results[(results["n"] == SMALL) & (results["split"] == "in_sample")]
     for predictor, name in ROWS.items():
         row = held_out[held_out["predictor"] == predictor].iloc[0]
-        errors = small[small["predictor"] == predictor].set_index("unit")["mse"].to_dict()
+        errors = small[small["predictor"] == predictor].set_index("unit")["mse"]
+        errors = errors.map("{:.4f}".format).to_dict()
         yield {
             "model": model,
             "layer": str(layer),
@@ -120,13 +121,9 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
             "error, held out": write_interval(row, "mse", ".4f"),
             "R²": write_interval(row, "r2"),
             "R² over random": "–" if predictor == "random" else write_interval(row, "gain", "+.3f"),
-            f"error, n = {SMALL} positions": _number(errors, "position"),
-            f"error, n = {SMALL} questions": _number(errors, "question"),
+            f"error, n = {SMALL} positions": errors.get("position", "–"),
+            f"error, n = {SMALL} questions": errors.get("question", "–"),
         }
-
-
-def _number(errors: Mapping[Hashable, float], unit: str) -> str:
-    return f"{errors[unit]:.4f}" if unit in errors else "–"
 
 
 def largest_fit(results: pd.DataFrame, split: str) -> pd.DataFrame:

@@ -114,7 +114,9 @@ def _write_squares(panel: Axes, squares: Squares, colors: np.ndarray) -> None:
         ink = text_color(colors[row, column].tolist())
         panel.add_artist(SquareText(column, row, texts[row, column], ink, longest))
     turn: Options = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
-    names = [_break_name(name) for name in squares.columns]
+    names = [  # long ones that have an arrow in two lines
+        name.replace(" → ", " →\n") if len(name) > MAX_NAME else name for name in squares.columns
+    ]
     panel.set_xticks(range(len(names)), names, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
@@ -136,11 +138,6 @@ class SquareText(Text):
         self.set_fontsize(min(float(self.get_fontsize()), room))
         if room >= LEAST:
             super().draw(renderer)
-
-
-def _break_name(name: str) -> str:
-    """The name of a column, in two lines where it is long and has an arrow."""
-    return name.replace(" → ", " →\n") if len(name) > MAX_NAME else name
 
 
 def frame(panel: Axes) -> None:

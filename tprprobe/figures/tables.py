@@ -57,8 +57,10 @@ class Table:
 
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
-        rows = [list(self.cells.columns), self._rules(), *self.cells.to_numpy().tolist()]
-        lines = ["| " + " | ".join(map(_escaped, row)) + " |" for row in rows]
+        rules = ["---:" if is_number else "---" for is_number in self.numeric]
+        rows = [list(self.cells.columns), rules, *self.cells.to_numpy().tolist()]
+        escaped = ([text.replace("|", "\\|") for text in row] for row in rows)
+        lines = ["| " + " | ".join(row) + " |" for row in escaped]
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
     def latex(self) -> str:
@@ -144,10 +146,3 @@ class Table:
         return [
             all(not text[:1].isalpha() for text in self.cells[name]) for name in self.cells.columns
         ]
-
-    def _rules(self) -> list[str]:
-        return ["---:" if is_number else "---" for is_number in self.numeric]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -44,22 +44,6 @@ def texts(figure):
     return [text.get_text() for axes in figure.axes for text in axes.texts if text.get_text()]
 
 
-# ---------------------------------------------------------------- role clusters
-
-
-def rows_of(store, roles, samples):
-    """What role_clusters must write of samples: characters and cluster numbers, then the answer."""
-    tokens = store.tokens_of(LAST).assign(label=roles.labels)
-    labels = []
-    for sample in samples:
-        sample_tokens = tokens[tokens["sample"] == sample]
-        for token, label in zip(sample_tokens["token"], sample_tokens["label"], strict=True):
-            sign = {"<sos>": "#", "<eos>": "%", " ": ""}.get(token, token)
-            labels += [sign, str(label)] if sign else [str(label)]
-        labels.append(f"→ {sample_tokens['answer'].iloc[0]}")
-    return labels
-
-
 def test_role_clusters_show_every_cluster_of_right_answers(store, roles):
     figure = tp.figures.role_clusters(store, roles, n_rows=2)
     tokens = store.tokens_of(LAST).assign(label=roles.labels)
@@ -145,9 +129,6 @@ def test_strips_never_leave_the_page(length, after):
     assert column + width <= strips.COLUMNS
 
 
-# ---------------------------------------------------------------- attention
-
-
 def test_attention_rows_are_of_the_digits_behind_a_slash(store):
     tokens = store.tokens_of(MAPS)
     question = "".join(
@@ -189,9 +170,6 @@ def test_attention_of_answers_to_questions(store):
 def test_attention_refuses_what_is_not_there(store, site, sample, head, positions, message):
     with pytest.raises(InputError, match=message):
         row_strips(store, site, sample, head, positions)
-
-
-# ---------------------------------------------------------------- by name
 
 
 def test_a_figure_is_drawn_by_its_name_into_axes_of_ones_own(store):
@@ -316,9 +294,6 @@ def test_what_cannot_be_drawn_is_one_line(store, options, message):
         tp.draw("roles", store, k=4, **options)
 
 
-# ---------------------------------------------------------------- accuracy
-
-
 def test_learning_curve_draws_every_run_and_set():
     log = pd.DataFrame(
         [(100, "loss", "", "", 2.0), (200, "loss", "", "", 0.5)]
@@ -332,9 +307,6 @@ def test_learning_curve_draws_every_run_and_set():
     assert labels == {"one: large": [0.25], "one: small": [0.25], "two: large": [0.125], "two: small": [0.125]}  # fmt: skip
     with pytest.raises(InputError, match="log of one has no rows"):
         tp.draw("learning-curve", {"one": log[:0]})
-
-
-# ---------------------------------------------------------------- files and colors
 
 
 def test_files_are_the_same_bytes_in_every_process(tmp_path):

@@ -1,5 +1,6 @@
 """Gold structure over figures: frames are the numbers, by value; the examples show what they say."""
 
+import pandas as pd
 import pytest
 from planted.questions import LAST, MAPS, plant
 
@@ -70,14 +71,9 @@ def test_other_questions_have_no_gold_and_are_drawn_as_they_are(tmp_path):
     assert gold_tokens(store) is None
     roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
     assert frames_of(figures.role_clusters(store, roles, gold=True)) == []
+    examples = pd.DataFrame({"kind": ["simple"], "sample": [0], "question": ["?"]})
     with pytest.raises(InputError, match="no arithmetic questions with a division"):
-        attention_examples(store, MAPS, 0, pick_examples_of(store))
-
-
-def pick_examples_of(store):
-    import pandas as pd
-
-    return pd.DataFrame({"kind": ["simple"], "sample": [0], "question": ["?"]})
+        attention_examples(store, MAPS, 0, examples)
 
 
 def test_the_weight_told_is_that_of_the_map(store):

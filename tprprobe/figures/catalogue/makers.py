@@ -50,7 +50,11 @@ def draw_roles(
     questions that were answered right, unless ``every`` question is meant. With ``names`` the legend names clusters by the
     labels of words or the structure of arithmetic, where a name holds. Bars are the clusters of the baseline model.
     """
-    site = store.select(site or _find_default(store, layer))[0]
+    if not site:
+        vectors = [name for name, spec in store.specs.items() if not spec.is_attention]
+        role = vectors[first_role(vectors)]
+        site = role.replace(f".{layer_of(role)}.", f".{layer}.", 1)
+    site = store.select(site)[0]
     roles = cluster(store, site, head if store.specs[site].heads else None, k, seed, raw)
     labels = _name(store, roles, seed) if names else {}
     n_rows = 6 if current_look().is_narrow else 12
@@ -58,12 +62,6 @@ def draw_roles(
     if store.control and site in store.control.sites:
         baseline = cluster(store.control, site, roles.head, k, seed, raw)
     return cluster_strips(store, roles, n_rows, not every, None, True, labels, baseline)
-
-
-def _find_default(store: Store, layer: int) -> str:
-    vectors = [name for name, spec in store.specs.items() if not spec.is_attention]
-    site = vectors[first_role(vectors)]
-    return site.replace(f".{layer_of(site)}.", f".{layer}.", 1)
 
 
 def _name(store: Store, roles: Clusters, seed: int) -> dict[int, str]:

@@ -70,7 +70,9 @@ class Page:
     def _draw(self, section: Section, number: int, item: tuple[str, Figure]) -> dict[str, object]:
         """A figure of the page: its caption, its SVG element, and its files beside the page."""
         caption, figure = item
-        svg, links = draw_svg(figure), {}
+        stream, links = io.StringIO(), {}
+        figure.savefig(stream, format="svg")
+        svg = stream.getvalue()
         if section.name:
             stem = Path(FIGURES) / (section.name + f"-{number}" * bool(number))
             links = {kind: f"{stem}.{kind}" for kind in ("svg", "png")}
@@ -91,13 +93,6 @@ def write_report(
 ) -> Path:
     """``OUT/report.html``, or ``OUT`` where that is an .html file: a title, the first paragraphs (lines of ``lead``), and the sections."""
     return Page(Path(out), title, lead).add(*sections)
-
-
-def draw_svg(figure: Figure) -> str:
-    """The figure as a file of SVG."""
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg")
-    return stream.getvalue()
 
 
 def _embed(svg: str, number: int) -> Markup:
