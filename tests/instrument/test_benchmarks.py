@@ -1,4 +1,4 @@
-"""Benchmarks: what needs material that is not here says so, and what they print is kept by commit."""
+"""Benchmarks: what needs material that is not here says so."""
 
 import runpy
 

@@ -109,6 +109,19 @@ def test_folders_make_the_round_trip(pair, tmp_path):
     assert sum(p.numel() for p in fresh.parameters()) == sum(p.numel() for p in model.parameters())
 
 
+def test_pipelines_write_and_read(pair, root):
+    model, _ = pair
+    (text, second_text) = questions(model, root, 2)
+    writer = transformers.pipeline("seq2seq", model=str(model.folder))
+    answers = writer([text, second_text], max_new_tokens=30)
+    source = encode_sources([text], model.vocabulary).ragged().padded(torch.arange(1), 0)
+    expected = model.vocabulary.decode(generate(model, source, 30)[0].tolist())
+    assert answers[0][0]["generated_text"] == expected.strip()
+    assert len(answers) == 2
+    reader = transformers.pipeline("feature-extraction", model=str(model.folder))
+    assert len(reader(text)[0][0]) == model.config.d_model
+
+
 def test_what_they_cannot_do_is_one_line(pair, root):
     _, wrapped = pair
     ids = torch.tensor([[5, 6]])

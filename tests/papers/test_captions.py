@@ -23,10 +23,8 @@ from tprpapers.huang.word_vectors import read_glove
 from tprpapers.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
 from tprpapers.scoring.meteor import meteor_missing
 from tprpapers.worlds.scenes import Group, Scene, SceneKnobs, render, sample
-from tprpapers.worlds.scenes.captioning import noun
 from tprpapers.worlds.scenes.rendering import facts
 from tprpapers.worlds.scenes.scene import draw, split_of, unseen_color
-from tprpapers.worlds.scenes.trees import label
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 
@@ -332,19 +330,6 @@ def test_a_scene_has_captions_with_labels(index, split):
                 forms = [w.form for w in sentence.words if w.deprel == "aux"]
                 finite = forms[0] if forms else verb.form
                 assert (word.xpos == "NNS") == (finite == "are" or verb.xpos == "VBP")
-
-
-def test_the_first_version_has_the_same_scenes_with_colored_persons():
-    second_version, first_version = (
-        list(load_data(spec, n=80)) for spec in ("scenes", "scenes:persons=colored")
-    )
-    for image, first_image in zip(second_version, first_version, strict=True):
-        assert image.features.tolist() == first_image.features.tolist()
-    boy = Group("boy", 1, "orange", "small", hats=False)
-    assert label(noun(boy)).text == "a small orange boy"
-    texts = [" ".join(image.captions) for image in first_version]
-    assert not any("hat" in text.split() or "hats" in text.split() for text in texts)
-    assert any("hat" in caption.split() for image in second_version for caption in image.captions)
 
 
 def test_scenes_are_the_same_whatever_is_read_before_and_by_whom():

@@ -1,10 +1,12 @@
 """schlag's Table 1: our models averaged over modules, beside the printed rows; and its files."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from planted.evaluations import plant_evaluations
 
 from tprpapers.schlag.module_table import summarize_modules, table1
+from tprprobe.errors import InputError
 
 
 def texts(figure):
@@ -42,3 +44,23 @@ def test_table1_prints_the_papers_rows_as_printed(evaluations):
     assert final.iloc[0, :8].tolist() == [
         "TP-Transformer", "49.1M", "1000k", "89.01", "81.92", "18 of 56", "54.67", "3 of 15",
     ]  # fmt: skip
+
+
+def test_table_files(evaluations, tmp_path):
+    table = table1(evaluations)
+    lines = table.save(tmp_path / "t.md").read_text().splitlines()
+    assert len([line for line in lines if line.startswith("|")]) == len(table.cells) + 2
+    assert "not reproduced" in lines[-1]
+    latex = table.save(tmp_path / "t.tex").read_text()
+    assert r">95\% (int.)" in latex
+    assert latex.count(r"\\") == len(table.cells) + 1
+    pd.testing.assert_frame_equal(
+        pd.read_csv(table.save(tmp_path / "t.csv"), dtype=str), table.cells.astype(object), check_dtype=False
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(table.save(tmp_path / "t.parquet")), table.cells, check_dtype=False
+    )
+    assert table.save(tmp_path / "t.pdf").read_bytes().startswith(b"%PDF")
+    assert set(table.cells.to_numpy().ravel()) <= set(texts(table.draw()))
+    with pytest.raises(InputError, match=r"\.docx"):
+        table.save(tmp_path / "t.docx")

@@ -40,6 +40,17 @@ def test_a_paper_has_all_of_its_figures_and_what_they_need(paper):
     assert {*recipes} == paper_contents.recipes.keys()
 
 
+def test_checkpoints_go_to_the_papers_of_their_architectures():
+    shared = contents.share_checkpoints(contents.PAPERS, ["t5-english", "cnn-lstm-scenes"])
+    assert shared["jiang"] == ["t5-english"]
+    assert shared["huang"] == ["cnn-lstm-scenes"]
+    assert shared["schlag"] == contents.read_contents("schlag").checkpoints
+    with pytest.raises(InputError, match="t5-english is a t5, which is not of schlag"):
+        contents.share_checkpoints(["schlag"], ["t5-english"])
+    with pytest.raises(InputError, match="paper"):
+        contents.read_contents("smolensky")
+
+
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(making, "read_contents", lambda name: contents.Contents(**SMALL))

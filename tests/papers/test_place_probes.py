@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprpapers.lee import place_probes
-from tprpapers.lee.place_probes import BilinearProbe, Binding, PlaceProbe, as_grid
+from tprpapers.lee.place_probes import BilinearProbe, Binding, PlaceProbe, as_grid, fit_linear
 from tprprobe.cli import app
 
 
@@ -79,6 +79,22 @@ def test_the_higher_order_svd_of_a_bound_probe_is_itself():
     probe = PlaceProbe(binding.weights, torch.zeros(6, 5))
     assert torch.allclose(probe.cut(6).weights, probe.weights, atol=1e-4)
     assert not torch.allclose(probe.cut(3).weights, probe.weights, atol=1e-1)
+
+
+def test_linear_probes_are_logistic_regressions(monkeypatch):
+    from sklearn.linear_model import LogisticRegression
+
+    monkeypatch.setattr(place_probes, "STEPS", 150)
+    monkeypatch.setattr(place_probes, "PENALTIES", (1e-3, 1e-4))
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
+    x[:, 0] += y
+    state, labels = torch.as_tensor(x), torch.as_tensor(y)[:, None]
+    probe = fit_linear(state, labels, 3, (state, labels))
+    rival = LogisticRegression(C=1 / (1e-4 * 300), tol=1e-8, max_iter=1000).fit(x, y)
+    weights = probe.weights[0] - probe.weights[0].mean(0)
+    expected = rival.coef_ - rival.coef_.mean(0)
+    assert np.allclose(weights.numpy(), expected, atol=5e-3)
 
 
 def test_the_command_and_its_options(tmp_path):

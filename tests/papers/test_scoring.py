@@ -18,6 +18,7 @@ from tprpapers.scoring import (
 )
 from tprpapers.scoring.baselines import sentences
 from tprpapers.scoring.extractiveness import novelty, words
+from tprpapers.scoring.faithfulness import PRINTED, fisher_test
 from tprpapers.scoring.meteor import stemmed_meteor
 from tprpapers.scoring.ngrams import repetition
 from tprpapers.scoring.predictions import summarize_scores, write_summaries
@@ -263,3 +264,21 @@ def test_unsupported_facts_that_two_models_wrote(two):
     assert (counts["references"], counts["unsupported"]) == (12, 12)  # 1999 is in no source
     assert (counts["first"], counts["second"]) == (10, 6)
     assert (counts["only_first"], counts["only_second"]) == (4, 0)
+
+
+def test_facts_that_people_found(two, tmp_path):
+    def judge(row, question):
+        return {"A": "1999" in row["A"], "B": "1999" in row["B"]}.get(question[-1], True)
+
+    path = make_sheet(*two, tmp_path / "facts.csv", kind="facts", n=12)
+    assert "reference" in pd.read_csv(path)
+    fill(path, lambda row, question: "yes" if judge(row, question) else "no")
+    (counts,) = load_matches([path])
+    assert counts["models"] == ("tpt-d", "t5")
+    assert (counts["first"], counts["second"]) == (10, 6)
+    assert (counts["only_first"], counts["only_second"]) == (4, 0)
+    cells = catalogue.make("jiang-unfaithful", matches=[path]).cells
+    assert cells["from"].str.startswith("printed").tolist() == [False, True]
+    assert cells["have them"].tolist() == ["10 : 6", "21 : 17"]
+    n = PRINTED["unsupported"]
+    assert f"{fisher_test(21, n, 17, n):.3f}" == cells["p (Fisher)"].iloc[1] == "0.570"

@@ -1,4 +1,4 @@
-"""Networks that are built to bind: their equations in numpy, sites whose edits go on, and worlds with systematic splits."""
+"""Networks that are built to bind: sites whose edits go on, losses, and worlds with systematic splits."""
 
 from typing import Any
 

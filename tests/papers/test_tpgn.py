@@ -1,4 +1,4 @@
-"""The TPGN and the CNN-LSTM: the paper's equations literally, sizes, sites, decoding."""
+"""The TPGN and the CNN-LSTM: sizes, sites, decoding; their numbers are in test_networks.py."""
 
 from typing import Any
 

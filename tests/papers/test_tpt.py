@@ -1,4 +1,4 @@
-"""jiang's models: sizes, sites, masks, cache, initialization, and settings that cannot be."""
+"""jiang's models: sizes, masks, and settings that cannot be."""
 
 from typing import Any
 

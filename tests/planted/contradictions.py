@@ -17,7 +17,7 @@ from planted.foreign import save_foreign
 FAMILIES = ("bert", "albert", "gpt2", "llama", "t5", "bart", "opt", "qwen3")
 CAUSAL = ("gpt2", "llama", "opt", "qwen3")
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-SETTINGS, INDEX = "tokenizer_config.json", "model.safetensors.index.json"
+INDEX = "model.safetensors.index.json"
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "encoder_layers")
 Change = Callable[[Path], object]
 

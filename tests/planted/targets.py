@@ -18,7 +18,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 import zarr
-from planted import exchanges, folders, foreign, publishedfiles
+from planted import dumps, exchanges, folders, foreign, publishedfiles
 from planted.bindings import STATE, left, plant_bindings
 from planted.questions import LAST, plant
 from typer.testing import CliRunner
@@ -254,13 +254,6 @@ def _arrays(name):
     return make
 
 
-def _vllm(folder):
-    folder.mkdir()
-    for request in range(2):
-        states = {"hidden_states": torch.randn(3, 2, 4), "token_ids": torch.arange(3)}
-        safetensors.torch.save_file(states, folder / f"{request}.safetensors")
-
-
 def _datasets(folder):
     import datasets
 
@@ -269,26 +262,11 @@ def _datasets(folder):
     dataset.save_to_disk(str(folder / "saved"))
 
 
-def _neurox_hdf5(path):
-    with h5py.File(path, "w") as file:
-        file["0"] = VECTORS.reshape(2, 3, 4)
-        file.create_dataset("sentence_to_index", data=np.array([json.dumps({"a b c": "0"})], "S"))
-
-
-def _neurox_lines():
-    def word(token):
-        layers = [{"index": 0, "values": [0.5, 1.0]}, {"index": 1, "values": [0.25, 2]}]
-        return {"token": token, "layers": layers}
-
-    return _lines(*({"linex_index": i, "features": [word("a"), word("b")]} for i in range(2)))
-
-
 SENTENCES = {"split": "test", "sentences": [{"raw": "A cat."}, {"raw": "A dog."}]}
 KARPATHY = json.dumps({"images": [{"cocoid": i, **SENTENCES} for i in range(4)]})
 CAPTIONED = _lines(*({"image_id": i, "captions": ["A cat.", "cats"]} for i in range(4)))
 GLOVE = "".join(f"{word} 0.5 {i} -1e-3\n" for i, word in enumerate(["the", "cat", "dog"]))
 WORDS = Words((*SPECIALS, "the", "cat", "dog"))
-TPDN = "1 9 8\t0.5 -1.25 2.0\n4\t1e-3 7 0\n9 9\t3 1 -2e5\n"
 
 
 def run(*words: object) -> None:
@@ -424,11 +402,11 @@ TARGETS: dict[str, Target] = {
     "archive": (_archive, _converted("a.tar.gz")),
     "npz": (_arrays("v.npz"), _dump("v.npz")),
     "safetensors": (_arrays("v.safetensors"), _dump("v.safetensors")),
-    "vllm": (_vllm, _dump("")),
+    "vllm": (dumps.write_vllm, _dump("")),
     "datasets": (_datasets, _dump("saved")),
-    "neurox hdf5": (_folder_of("n.hdf5", _neurox_hdf5), _dump("n.hdf5")),
-    "neurox json": (_file("n.json", _neurox_lines()), _dump("n.json", format="neurox")),
-    "tpdn": (_file("t.txt", TPDN), _dump("t.txt", format="tpdn")),
+    "neurox hdf5": (_folder_of("n.hdf5", dumps.write_neurox), _dump("n.hdf5")),
+    "neurox json": (_folder_of("n.json", dumps.write_neurox), _dump("n.json", format="neurox")),
+    "tpdn": (_folder_of("t.txt", dumps.write_tpdn), _dump("t.txt", format="tpdn")),
     "sweep": _text("s.toml", SWEEP, read_sweep),
     "task": _text("task.toml", TASK, lambda path: read_task(path.parent)),
     "questions": _text("q.txt", "Calculate 2/(3/4).", _read_question),

@@ -1,4 +1,4 @@
-"""Drawings in fewer bytes: the same texts, shapes and places."""
+"""Drawings in fewer bytes: the same texts, shapes and colors."""
 
 import re
 import xml.etree.ElementTree as ElementTree

@@ -90,7 +90,7 @@ def test_a_column_of_a_table(write, tmp_path, kind, column):
     assert texts_of(data) == LINES
     assert texts_of(data[2:0:-1]) == LINES[2:0:-1]
     assert texts_of(load_data(f"{path}:{column}", n=2)) == LINES[:2]
-    with pytest.raises(InputError, match="but no 'words'"):
+    with pytest.raises(InputError, match="has no column 'words'"):
         list(load_data(f"{path}:words"))
 
 
@@ -122,7 +122,7 @@ def test_any_set_of_the_hub(tmp_path, monkeypatch):
     spec = f"datasets:{tmp_path / 'own'}"
     assert texts_of(load_data(spec)) == [f"test {text}" for text in LINES]
     assert texts_of(load_data(f"{spec}:text", split="train", n=1)) == [f"train {LINES[0]}"]
-    with pytest.raises(InputError, match="but no 'sentence'"):
+    with pytest.raises(InputError, match="has no column 'sentence'"):
         load_data(f"{spec}:sentence")
 
     def refuse(*arguments):

@@ -15,7 +15,6 @@ from tprpapers.worlds.english.reportsets import DrawnReports
 from tprprobe.data.annotated.sentencesets import join_labels, set_source
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks
 from tprprobe.extraction.alignment import PLAIN, place_written
 from tprprobe.gold.labels import Labelled, words_of_tokens
 from tprprobe.models import build
@@ -178,22 +177,3 @@ def test_what_is_not_annotated_has_no_other_source(reports):
     assert isinstance(reports, DrawnReports)
     with pytest.raises(InputError, match="--source is for annotated files"):
         set_source(reports, "empty")
-
-
-def test_a_second_writer_is_refused_while_the_first_is_at_work(
-    model, reports, tmp_path, monkeypatch
-):
-    out, messages = tmp_path / "store", []
-    write = blocks.Extraction.write
-
-    def meanwhile(self, *arguments):
-        with pytest.raises(InputError, match="written by another process") as refused:
-            tp.extract(model, reports, SITES, out, control=False, resume=True)
-        messages.append(str(refused.value))
-        write(self, *arguments)
-
-    monkeypatch.setattr(blocks.Extraction, "write", meanwhile)
-    store = tp.extract(model, reports, SITES, out, control=False)
-    assert [len(line.splitlines()) for line in messages] == [1]
-    assert store.samples == len(reports)
-    assert [file.name for file in tmp_path.iterdir()] == ["store"]

@@ -238,6 +238,17 @@ def test_the_card_names_the_data(make_model, tmp_path, checkpoint):
             default_data(silent)
 
 
+@pytest.mark.parametrize(
+    "front",
+    ["tprprobe: text", "tprprobe:\n  split: small", "tprprobe: data", "- a\n- b", "a: [", ""],
+)
+def test_a_card_that_names_no_data_says_so(front, make_model, tmp_path):
+    card = f"---\n{front}\n---\n"
+    model = load_model(save_pretrained(make_model(), tmp_path / "saved", card=card))
+    with pytest.raises(InputError, match="names no data"):
+        default_data(model)
+
+
 def test_the_same_weights_are_the_same_bytes(make_model):
     model = make_model()
     files = {checkpoint_files(model)[hub.WEIGHTS] for _ in range(12)}

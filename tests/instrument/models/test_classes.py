@@ -173,7 +173,7 @@ def test_the_vector_of_a_text_is_that_of_sentence_transformers(tmp_path, mode, m
 
 
 def test_a_folder_of_sentence_transformers_cuts_texts_as_it_says(tmp_path, capsys):
-    pooled(tmp_path / "m", MODES["mean"])
+    pooled(tmp_path / "m", MODES["mean"], "Normalize")
     model = load_model(f"hf:{tmp_path / 'm'}")
     assert model.vocabulary.limit == 8
     assert "texts of 8 tokens (max_seq_length" in capsys.readouterr().err.replace("\n", " ")

@@ -60,14 +60,16 @@ def test_their_parameters_are_options(installed):
     assert helps["metric"].startswith("Of rsa: The distance of vectors")
 
 
+def run(probe, store, out, *options):
+    """Runs the command on two sites, beside shuffled labels."""
+    words = ["pos", str(store.path), "--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
+    with probe.make_context("probe", [*words, "--out", str(out), *options]) as context:
+        probe.invoke(context)
+
+
 def test_it_is_a_probe_with_controls_a_figure_and_a_page(installed, store, tmp_path):
     out = tmp_path / "run"
-    command = ["pos", str(store.path), "--probe", "sparse", "--k", "6"]
-    command += ["--sites", FILLER, "--sites", ROLE]
-    with installed.make_context(
-        "probe", [*command, "--control", "shuffled", "--out", str(out)]
-    ) as ctx:
-        installed.invoke(ctx)
+    run(installed, store, out, "--probe", "sparse", "--k", "6")
     rows = load_rows(out).set_index(["site", "control", "seed"])["accuracy"]
     assert rows[FILLER, "real", 0] > rows[FILLER, "shuffled", 0] + 0.1
     assert rows[FILLER, "real", 0] > rows[ROLE, "real", 0]

@@ -12,6 +12,7 @@ from huggingface_hub.utils import filter_repo_objects
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import save_clusters
+from tprprobe.cli import app
 from tprprobe.cli.repositories import describe
 from tprprobe.errors import InputError
 from tprprobe.files.tables import read_table
@@ -158,3 +159,12 @@ def test_what_cannot_be_shared_is_told(hub, store, tmp_path):
 def test_a_checkpoint_is_pushed_as_a_model(hub, checkpoint):
     assert tp.push_to_hub(checkpoint, "owner/tiny") == "https://hub/models/owner/tiny"
     assert {*list_files(hub / "model" / "owner" / "tiny")} == {*list_files(checkpoint)}
+
+
+def test_commands_push_and_take_a_store_by_name(hub, store, capsys):
+    app(["push", str(store.path), "owner/vectors"], standalone_mode=False)
+    assert "https://hub/datasets/owner/vectors" in capsys.readouterr().out
+    app(["inspect", "hub:owner/vectors"], standalone_mode=False)
+    assert ROLE in capsys.readouterr().out
+    app(["inspect", "hub:owner/vectors", "--verify"], standalone_mode=False)
+    assert "files are as they were written" in capsys.readouterr().out
