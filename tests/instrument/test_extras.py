@@ -25,7 +25,6 @@ PACKAGES = (  # that only extras bring
         "distributed",
         "h5py",
         "mathematics_dataset",
-        "sympy",
     ),
     *("pycocoevalcap", "sentencepiece", "rouge_score", "nltk", "datasets"),
     *("spacy", "tensorboard", "umap"),
