@@ -79,11 +79,11 @@ def pick(text: str = "") -> None:
     state.set_address("picked", text)
 
 
-def read_tokens(count: int, limit: int = 2) -> list[int]:
-    """The picked ones of so many tokens."""
+def read_tokens(count: int) -> list[int]:
+    """The picked ones of so many tokens, at most two."""
     text = read_picks()
     tokens = dict.fromkeys(map(int, text.split(","))) if re.fullmatch(TOKENS, text) else {}
-    return [token for token in tokens if token < count][:limit]
+    return [token for token in tokens if token < count][:2]
 
 
 def read_head(heads: Mapping[str, Any]) -> tuple[str, int] | None:

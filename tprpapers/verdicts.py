@@ -79,7 +79,6 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
         )
     ),
     "jiang-discreteness": ("jiang-discrete",),
-    "jiang-roles": ("jiang-syntax-in-roles",),
     "decomposition": tuple(
         f"mccoy-{name}"
         for name in (

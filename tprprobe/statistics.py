@@ -173,7 +173,7 @@ def widen_at_border(
     """
     low, high = bounds
     is_at_border = (low == high) & np.isin(low, (lowest, 0, 1))
-    reach = np.where(is_at_border, 1 - 0.025 ** (1 / n_groups), 0)
+    reach = np.where(is_at_border, 1 - 0.025 ** (1 / np.maximum(n_groups, 1)), 0)
     return np.stack([np.maximum(low - reach, lowest), np.minimum(high + reach, 1)])
 
 

@@ -33,10 +33,11 @@ def compare() -> None:
     line = lead.empty()
     with line.container():
         widgets.lead(views.comparison.summarize_pairs(pairs, names))
-    places = [
-        canvas.Place(state.root(), label, (place, contents.find_head(store, place, head), k, "pca"))
-        for label, store, place in zip(names, stores, (site, second_site), strict=True)
-    ]
+    places = []
+    for label, store, place in zip(names, stores, (site, second_site), strict=True):
+        n_heads = contents.count_heads(store, place)
+        options = (place, min(head, n_heads - 1) if n_heads else None, k, "pca")
+        places.append(canvas.Place(state.root(), label, options))
     scenes = [place.scene() for place in places]
     agreement = views.comparison.show_agreement(*scenes, pairs)
     with line.container():

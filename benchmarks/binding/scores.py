@@ -49,9 +49,8 @@ def errors(case: Case, primary: str, model: Fitted, scheme: Scheme) -> Array:
     if primary == "swaps" and model.swap:
         swaps = case.swaps["seen"].by(scheme)
         edited = model.swap(swaps)
-        return _squares(
-            np.where(np.isnan(edited), swaps.states, edited), swaps.states, swaps.targets
-        )
+        edited = np.where(np.isnan(edited), swaps.states, edited)
+        return _squares(edited, swaps.states, swaps.targets)
     states, structure = case.part(case.test)
     structure = replace(structure, scheme=scheme)
     assert model.predict
@@ -90,15 +89,12 @@ def total(items: Array) -> float:
 
 def beats(items: Array, control: Array | None = None) -> bool:
     """True if the share recovered is above that of a control (or 0), with its 95 % interval over items."""
-    if control is None:
-        return bootstrap(items, share, REPLICATES).low > 0
-    columns = np.concatenate([items, control], 1)
-    return (
-        bootstrap(
-            columns, lambda totals: share(totals[:, :2]) - share(totals[:, 2:]), REPLICATES
-        ).low
-        > 0
-    )
+
+    def difference(totals: Array) -> Array:
+        return share(totals[:, :2]) - (0 if control is None else share(totals[:, 2:]))
+
+    columns = items if control is None else np.concatenate([items, control], 1)
+    return bootstrap(columns, difference, REPLICATES).low > 0
 
 
 def measure(case: Case, method: Method, setting: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -106,9 +102,8 @@ def measure(case: Case, method: Method, setting: dict[str, Any], seed: int) -> d
     scheme = case.structure.scheme
 
     def attempt(scheme: Scheme = scheme, seed: int = seed, drawn_case: Case = case) -> Array:
-        return errors(
-            drawn_case, method.PRIMARY, fit(drawn_case, method, setting, seed, scheme), scheme
-        )
+        fitted = fit(drawn_case, method, setting, seed, scheme)
+        return errors(drawn_case, method.PRIMARY, fitted, scheme)
 
     begun = time.process_time()
     model = fit(case, method, setting, seed, scheme)
@@ -139,11 +134,8 @@ def _predictions(case: Case, model: Fitted) -> dict[str, float]:
             scores["r2" + suffix] = total(_squares(predicted, case.mean, states))
         elif predicted is not None:
             readings = [item for row in _read(structure, predicted) for item in row]
-            right = [
-                pair[0] == reading
-                for pair, reading in readings
-                if not (suffix and pair in train_pairs)
-            ]
+            asked = (item for item in readings if not (suffix and item[0] in train_pairs))
+            right = [filler == reading for (filler, _), reading in asked]
             scores["accuracy" + suffix] = float(np.mean(right)) if right else math.nan
     return scores
 
@@ -170,10 +162,9 @@ def judge_edits(case: Case, edited: Array, swaps: Swaps) -> tuple[float, float]:
     for reading, source, target, place in zip(readings, before, after, swaps.places, strict=True):
         right.append(reading == case.subject.says(target))
         context = source[:place] + source[place + 1 :]
-        is_unchanged = reading[:place] + reading[place + 1 :] == context
-        unchanged.append(
-            is_unchanged if case.subject.ordered else not Counter(context) - Counter(reading)
-        )
+        is_same = reading[:place] + reading[place + 1 :] == context
+        has_all = not Counter(context) - Counter(reading)
+        unchanged.append(is_same if case.subject.ordered else has_all)
     return float(np.mean(right)), float(np.mean(unchanged))
 
 
@@ -183,22 +174,16 @@ def name_scheme(case: Case, method: Method, items: Array, attempt: Callable[...,
     """
     if (search := getattr(method, "name_roles", None)) is not None:
         return str(search(*case.part(case.train)))
-    items_by_scheme = {case.subject.scheme: items}
-    items_by_scheme |= {
-        name: attempt(SCHEMES[name]) for name in CANDIDATES if name not in items_by_scheme
-    }
-    best = max(items_by_scheme.values(), key=total)
+    tried = {case.subject.scheme: items}
+    tried |= {name: attempt(SCHEMES[name]) for name in CANDIDATES if name not in tried}
+    best = max(tried.values(), key=total)
     if not beats(best):
         return "no structure"
-    n_roles = {
-        name: len(replace(case.structure, scheme=SCHEMES[name]).names(1))
-        for name in items_by_scheme
-    }
-    return next(
-        n
-        for n in sorted(items_by_scheme, key=lambda n: n_roles[n])
-        if not beats(best, items_by_scheme[n])
-    )
+
+    def count_roles(name: str) -> int:
+        return len(replace(case.structure, scheme=SCHEMES[name]).names(1))
+
+    return next(name for name in sorted(tried, key=count_roles) if not beats(best, tried[name]))
 
 
 def _is_right(scheme_name: str, accepted: tuple[str, ...]) -> bool:

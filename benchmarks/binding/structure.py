@@ -31,9 +31,8 @@ class Structure:
     @cached_property
     def known(self) -> dict[Pair, int]:
         """The number of every pair that occurs."""
-        return {
-            pair: i for i, pair in enumerate(sorted({p for pairs in self.pairs for p in pairs}))
-        }
+        occurring = {pair for pairs in self.pairs for pair in pairs}
+        return {pair: i for i, pair in enumerate(sorted(occurring))}
 
     def names(self, side: int) -> list[str]:
         """The fillers (0) or roles (1) that occur."""
@@ -88,17 +87,15 @@ class Swaps:
 
     def by(self, scheme: Scheme) -> "Swaps":
         """These edits, with the roles replaced by those of ``scheme``."""
-        before, after = (
-            replace(structure, scheme=scheme) for structure in (self.before, self.after)
-        )
+        before, after = (replace(s, scheme=scheme) for s in (self.before, self.after))
         return replace(self, before=before, after=after)
 
     def take(self, indices: Array) -> "Swaps":
         """Some of the edits."""
-        arrays = {k: getattr(self, k)[indices] for k in ("states", "places", "donors", "targets")}
-        return replace(
-            self, before=self.before.rows(indices), after=self.after.rows(indices), **arrays
-        )
+        names = ("states", "places", "donors", "targets")
+        arrays: dict[str, Any] = {name: getattr(self, name)[indices] for name in names}
+        arrays |= {name: getattr(self, name).rows(indices) for name in ("before", "after")}
+        return Swaps(**arrays)
 
 
 @dataclass(frozen=True)

@@ -153,19 +153,14 @@ def _draw_swaps(
         pair = comes[int(rng.integers(len(comes)))]
         after = (*sequence[:place], pair[0], *sequence[place + 1 :])
         pairs = list(zip(after, structure.scheme(after), strict=True))
-        rows = [
-            i for i in donors[pair] if i != row and len(structure.sequences[i]) == len(sequence)
-        ]
+        alike = (i for i in donors[pair] if len(structure.sequences[i]) == len(sequence))
+        rows = [i for i in alike if i != row]
         fits = pairs.pop(place) == pair and train_pairs.issuperset(pairs)
         if fits and pair[1] != KEY and after != sequence and rows:
             draws.append((row, after, place, rows[int(rng.integers(len(rows)))]))
     rows, places, donor_rows = (np.array([swap[k] for swap in draws], int) for k in (0, 2, 3))
-    before, after, states = (
-        structure.rows(rows),
-        structure.of([swap[1] for swap in draws]),
-        world.states[rows],
-    )
-    targets = states
+    before, after = structure.rows(rows), structure.of([swap[1] for swap in draws])
+    targets = states = world.states[rows]
     if draws:  # the noise of a vector stays
         targets = world.run(after.sequences) + states - world.run(before.sequences)
     return Swaps(states, before, after, places, world.states[donor_rows], targets)
@@ -181,10 +176,8 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
     fillers = sorted({filler for filler, _ in case.structure.known})
     readings = list(before)
     for turn in range(max(map(len, before), default=0)):
-        candidates, edit_ids = (
-            list[Symbols](),
-            [i for i, sequence in enumerate(before) if turn < len(sequence)],
-        )
+        candidates = list[Symbols]()
+        edit_ids = [i for i, sequence in enumerate(before) if turn < len(sequence)]
         for i in edit_ids:
             place = int(swaps.places[i])
             index = (place, *(k for k in range(len(before[i])) if k != place))[turn]
@@ -199,11 +192,11 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
 def by_length(sequences: Sequence[Symbols], make: Callable[[list[Symbols]], Array]) -> Array:
     """The vectors of sequences, which are made for those of one length together."""
     lengths = np.array([len(s) for s in sequences])
-    rows_by_length = {n: np.flatnonzero(lengths == n) for n in np.unique(lengths).tolist()}
+    rows_by_length = [np.flatnonzero(lengths == n) for n in np.unique(lengths)]
     vectors = np.concatenate(
-        [make([sequences[i] for i in rows.tolist()]) for rows in rows_by_length.values()]
+        [make([sequences[i] for i in rows.tolist()]) for rows in rows_by_length]
     )
-    return vectors[np.argsort(np.concatenate([*rows_by_length.values()]))]
+    return vectors[np.argsort(np.concatenate(rows_by_length))]
 
 
 def permute(module: nn.Module, seed: int) -> nn.Module:

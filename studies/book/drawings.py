@@ -17,7 +17,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.figures.colors import palette
 from tprprobe.figures.dots import interval_dots
-from tprprobe.figures.strips import Strip, draw_strips
+from tprprobe.figures.strips import Strip, Strips, draw_strips
 from tprprobe.figures.style import MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
 
@@ -29,9 +29,8 @@ def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
     roles = tp.cluster(store, SITE, head=HEAD, k=K)
     names = tp.name_roles(store, roles).set_index("cluster")["name"]
     caption = "k-means of one head's roles, k = 8; # start, % end.\nNames were chosen on other questions than they are scored on."
-    figure: Any = draw_strips(
-        _strips(store, roles, rows), "The role of every character, clustered and named", caption
-    )
+    title = "The role of every character, clustered and named"
+    figure: Any = draw_strips(Strips(_strips(store, roles, rows), title=title, note=caption))
     patches = [
         Patch(color=color, label=f"{cluster}  {name}")
         for (cluster, name), color in zip(names.items(), palette(roles.k), strict=True)

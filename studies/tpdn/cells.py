@@ -35,7 +35,5 @@ def collect_cells(runs: Path) -> pd.DataFrame:
         cells[name] = control_scores.set_index(keys)["substitution"]
     published = pd.read_csv(PUBLISHED)
     table = cells.reset_index().merge(published, on=CELL, how="left")
-    order = {name: i for i, name in enumerate(SCHEMES)}
-    return table.sort_values(
-        [*MODEL, "seed", "roles"], key=lambda c: c.map(order) if c.name == "roles" else c
-    )
+    order = table["roles"].map(SCHEMES.index)
+    return table.iloc[order.argsort(kind="stable")].sort_values([*MODEL, "seed"], kind="stable")

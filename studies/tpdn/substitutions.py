@@ -21,7 +21,6 @@ from tprprobe.extraction import extract
 from tprprobe.files.locks import held
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.edits import patch
-from tprprobe.interventions.placement import Edit
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
@@ -36,8 +35,6 @@ SCORES = "scores.csv"
 class Decoder:
     """A model's decoder as :func:`decompose` takes it: which sequences come back whole from vectors."""
 
-    site = SITE
-
     def __init__(self, model: Model, task: str):
         self.model, self.answer = model, TASKS[task]
 
@@ -50,15 +47,9 @@ class Decoder:
         pairs = encode_texts(texts, answers, require_vocabulary(self.model))
         pad = self.model.config.pad
         source, target = pairs.batch(torch.arange(len(pairs)), pad)
-        with intervene(self.model, {self.site: self.place(vectors, sequences)}):
+        with intervene(self.model, {SITE: patch(torch.as_tensor(vectors))}):
             predicted = self.model(source, target[:, :-1]).argmax(-1)
         return ((predicted == target[:, 1:]) | (target[:, 1:] == pad)).all(1).numpy()
-
-    def place(
-        self, vectors: Float[np.ndarray, "sequence d_model"], _sequences: list[list[str]]
-    ) -> Edit:
-        """The edit that puts vectors in the place of the states of sequences."""
-        return patch(torch.as_tensor(vectors))
 
 
 def pair_up(roles: str, sequences: Sequence[list[str]]) -> list[list[tuple[str, str]]]:

@@ -38,17 +38,10 @@ class Trained(NamedTuple):
     @property
     def recipe(self) -> Recipe:
         """The recipe of the study with this model's coders, task and seed."""
-        return read_recipe(
-            RECIPE,
-            [
-                f'name="{self.name}"',
-                f"seed={self.seed}",
-                f'model.encoder="{self.encoder}"',
-                f'model.decoder="{self.decoder}"',
-                f'stages.0.mix.0.data="{self.data}"',
-                f'evaluate.0.data="{self.data}"',
-            ],
-        )
+        texts = {"name": self.name, "model.encoder": self.encoder, "model.decoder": self.decoder}
+        texts |= {"stages.0.mix.0.data": self.data, "evaluate.0.data": self.data}
+        settings = [f'{name}="{text}"' for name, text in texts.items()]
+        return read_recipe(RECIPE, [f"seed={self.seed}", *settings])
 
     def folder(self, runs: Path) -> Path:
         """Where its checkpoint is, once it is trained."""

@@ -108,12 +108,6 @@ def test_a_link_opens_with_its_experiment_and_says_what_changed_first(open_page,
     assert "the exact answer is 7/8" in read_lead(app)
 
 
-def test_a_head_in_the_address_is_ablated(open_page, asked_runs):
-    app = open_page(asked_runs, "ask", picked="encoder.1.self.role:1")
-    assert not app.exception
-    assert read_lead(app).startswith("Head 1 of encoder.1.self.role replaced by 0: the answer")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

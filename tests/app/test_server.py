@@ -120,12 +120,6 @@ def test_an_address_presses_no_button(port, served, page):
     assert sorted(served.rglob("*")) == before
 
 
-def test_an_upload_without_the_token_is_refused(port):
-    for method in ("PUT", "POST", "DELETE"):
-        status, _ = _ask(port, "/_stcore/upload_file/a/b", method, Origin="http://evil.example")
-        assert status in (400, 403, 404, 405)
-
-
 @pytest.mark.parametrize(
     "path",
     [

@@ -150,6 +150,7 @@ def test_shares_at_a_border_have_the_exact_interval():
     assert (equal.low, equal.high) == pytest.approx((-interval.high, interval.high))
     constant = bootstrap_mean(np.full(12, 0.5), np.arange(12), lowest=0)
     assert (constant.low, constant.high) == (0.5, 0.5)
+    assert np.isnan(statistics.widen_at_border(np.full((2, 1), np.nan), np.array([0]))).all()
 
 
 @given(st.integers(0, 40), st.integers(1, 40))

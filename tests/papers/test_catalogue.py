@@ -56,7 +56,7 @@ def find_sources(run, name):
         inputs |= {"store": run.parent / "related"}
     if name.startswith("jiang-"):
         inputs |= catalogue.find_inputs(run.parent / "scored")
-    if name in ("jiang-discreteness", "jiang-roles"):
+    if name == "jiang-discreteness":
         inputs |= {"store": run.parent / "labelled"}
     if name.startswith("huang-"):
         inputs |= catalogue.find_inputs(run.parent / "captioned")

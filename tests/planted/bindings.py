@@ -18,6 +18,10 @@ def left(fillers: list[str]) -> list[str]:
     return [str(i) for i in range(len(fillers))]
 
 
+def right(fillers: list[str]) -> list[str]:
+    return left(fillers)[::-1]
+
+
 def both(fillers: list[str]) -> list[str]:
     return [f"{i}*{len(fillers) - 1 - i}" for i in range(len(fillers))]
 

@@ -72,20 +72,19 @@ def test_a_file_is_a_method_and_a_run_that_was_cut_off_goes_on(tmp_path, monkeyp
     monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
     monkeypatch.syspath_prepend(str(tmp_path))
     every = runner.list_methods()
-    chosen_methods = runner.choose(every, ["mean_difference", "mine"], "method")
+    chosen = runner.choose(every, ["mean_difference", "mine"], "method")
     subjects = runner.choose(runner.list_subjects(), ["planted left", "null bag"], "subject")
     out, measured = tmp_path / "run", []
     measure = runner.measure
-    monkeypatch.setattr(
-        runner, "measure", lambda *arguments: measured.append(arguments) or measure(*arguments)
-    )
-    cells = runner.run(out, subjects, chosen_methods, 1)
+    count = lambda *case: measured.append(case) or measure(*case)  # noqa: E731
+    monkeypatch.setattr(runner, "measure", count)
+    cells = runner.run(out, subjects, chosen, 1)
     assert len(cells) == len(measured) == 4
     added = cells[cells["method"] == "mine"]
     assert added["r2"].abs().max() < 0.02
     assert added["interchange"].isna().all()
     assert (added["claims_chance"] == 0).all()
     shutil.rmtree(out / "parts/null_bag-mine-0")
-    resumed = runner.run(out, subjects, chosen_methods, 1)
+    resumed = runner.run(out, subjects, chosen, 1)
     assert len(measured) == 5
     pd.testing.assert_frame_equal(resumed.drop(columns="seconds"), cells.drop(columns="seconds"))

@@ -28,9 +28,8 @@ def test_scores_are_collected_beside_published_numbers(tmp_path, published):
     decoder = lambda vectors, _: vectors[:, 0] > 0  # noqa: E731
     fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, rank="2x2", decoder=decoder)
     identity = {"encoder": "uni", "decoder": "bi", "task": "sort", "seed": 0, "accuracy": 0.9}
-    write_file(
-        tmp_path / "runs" / "one" / SCORES, fit.scores.assign(**identity).to_csv(index=False)
-    )
+    table = fit.scores.assign(**identity).to_csv(index=False)
+    write_file(tmp_path / "runs" / "one" / SCORES, table)
     cells = collect_cells(tmp_path / "runs")
     assert cells["roles"].tolist() == ["left", "bag"]
     assert cells["published"].tolist() == [0.90, 0.90]

@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 
 from tprprobe.figures.colors import palette
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
-from tprprobe.figures.tables import Table
-from tprprobe.statistics import Interval, interval_text, read_interval
+from tprprobe.statistics import Interval, interval_text
 
 LINES: Sequence[Any] = ("-", "--", ":", "-.")
 MARKERS = "osD^"
@@ -90,29 +89,3 @@ def _describe(row: Mapping[Any, Any]) -> str:
         f"{row['score']} {row['as_trained']:.3f} → {row['one_hot']:.3f} "
         f"({interval_text(difference, '+.3f')})"
     )
-
-
-def dictionary_table(names: pd.DataFrame, title: str) -> Table:
-    """The names of every head's roles, as :func:`tprpapers.jiang.role_names.name_dictionary` found
-    them.
-    """
-    cells = [
-        {
-            "head": str(row["head"]),
-            "role": str(row["role"]),
-            "name": str(row["name"]),
-            "tokens": f"{row['coverage']:.1%}",
-            "precision": interval_text(read_interval(row, "precision"), ".2f"),
-            "recall": f"{row['recall']:.2f}",
-        }
-        for row in names.to_dict("records")
-    ]
-    columns = ["head", "role", "name", "tokens", "precision", "recall"]
-    heads = [cell["head"] for cell in cells]
-    ruled = tuple(i for i in range(1, len(heads)) if heads[i] != heads[i - 1])
-    caption = (
-        "Each head's strongest role. A name is chosen on half of the texts and holds on the other "
-        "half (precision at least 0.7,\nfalse discovery rate 1 %). In a decoder it is of the word that "
-        "the state predicts."
-    )
-    return Table(pd.DataFrame(cells, columns=columns), title, caption, ruled)

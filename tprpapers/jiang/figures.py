@@ -1,23 +1,19 @@
-"""jiang's discrete roles: how peaked they are, what making them one-hot costs, and their names."""
+"""jiang's discrete roles: how peaked they are, and what making them one-hot costs."""
 
 import numpy as np
 import pandas as pd
 
 from tprpapers.jiang.discreteness import SUFFIX, measure_roles, share_of_peaks
-from tprpapers.jiang.discreteness_drawings import dictionary_table, role_peaks
+from tprpapers.jiang.discreteness_drawings import role_peaks
 from tprpapers.jiang.probe_table4 import table4 as table4
-from tprpapers.jiang.role_names import name_dictionary
 from tprpapers.jiang.summary_folders import find_scored, load_matches, load_summaries, load_votes
 from tprpapers.jiang.summary_tables import table2, table3, unsupported_table
 from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.kinds import PROBES
-from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.style import Drawing
-from tprprobe.figures.tables import Table
-from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 DOCUMENTS = 100  # on which roles are made one-hot
@@ -58,22 +54,6 @@ def _find_cost(store: Store) -> pd.DataFrame | None:
     return measure_snapping(loaded, [(example.source, example.target) for example in examples])
 
 
-def tabulate_dictionary(store: Store, layer: int = -1) -> Table:
-    """The named roles of a layer: the decoder's cross-attention if the store has it."""
-    sites = _weights(store)
-    sites = [site for site in sites if ".cross." in site] or sites
-    layers = sorted({layer_of(site) or 0 for site in sites})
-    if not -len(layers) <= layer < len(layers):
-        raise InputError(f"layer {layer} of {len(layers)} layers with role weights")
-    site = next(name for name in sites if layer_of(name) == layers[layer])
-    names = name_dictionary(store, site)
-    named_roles = names[names["name"] != UNNAMED].sort_values(
-        ["head", "coverage"], ascending=[True, False]
-    )
-    title = f"What the roles of {site.removesuffix(SUFFIX)} stand for: {len(named_roles)} of {len(names)} named"
-    return dictionary_table(named_roles, title)
-
-
 def _weights(store: Store) -> list[str]:
     sites = [site for site in store.sites if site.endswith(SUFFIX)]
     if not sites:
@@ -111,4 +91,3 @@ TABLE3 = Maker(table3, inputs={"votes": VOTES})
 UNFAITHFUL = Maker(unsupported_table, inputs={"matches": MATCHES})
 TABLE4 = Maker(table4, inputs={"probes": PROBED})
 DISCRETENESS = Maker(draw_discreteness, ("*.role_weights",))
-ROLES = Maker(tabulate_dictionary, ("*.role_weights",))

@@ -13,7 +13,7 @@ from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares
 from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
-from tprprobe.figures.strips import Strip, StripFrame, draw_strips
+from tprprobe.figures.strips import Strip, StripFrame, Strips, draw_strips
 from tprprobe.figures.style import AnyFigure
 from tprprobe.store import Store
 
@@ -83,7 +83,8 @@ def attention_examples(
             )
     title = f"{store.select(site)[0]}, head {head}: from numbers to '{relation.operator}'"
     legend = marks_legend(letter for strip in strips for letter in strip.gold)
-    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{legend}")
+    note = f"{CAPTION}, dashed: its '{relation.operator}'\n{legend}"
+    return draw_strips(Strips(strips, title=title, note=note))
 
 
 def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:

@@ -1,16 +1,13 @@
 """Commands that analyze a store or a model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @options_of("analyses.clustering.kmeans:cluster", without=["n_seeds"])
@@ -131,7 +128,8 @@ def intervene(
     if recipe and not recipe.is_file():
         raise InputError(f"no recipe {str(recipe)!r} here; minimal pairs are {ways}")
     from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
-    from tprprobe.figures.behavior import behavior_table
+    from tprprobe.figures.behavior import behavior_scene, behavior_table
+    from tprprobe.figures.patching import patching_squares, summarize_patching
     from tprprobe.interventions import patch_positions, run_recipe
     from tprprobe.interventions.behavior import ITEMS, measure_pairs
     from tprprobe.models import load_model
@@ -152,40 +150,28 @@ def intervene(
         expected = answers.split(",") if answers else None
         sites = edit_options.get("sites")
         rows = patch_positions(model, text, against, expected, sites, seed, out, resume)
-        table = _draw_patching(rows, out)
+        _draw(patching_squares(rows), out / "patching", ".pdf", ".svg", ".png")
+        table = summarize_patching(rows)
     elif pairs is None:
         rows = run_recipe(Path(str(recipe)), model, out, resume)
         columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
         table = rows[columns].round(3).to_string(index=False)
     else:
         rows = measure_pairs(model, pairs, out=out, resume=resume, seed=seed, **edit_options)
-        _draw_behavior(rows, out)
+        if len(rows) > 2:
+            _draw(behavior_scene(rows), out / "behavior", ".pdf", ".svg")
         table = behavior_table(rows)
     common.show(as_json, rows, lambda: table)
 
 
-def _draw_patching(rows: "pd.DataFrame", folder: Path) -> str:
-    """Saves the figure; a sentence that says where the difference between the two texts is."""
-    from tprprobe.figures.dots import render
-    from tprprobe.figures.patching import patching_squares, summarize_patching
-    from tprprobe.figures.style import save
-
-    figure = render(patching_squares(rows))
-    for ending in (".pdf", ".svg", ".png"):
-        save(figure, folder / f"patching{ending}")
-    common.say(f"{folder / 'patching.pdf'}, .svg, .png")
-    return summarize_patching(rows)
-
-
-def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
-    from tprprobe.figures.behavior import behavior_scene
+def _draw(scene: Any, path: Path, *endings: str) -> None:
     from tprprobe.figures.dots import render
     from tprprobe.figures.style import save
 
-    if len(rows) > 2:
-        for ending in (".pdf", ".svg"):
-            save(render(behavior_scene(rows)), folder / f"behavior{ending}")
-        common.say(f"{folder / 'behavior.pdf'}")
+    figure = render(scene)
+    for ending in endings:
+        save(figure, path.with_suffix(ending))
+    common.say(f"{path}{', '.join(endings)}")
 
 
 @options_of("analyses.naming.run:name_all", without=["progress", "projections"], patterns="site")

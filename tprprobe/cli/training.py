@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -88,7 +89,7 @@ def _train_on_pairs(
         return
     common.say(f"trained: {folder}")
     common.say(score_pairs(folder, data, seed, device))
-    common.say(f"next: tprprobe examine {folder} --data {data} --out {out / 'examined'}")
+    common.say(f"next: tprprobe examine {folder} --data {quote(data)} --out {out / 'examined'}")
 
 
 def convert(
@@ -154,7 +155,7 @@ def evaluate(
     lines = [] if is_scored(rows) else _wrong_lines(rows)
     common.show(as_json, summary, lambda: "\n".join([*_score_lines(summary), *lines]))
     if not is_scored(rows):
-        common.say(f"next: tprprobe examine {ckpt} --data {examples.name}")
+        common.say(f"next: tprprobe examine {ckpt} --data {quote(examples.name)}")
 
 
 def _wrong_lines(rows: "pd.DataFrame") -> Iterator[str]:

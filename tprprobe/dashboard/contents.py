@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
+from tprprobe.analyses.attention.head_relations import list_maps as list_maps
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
@@ -145,17 +146,6 @@ def list_vectors(store: Store) -> list[str]:
     return [name for name, spec in store.specs.items() if not spec.is_attention]
 
 
-def list_maps(store: Store) -> list[str]:
-    """The sites with attention maps, of at least one sample."""
-    return [name for name in store.specs if store.count_maps(name)]
-
-
 def count_heads(store: Store, site: str) -> int:
     """The number of heads of a site, 0 for a site without heads."""
     return store.specs[site].heads or 0
-
-
-def find_head(store: Store, site: str, head: int) -> int | None:
-    """The head of that number; the last one if there are fewer; None if there are none."""
-    heads = count_heads(store, site)
-    return min(head, heads - 1) if heads else None

@@ -78,7 +78,10 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
         return view.show(rows, name)
     if name == ALL:
         return _show_edits(rows)
-    return _show_snap(rows) if (rows["head"] < 0).any() else _show_heads(rows, name)
+    if (rows["head"] < 0).any():  # exact match against the number of centers; 1 is the mean
+        scene = snap_curve(rows)
+        return View(f"{scene.title}, 95 % intervals", scene.rows, scene, scene.note)
+    return _show_heads(rows, name)
 
 
 def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
@@ -149,12 +152,6 @@ def _summarize_sweep(rows: pd.DataFrame) -> Statement:
     )
     is_site = "*" not in worst["site"]
     return Statement(text, (link_vectors(worst["site"], worst["head"]),) if is_site else ())
-
-
-def _show_snap(rows: pd.DataFrame) -> View:
-    """Exact match against the number of centers; 1 is the mean."""
-    scene = snap_curve(rows)
-    return View(f"{scene.title}, 95 % intervals", scene.rows, scene, scene.note)
 
 
 def _show_edits(rows: pd.DataFrame) -> View:

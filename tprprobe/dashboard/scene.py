@@ -29,7 +29,7 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
         counts[scene.baseline.store.path.name] = int(of_baseline.sum()), len(of_baseline)
     text = compare_names(counts, scene.place) if compare else f"{state_names(counts, scene.place)}."
     if rows.empty:
-        return Statement(f"{text}{_explain_best(scene, names)}")
+        return Statement(f"{text}{_explain_best(names)}")
     best = top(rows, "f05")
     text += list_repeated(names["name"])
     text += (
@@ -41,7 +41,7 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
     return Statement(text, (link_vectors(roles.site, roles.head, label, **query),))
 
 
-def _explain_best(scene: Cloud, names: pd.DataFrame) -> str:
+def _explain_best(names: pd.DataFrame) -> str:
     """The unnamed cluster whose candidate is the best, with what that lacks; empty if none was proposed."""
     rows = names[names["f05"].notna()]
     if rows.empty:

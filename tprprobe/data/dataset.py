@@ -19,8 +19,9 @@ from typing import (
     runtime_checkable,
 )
 
-from tprprobe.data.origins import digest_named
+from tprprobe import plugins
 from tprprobe.errors import InputError
+from tprprobe.files.checksums import digest_files
 from tprprobe.files.notebook import as_html
 from tprprobe.gold.labels import Labelled
 
@@ -277,6 +278,30 @@ class Request:
         if self.n is not None and self.n > available:
             raise InputError(f"n = {self.n} of {self.spec}, which has {available}; ask for fewer")
         return range(available if self.n is None else self.n)
+
+
+FILE_PAIRS = (
+    (".source", ".target"),
+    (".target", ".source"),
+)  # endings of files that are read together
+
+
+def digest_named(name: str) -> dict[str, str]:
+    """The sha256 of the files of `FILE`, `FOLDER`, `FILE:COLUMN` or `PREFIX:FILE`; none of what is generated."""
+    start, colon, suffix = name.partition(":")
+    paths = [suffix] if colon else []
+    if start not in plugins.find("data"):  # whose name a folder may bear, too
+        paths += [name, name.rpartition(":")[0]]
+    existing = [path for path in map(Path, filter(None, paths)) if path.exists()]
+    return digest_files(_files(existing[0])) if existing else {}
+
+
+def _files(path: Path) -> set[Path]:
+    if path.is_dir():
+        files = {*path.glob("[!.]*"), *path.glob("[!.]*/*.txt")}
+    else:
+        files = {path, *(path.with_name(path.name.replace(*pair)) for pair in FILE_PAIRS)}
+    return {file for file in files if file.is_file()}
 
 
 SHARES = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)}  # of a byte

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
 from tprprobe.data.dataset import Example
 from tprprobe.data.pairs import Pairs
@@ -128,7 +127,9 @@ def token_table(
     # two ids may be one symbol
     codes, symbols = pd.factorize(np.array(vocabulary.symbols, dtype=object))
     sides = pd.Index(SIDES)
-    targets = (_without_last(pairs), decoder_inputs(pairs))
+    is_read = torch.ones(len(pairs.target.values), dtype=torch.bool)
+    is_read[pairs.target.offsets[1:] - 1] = False
+    targets = (pairs.target.values[is_read], decoder_inputs(pairs))
     ids_of_sides = ((pairs.source.ids, pairs.source.offsets), targets)
     tables = []
     for number, (side, (ids, offsets)) in enumerate(zip(SIDES, ids_of_sides, strict=True)):
@@ -150,9 +151,3 @@ def token_table(
 def as_category(texts: Sequence[str]) -> Any:
     codes, values = pd.factorize(np.array(texts, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(values))
-
-
-def _without_last(pairs: Pairs) -> Tensor:
-    keep = torch.ones(len(pairs.target.values), dtype=torch.bool)
-    keep[pairs.target.offsets[1:] - 1] = False
-    return pairs.target.values[keep]

@@ -107,11 +107,10 @@ def extract(
         >>> small.summary[["site", "axes"]].values.tolist()
         [['encoder.2.hidden', 'source × d_model']]
     """
-    options = {"attention_samples": attention_samples, "target": target, "labellers": labellers}
-    options |= {"vocabulary": vocabulary, "pool": pool, "words": words, "pack": pack}
-    options |= {"max_tokens": max_tokens, "batch_tokens": batch_tokens}
-    options |= {"max_new_tokens": max_new_tokens}
-    run = plan(model, data, sites, store_dtype=store_dtype, compress=compress, **options)
+    run = plan(
+        model, data, sites, vocabulary, attention_samples, target, labellers, store_dtype, compress,
+        pool, words, max_tokens, pack, batch_tokens, max_new_tokens,
+    )  # fmt: skip
     controls = plan_controls(run, control, twins, control_samples)
     n_control = min(len(run.data), control_samples)
     out, ranks = Path(out), Ranks.of()

@@ -4,7 +4,6 @@ The parts depend on the data alone, so the store is byte for byte that of a sing
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,24 +21,16 @@ from tprprobe.store.manifests import is_finished
 MAX_PARTS = 64
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Ranges of samples, and the kinds of twins that read the first samples."""
-
-    out: Path
-    ranges: Sequence[range]
-    twins: Sequence[str]
-    n_control: int
-
-    def write(self, run: Extraction, number: int) -> int:
-        """Writes a part, or the rest of one whose worker was lost: the number of its samples."""
-        samples, share = self.ranges[number], part_of(self.out, f"{number}-of-{len(self.ranges)}")
-        has_control = samples.start < self.n_control
-        controls = find_controls(run.model, self.twins) if has_control and self.twins else {}
-        if not is_finished(share):
-            with alone(share):
-                run.extract(share, samples, controls, self.n_control, resume=share.exists())
-        return len(samples)
+def write_part(
+    run: Extraction, out: Path, ranges: Sequence[range], twins: Sequence[str], few: int, number: int
+) -> int:
+    """Writes a part, or the rest of one whose worker was lost: the number of its samples. Twins read the first ``few`` of all."""
+    samples, share = ranges[number], part_of(out, f"{number}-of-{len(ranges)}")
+    controls = find_controls(run.model, twins) if samples.start < few and twins else {}
+    if not is_finished(share):
+        with alone(share):
+            run.extract(share, samples, controls, few, resume=share.exists())
+    return len(samples)
 
 
 def extract_parts(
@@ -52,9 +43,9 @@ def extract_parts(
     out.parent.mkdir(parents=True, exist_ok=True)
     starts = range(0, len(run.data), stride_of(run.data))
     ranges = cut_ranges(starts, len(run.data), min(MAX_PARTS, len(starts)))
-    parts = Parts(out.absolute(), ranges, twins, n_control)
+    write = partial(write_part, run, out.absolute(), ranges, twins, n_control)
     with progress() as bars:
         bar = bars.add_task(f"{out}", total=len(run.data), note="")
-        for n_samples in each_part(partial(parts.write, run), range(len(ranges))):
+        for n_samples in each_part(write, range(len(ranges))):
             bars.advance(bar, n_samples)
     join_ranges(out, ranges, Ranks(0, len(ranges)))

@@ -178,9 +178,9 @@ class Extraction:
             lengths = zip(pairs.source.lengths.tolist(), n_read, strict=True)
             is_written = [np.arange(n) >= start for n, start in lengths]
             words["source"] = words["source"].assign(written=np.concatenate(is_written))
-        sides = {side_of(name) for name in find_sites(self.model)}  # what the model reads
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
-        table = table[table["side"].isin(sides)].reset_index(drop=True)
+        if not any(side_of(name) == "target" for name in find_sites(self.model)):
+            table = table[table["side"] == "source"].reset_index(drop=True)  # it reads no targets
         stored_table = self.pooling.table(table, self.vocabulary)
         return Prepared(pairs, table, stored_table, {**counts, **n_cut}, block)
 

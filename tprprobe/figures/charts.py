@@ -180,15 +180,22 @@ def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
 def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     scale = "RdBu_r" if squares.signed else list(find_theme(dark).scale)
     end = 1 if squares.signed or not squares.bar else float(np.nanmax(squares.values, initial=1e-9))
+    names = (
+        [plotted(name, 24) for name in squares.columns],
+        [plotted(name, 60) for name in squares.rows],
+    )
     hint = "%{z:.2f}" if squares.told is None else "%{customdata}"
     chart = go.Figure(
         go.Heatmap(
             z=squares.values, zmin=-1 if squares.signed else 0, zmax=end, colorscale=scale, showscale=squares.signed,
             xgap=1, ygap=1, colorbar={"thickness": 10, "len": 0.6}, customdata=squares.told,
-            hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=[plotted(name, 24) for name in squares.columns],
-            y=[plotted(name, 60) for name in squares.rows],
+            hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=names[0], y=names[1],
         )
     )  # fmt: skip
+    if squares.within is not None:
+        gray = np.where(squares.within, 1, np.nan)
+        look = {"colorscale": [find_theme(dark).faint] * 2, "showscale": False, "hoverinfo": "skip"}
+        chart.add_heatmap(z=gray, x=names[0], y=names[1], xgap=1, ygap=1, **look)
     backs = shade(np.nan_to_num(squares.values.ravel()) / end, dark)
     for index, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
         if squares.texts is not None and squares.texts[index]:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score
@@ -19,6 +21,7 @@ from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import COLUMNS, WHITE, Color, Strip, Strips, count_slots, write_token
 from tprprobe.figures.style import MUTED, WRONG, Drawing
+from tprprobe.statistics import Row
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
@@ -78,15 +81,14 @@ def quote_sign(name: str) -> str:
 
 def label_named(names: pd.DataFrame) -> dict[int, str]:
     """The name of every cluster that has one, with its precision: `IN (.90)`."""
-    named = names[names["name"] != UNNAMED].to_dict("records")
     return {
-        row[
-            "cluster"
-        ]: f"{quote_sign(visible(row['name'], KEY_LENGTH))} ({row['precision']:.2f})".replace(
-            "(0.", "(."
-        )
-        for row in named
+        row["cluster"]: f"{quote_sign(visible(row['name'], KEY_LENGTH))} {_write_precision(row)}"
+        for row in names[names["name"] != UNNAMED].to_dict("records")
     }
+
+
+def _write_precision(row: Row) -> str:
+    return f"({row['precision']:.2f})".replace("(0.", "(.")
 
 
 def cluster_strips(
@@ -130,7 +132,9 @@ def cluster_strips(
         chosen,
     ]
     if baseline is not None:
-        likeness = adjusted_rand_score(*tokens.dropna()[["label", "beside"]].T.to_numpy(int))
+        likeness = adjusted_rand_score(
+            *tokens.dropna(subset="beside")[["label", "beside"]].T.to_numpy(int)
+        )
         notes.append(
             f"bars: clusters of the baseline model, each with the number of the cluster that it is most like (ARI of both {likeness:.2f})"
         )
@@ -150,11 +154,9 @@ def _put_beside(tokens: pd.DataFrame, store: Store, baseline: Clusters) -> pd.Da
     assert store.control is not None
     places = store.control.tokens_of(baseline.site)[["sample", "position"]]
     tokens = tokens.merge(places.assign(beside=baseline.labels), how="left")
-    shared = tokens.groupby(["label", "beside"]).size().unstack(fill_value=0)
-    rows, columns = linear_sum_assignment(shared, maximize=True)
-    numbers = dict(zip(shared.columns[columns], shared.index[rows], strict=True))
-    free = sorted({*range(baseline.k)} - {*numbers.values()})
-    numbers |= dict(zip(sorted({*range(baseline.k)} - {*numbers}), free, strict=True))
+    is_read, shared = tokens["beside"].notna(), np.zeros((baseline.k, baseline.k), int)
+    np.add.at(shared, tuple(tokens.loc[is_read, ["beside", "label"]].to_numpy(int).T), 1)
+    numbers = dict(enumerate(linear_sum_assignment(-shared)[1]))
     return tokens.assign(beside=tokens["beside"].map(numbers))
 
 
@@ -162,11 +164,10 @@ def _choose_samples(
     tokens: pd.DataFrame, candidates: list[int], overlay: pd.DataFrame | None, n_rows: int
 ) -> list[int]:
     """Samples in order, as many as are asked for or as all clusters need; up to half of them have a discordant number."""
-    labels = tokens.groupby("sample")["label"].agg(set).loc[candidates].to_dict()
-    unseen = set[int]().union(*labels.values())
-    hard = (
-        set[int]() if overlay is None else {*overlay.loc[overlay["discordant"].eq(True), "sample"]}
-    )
+    labels: Any = tokens.groupby("sample")["label"].agg(set).loc[candidates].to_dict()
+    unseen, hard = set[int]().union(*labels.values()), set[int]()
+    if overlay is not None:
+        hard = {*overlay.loc[overlay["discordant"].eq(True), "sample"]}
     chosen: list[int] = []
     while labels and (unseen or len(chosen) < n_rows):
         of_half = {*labels} & hard if len(chosen) < n_rows // 2 else set()

@@ -17,7 +17,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import write_interval
+from tprprobe.statistics import Row, write_interval
 
 MIN_WEIGHT = 0.05  # mean attention that is printed
 DECODER = "Where does its decoder look?"
@@ -29,6 +29,11 @@ def top(rows: pd.DataFrame, name: str) -> pd.Series:
     return rows.iloc[int(np.nanargmax(rows[name].to_numpy(float)))]
 
 
+def percent(row: Row, name: str, digits: int = 0) -> str:
+    """A score and its interval in percent."""
+    return write_interval(row, name, f".{digits}f", 100, "\u00a0%")
+
+
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     """The clearest head of cross-attention, and its mean map over places."""
     is_real, is_sure = table["model"] == TRAINED, table["beyond_low"] > 0
@@ -37,12 +42,12 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     if not is_real.all():
         rival = top(table[~is_real], "beyond")
         counts = f" ({(is_sure & ~is_real).sum()} of {(~is_real).sum()} in the baseline model)"
-        clearest = f"; the clearest head of the baseline model: {_percent(rival, 'value')} at {rival['relation']}"
+        clearest = f"; the clearest head of the baseline model: {percent(rival, 'value')} at {rival['relation']}"
     where = site_label(best["site"], best["head"])
     text = (
         f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
         f"Clearest is {where}: to write place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{_percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
+        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
     )
     values = mean_map(subject.store, best["site"], int(best["head"]))
     rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
@@ -71,8 +76,8 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     if len(named):
         best = top(named, "f05")
         text += (
-            f" Head {head} has most names ({len(named)} of {k}); the clearest is {best['name']} (precision {_percent(best, 'precision')}, "
-            f"recall {_percent(best, 'recall')})."
+            f" Head {head} has most names ({len(named)} of {k}); the clearest is {best['name']} (precision {percent(best, 'precision')}, "
+            f"recall {percent(best, 'recall')})."
         )
     clusters = cluster(subject.store, site, head, k=k, seed=seed)
     labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
@@ -86,7 +91,3 @@ def _compare_places(table: pd.DataFrame) -> str:
     """How many names of roles say where a token stands, in the model and in its baseline models."""
     counts = table.groupby("model", sort=False)["name"].agg(count_places).to_dict()
     return compare_places(counts.pop(TRAINED), [*counts.values()])
-
-
-def _percent(row: pd.Series, name: str) -> str:
-    return write_interval(row, name, ".0f", 100, "\u00a0%")

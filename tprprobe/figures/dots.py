@@ -1,6 +1,7 @@
 """Scenes on paper: dots with intervals, lines in panels, squares, several of these."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
     axes = None if ax is None else check_axes(ax, scene.panels)
     panel = None if axes is None else axes[0, 0]
     if isinstance(scene, Strips):
-        return draw_strips(scene, ax=panel)
+        return draw_strips(scene, panel)
     if isinstance(scene, Points):
         return draw_points(scene, panel)
     draw = {
@@ -128,29 +129,11 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
 
 
 def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
-    panels = lines.panels
-    across = fit_across(min(lines.across, len(panels)), 1.5)
-    down = -(-len(panels) // across)
-    width = current_look().inches or max(2.4 * across + 0.8, 4.6)
-    figure, axes = open_panels(width, 1.9 * down + 0.4, down, across, ax)
-    across = axes.shape[1]
-    for panel in axes.flat[len(panels) :]:
-        panel.set_visible(False)
-    styles = style_lines(lines.rows)
-    for name, panel in zip(panels, axes.flat, strict=False):
-        draw_panel(panel, lines, name, styles)
-        if len(panels) > 1:
-            tidy(panel, name, grid="y", size=PANEL_TITLE)
-        else:
-            heading = "" if current_look().title == "" else lines.title or name
-            tidy(panel, heading, grid="y", size=title_size())
-        panel.set_xlabel(lines.x if name in panels[-across:] else "")
-    for panel in axes[:, 0]:
-        panel.set_ylabel(lines.label)
-    if len(panels) > 1 and lines.title and ax is None:
-        headline(figure, lines.title)
-    _explain(figure, axes, ax is not None)
-    return figure
+    names = lines.panels
+    titles = names if len(names) > 1 else [lines.title or names[0]]
+    pictures = [replace(lines.choose(i), title=title) for i, title in enumerate(titles)]
+    title = lines.title if len(names) > 1 else ""
+    return _draw_grid(Grid(pictures, lines.across, title=title), ax)
 
 
 def style_lines(rows: pd.DataFrame) -> dict[str, Options]:
@@ -245,24 +228,31 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
-    across, has_labels = min(grid.across, len(grid.pictures)), isinstance(grid.pictures[0], Lines)
-    across = fit_across(across, 2) if has_labels else across
-    down = -(-len(grid.pictures) // across)
-    width, height = _measure(grid.pictures)
-    figure, axes = open_panels(across * width + 0.4, down * height + 0.6, down, across, ax)
-    for panel in axes.flat[len(grid.pictures) :]:
+    pictures = grid.pictures
+    lines = [picture for picture in pictures if isinstance(picture, Lines)]
+    is_alike = len({picture.label for picture in lines}) == 1
+    across = min(grid.across, len(pictures))
+    across = fit_across(across, 1.5 if is_alike else 2) if lines else across
+    down = -(-len(pictures) // across)
+    width, height = _measure(pictures, across)
+    figure, axes = open_panels(width, down * height + 0.6, down, across, ax)
+    for panel in axes.flat[len(pictures) :]:
         panel.set_visible(False)
-    tables = [picture.rows for picture in grid.pictures if isinstance(picture, Lines)]
+    tables = [picture.rows for picture in lines]
     styles = style_lines(pd.concat(tables, ignore_index=True)) if tables else {}
-    for picture, panel in zip(grid.pictures, axes.flat, strict=False):
+    size = PANEL_TITLE if len(pictures) > 1 else title_size()
+    across = axes.shape[1]
+    for i, (picture, panel) in enumerate(zip(pictures, axes.flat, strict=False)):
+        title = "" if len(pictures) == 1 and current_look().title == "" else picture.title
         if isinstance(picture, Lines):
-            draw_panel(panel, picture, picture.rows["panel"].iloc[0], styles)
-            panel.set(xlabel=picture.x, ylabel=picture.label)
+            draw_panel(panel, picture, picture.panels[0], styles)
+            is_left, is_last = i % across == 0, i + across >= len(pictures)
+            panel.set_xlabel(picture.x if is_last or not is_alike else "")
+            panel.set_ylabel(picture.label if is_left or not is_alike else "")
+            tidy(panel, title, "y", size)
         else:
             paint_squares(panel, picture)
-        grid_axis = "y" if isinstance(picture, Lines) else ""
-        tidy(panel, picture.title, grid_axis, PANEL_TITLE)
-        if isinstance(picture, Squares):
+            tidy(panel, title, size=PANEL_TITLE)
             frame(panel)
     if grid.title and ax is None:
         headline(figure, grid.title)
@@ -270,13 +260,14 @@ def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
     return figure
 
 
-def _measure(pictures: Sequence[Squares] | Sequence[Lines]) -> tuple[float, float]:
-    """The inches that every one of some pictures needs."""
+def _measure(pictures: Sequence[Squares] | Sequence[Lines], across: int) -> tuple[float, float]:
+    """The inches of a figure with so many pictures in a row, and of the height of one."""
     squares = [picture for picture in pictures if isinstance(picture, Squares)]
     if not squares:
-        return 3.4, 2.2
+        return 1.7 * across + 2.9, 2.0
     down = max(len(picture.values) for picture in squares)
-    return (3.3, 0.24 * down + 0.7) if squares[0].rows else (1.5, 1.6)
+    width, height = (3.3, 0.24 * down + 0.7) if squares[0].rows else (1.5, 1.6)
+    return across * width + 0.4, height
 
 
 def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:

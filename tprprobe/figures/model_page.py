@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.clusters import describe_stability, explain_ends, text_strips
-from tprprobe.figures.component_page import DECODER, ROLES, show_decoder, show_roles, top
+from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
@@ -94,10 +94,6 @@ def _section(
     return Section(QUESTIONS[name], write_minus(text), figures, lack=lack, deeper=deeper, name=name)
 
 
-def _percent(row: Row, name: str, digits: int = 0) -> str:
-    return write_interval(row, name, f".{digits}f", 100, "\u00a0%")
-
-
 def show_states(table: pd.DataFrame, subject: Any) -> Section:
     """Stacked shares of variance by layer, of the model beside its baseline."""
     controls = ["", *subject.store.twins]
@@ -105,8 +101,8 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain {_percent(words, 'share')} of the variance of its states "
-        f"({_percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}{_explain_rest(table, subject.sites)}"
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain {percent(words, 'share')} of the variance of its states "
+        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}{_explain_rest(table, subject.sites)}"
     )
     if subject.unit == "mean":
         text += MEANS
@@ -140,7 +136,7 @@ def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
     if not sites[0].endswith(".embedding") or np.isnan(words.get("share", np.nan)):
         return ""
     return (
-        f" At the input embeddings, which have no context, they explain {_percent(words, 'share')}: "
+        f" At the input embeddings, which have no context, they explain {percent(words, 'share')}: "
         "only what is missing beyond that can be places, bindings or context."
     )
 
@@ -162,7 +158,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             continue
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share"])
-        where, share = site_label(best["site"]), _percent(best, "share", 1)
+        where, share = site_label(best["site"]), percent(best, "share", 1)
         learned = best.get("share_learned", np.nan)
         beside = (
             ""
@@ -190,7 +186,7 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
         if np.isnan(row["share"]):
             yield "At the input embeddings all states are the same."
             continue
-        values = f"bindings {_percent(row, 'share', 1)}, by their exact table {100 * exact['share']:.2f}\u00a0%"
+        values = f"bindings {percent(row, 'share', 1)}, by their exact table {100 * exact['share']:.2f}\u00a0%"
         if binds(row) and row["share_low"] > exact["share"]:
             yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
         else:
@@ -233,7 +229,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     ]
     lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
     best = top(table[follows], "beyond")
-    where, share = site_label(best["site"], best["head"]), _percent(best, "value")
+    where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
         f"{follows.sum()} of {len(table)} heads follow a relation: {'; '.join(listed)}. Clearest is {where} ({best['relation']}): "
         f"it looks most at the related one in {share} of the cases, against {_rival(best)}."
@@ -278,8 +274,8 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         n_single = len(with_names) - len(several)
         best = top(several if len(several) else with_names, "f05")
         text += (
-            f" {comparison}{list_repeated(names)} {_describe_single(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {_percent(best, 'precision')}, "
-            f"recall {_percent(best, 'recall')}). {_compare_places(with_names, twins)}"
+            f" {comparison}{list_repeated(names)} {_describe_single(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, "
+            f"recall {percent(best, 'recall')}). {_compare_places(with_names, twins)}"
         )
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
@@ -297,7 +293,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     for task, rows in real.groupby("task", sort=False):
         best = top(rows, "f1")
         control = CONTROLS.get(best["best_control"], best["best_control"])
-        score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
+        score = f"{name_score(rows)} {percent(best, 'f1', 1)}"
         control_score = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
         clause = f"{TITLES.get(str(task), task)} best at {site_label(best['site'])}, {score} ({control_score}{_score_embeddings(rows)})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
@@ -315,7 +311,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
 def _score_embeddings(rows: pd.DataFrame) -> str:
     """The score of the input embeddings, which know no context, where these were probed."""
     embeddings = rows[rows["site"].str.endswith(".embedding")]
-    return f"; input embeddings: {_percent(embeddings.iloc[0], 'f1', 1)}" if len(embeddings) else ""
+    return f"; input embeddings: {percent(embeddings.iloc[0], 'f1', 1)}" if len(embeddings) else ""
 
 
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,16 +26,20 @@ class Scene:
         """The names of its panels."""
         return [self.title]
 
-    def choose(self, panel: int | str) -> "Scene":
+    def choose(self, panel: int | str) -> Any:
         """One panel alone, by its number from 0 or its name."""
-        names = [name.partition("\n")[0] for name in self.panels]
-        index = names.index(panel) if panel in names else str(panel)
-        if str(index) not in map(str, range(len(names))):
-            raise unknown("panel of this figure", panel, [*map(str, range(len(names))), *names])
-        return self._with_panel(int(index))
+        name, rows = self.panels[self._find(panel)], getattr(self, "rows", None)
+        if rows is None or "panel" not in rows:
+            return self
+        return replace(self, rows=rows[rows["panel"] == name])
 
-    def _with_panel(self, _index: int) -> "Scene":
-        return self
+    def _find(self, panel: int | str) -> int:
+        names = [name.partition("\n")[0] for name in self.panels]
+        index = str(names.index(panel) if panel in names else panel)
+        numbers = [str(i) for i in range(len(names))]
+        if index not in numbers:
+            raise unknown("panel of this figure", panel, [*numbers, *names])
+        return int(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +61,6 @@ class Shares(Scene):
     @property
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
-
-    def _with_panel(self, index: int) -> "Shares":
-        return replace(self, rows=self.rows[self.rows["panel"] == self.panels[index]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +88,6 @@ class Lines(Scene):
     @property
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
-
-    def _with_panel(self, index: int) -> "Lines":
-        return replace(self, rows=self.rows[self.rows["panel"] == self.panels[index]])
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent
@@ -124,6 +123,5 @@ class Grid(Scene):
     def panels(self) -> list[str]:
         return [picture.title for picture in self.pictures]
 
-    def _with_panel(self, index: int) -> Scene:
-        note = "\n".join(filter(None, [self.pictures[index].note, self.note]))
-        return replace(self.pictures[index], note=note)
+    def choose(self, panel: int | str) -> Any:
+        return replace(self.pictures[self._find(panel)], note=self.note)

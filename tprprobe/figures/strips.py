@@ -134,11 +134,8 @@ class Strips(Scene):
     key: Sequence[tuple[ColorType, str]] = ()
 
 
-def draw_strips(
-    strips: Strips | Sequence[Strip], title: str = "", caption: str = "", ax: Axes | None = None
-) -> AnyFigure:
+def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
-    scene = strips if isinstance(strips, Strips) else Strips(strips, title=title, note=caption)
     look, cell = current_look(), _cell()
     columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
     if ax:

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.layout_engine import LayoutEngine
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, TransformedBbox
 
@@ -84,9 +85,9 @@ class Drawing(Figure):
             fname: The file.
             **options: Those of ``matplotlib.figure.Figure.savefig``.
         """
-        if self.get_layout_engine() is not None:
-            _wrap_labels(self)
-            self.get_layout_engine().execute(self)
+        if (engine := self.get_layout_engine()) is not None:
+            _wrap_labels(self, engine)
+            engine.execute(self)
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
@@ -161,9 +162,9 @@ def _wrap_title(axes: Axes, title: str) -> str:
     return "\n".join(wrap_lines(line, width).replace("\n", SOFT) for line in title.split("\n"))
 
 
-def _wrap_labels(figure: Figure) -> None:
+def _wrap_labels(figure: Figure, engine: LayoutEngine) -> None:
     """Breaks titles and labels of panels where they would leave these."""
-    figure.get_layout_engine().execute(figure)
+    engine.execute(figure)
     lefts = [axes.get_position().x0 for axes in figure.axes if axes.get_title(loc="left")]
     for axes in figure.axes:
         x_left, title = axes.get_position().x0, axes.get_title(loc="left")

@@ -32,8 +32,8 @@ def as_input_error(message: str, remedy: str = "") -> Iterator[None]:
     except InputError:
         raise
     except BaseException as error:
-        if not is_of_library(error):
-            raise
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise  # what ends the program: a signal, an exit
         if lacks_memory(error, claims=True):
             raise too_little_memory(error) from error
         line = f"{message} ({reason(error)}): {remedy}" if remedy else f"{message}: {reason(error)}"
@@ -57,11 +57,6 @@ def held_back() -> Iterator[None]:
         finally:
             os.dup2(stderr_copy, 2)
             os.close(stderr_copy)
-
-
-def is_of_library(error: BaseException) -> bool:
-    """False for what ends the program: a signal, an exit."""
-    return isinstance(error, Exception) or type(error).__name__ == PANIC
 
 
 def lacks_memory(error: BaseException, claims: bool = False) -> bool:

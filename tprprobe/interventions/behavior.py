@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
+from tprprobe.errors import unknown
 from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.runs import KeptRun, keep_table, kept
@@ -74,7 +75,8 @@ def measure_pairs(
         Traceback (most recent call last):
         tprprobe.errors.InputError: ...
     """
-    word_edits.check_edits(edits)
+    if strange := [edit for edit in edits if edit not in word_edits.EDITS]:
+        raise unknown("edit of pairs", strange[0], word_edits.EDITS)
     names = select_source_sites(model, sites)
     texts = "\n".join(example.source for example in data)
     settings = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}

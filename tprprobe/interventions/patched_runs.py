@@ -75,21 +75,17 @@ class PatchedRuns:
         n_rows, length = len(cells), self.source.shape[1]
         edits = {}
         for site in dict.fromkeys(cell.site for cell in cells):
+            of_site = [(row, cell) for row, cell in enumerate(cells) if cell.site == site]
             is_replaced = torch.zeros(n_rows, length, dtype=torch.bool)
-            values = cells[0].state.new_zeros(n_rows, length, *_shape_at(cells, site))
-            for row, cell in enumerate(cells):
-                if cell.site == site:
-                    is_replaced[row, cell.position] = True
-                    values[row, cell.position] = cell.state
+            values = cells[0].state.new_zeros(n_rows, length, *of_site[0][1].state.shape)
+            for row, cell in of_site:
+                is_replaced[row, cell.position] = True
+                values[row, cell.position] = cell.state
             edits[site] = patch(values, positions=is_replaced)
         lowest = min(map(self._first_changed, edits)) if self.can_hold else 0
         with intervene(self.model, edits), self._hold(lowest, n_rows):
             rows = self.source.expand(n_rows, -1)
             return contrast_answers(self.model, rows, self.answer_ids).double().cpu().numpy()
-
-
-def _shape_at(cells: Sequence[Cell], site: str) -> torch.Size:
-    return next(cell.state.shape for cell in cells if cell.site == site)
 
 
 def _repeat(output: object, n_rows: int) -> object:

@@ -115,7 +115,8 @@ def _measure(
     tables = []
     for group in track(groups, "patching", len(groups)):
         edited = _patch_all(runs, group, states, other_states)
-        best = edited.loc[_find_best(edited, end - runs.contrast), PLACE]
+        towards = edited["difference"] * np.sign(end - runs.contrast)
+        best = edited.loc[towards.groupby(edited["site"], sort=False).idxmax(), PLACE]
         tables += [edited, _move_randomly(runs, best, states, other_states, generator)]
     table = pd.concat(tables, ignore_index=True)
     recovered = (table["difference"] - runs.contrast) / (end - runs.contrast)
@@ -135,12 +136,6 @@ def _check_lengths(
             f"{texts[0]!r} has {len(tokens)} tokens, {texts[1]!r} {len(other_tokens)}: give texts of as many tokens "
             f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
         )
-
-
-def _find_best(edited: pd.DataFrame, change: float) -> "pd.Series[int]":
-    """The row of every site whose difference went furthest towards the other text."""
-    towards = edited["difference"] * np.sign(change)
-    return towards.groupby(edited["site"], sort=False).idxmax()
 
 
 def _patch_all(

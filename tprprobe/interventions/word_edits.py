@@ -22,7 +22,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.errors import unknown
 from tprprobe.site.hooks import PlacedEdit
 
 REAL, ANY = "", "any"  # the control of an edit itself; the edit of controls of all edits
@@ -87,12 +86,6 @@ def list_edits(words: WordStates, edits: Sequence[str]) -> Iterator[EditVariant]
         yield EditVariant(name, RANDOM_DIRECTION, is_possible, words.positions, moved)
         yield EditVariant(name, WRONG_ROLE, has_wrong_role, words.positions, wrong_role)
         yield EditVariant(name, WRONG_POSITION, is_possible & words.has_aside, words.aside, aside)
-
-
-def check_edits(names: Sequence[str]) -> None:
-    """Checks that there are edits of these names."""
-    if strange := [name for name in names if name not in EDITS]:
-        raise unknown("edit of pairs", strange[0], EDITS)
 
 
 def _surgery(words: WordStates) -> EditedStates:

@@ -141,7 +141,7 @@ def write_recipe(data: str, path: Path, seed: int = 0, overrides: Sequence[str] 
     except InputError:
         path.unlink()  # so that the command can be given again
         raise
-    layers = " + ".join(map(str, np.atleast_1d(recipe.model["n_layers"])))
+    layers = str(recipe.model["n_layers"]).strip("[]").replace(", ", " + ")
     return (
         f"{data}: {', '.join(f'{len(part):,} pairs to {split}' for split, part in parts.items())}; texts are cut into "
         f"{units}; {recipe.model['architecture']} of {layers} layers, width {recipe.model['d_model']}, at most "

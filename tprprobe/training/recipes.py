@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tprprobe import plugins
 from tprprobe.data import pin_version
-from tprprobe.data.origins import digest_named
+from tprprobe.data.dataset import digest_named
 from tprprobe.errors import unknown
 from tprprobe.files.settings import Settings, parse, read_toml
 

@@ -25,11 +25,11 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, _seed: int, **settin
     fillers, width = structure.names(0), states.shape[1]
     weights: dict[str, Array] = {}  # by role, [d + 1, filler]; NaN for fillers that it never had
     for role in structure.names(1):
-        row_fillers = [
-            (i, f) for i, pairs in enumerate(structure.pairs) for f, r in pairs if r == role
-        ]
-        inputs = np.column_stack([scaled[[i for i, _ in row_fillers]], np.ones(len(row_fillers))])
-        targets = np.eye(len(fillers))[[fillers.index(f) for _, f in row_fillers]]
+        numbered = enumerate(structure.pairs)
+        at_role = [(i, fillers.index(f)) for i, pairs in numbered for f, r in pairs if r == role]
+        rows, codes = np.array(at_role).T
+        inputs = np.column_stack([scaled[rows], np.ones(len(rows))])
+        targets = np.eye(len(fillers))[codes]
         penalty = np.diag([setting["penalty"] * width] * width + [1e-9]) + 1e-9 * np.eye(width + 1)
         weights[role] = np.linalg.solve(inputs.T @ inputs + penalty, inputs.T @ targets)
         weights[role][:, targets.sum(0) == 0] = np.nan
@@ -46,11 +46,7 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, _seed: int, **settin
         move = np.array([(f == after[0]) - (f == before[0]) for f in fillers], float)
         if before[1] != after[1] or not is_trained.any() or move[~is_trained].any():
             return None
-        return (
-            setting["strength"]
-            * scale
-            * move[is_trained]
-            @ np.linalg.pinv(weight[:, is_trained], 1e-3)
-        )
+        inverse = np.linalg.pinv(weight[:, is_trained], 1e-3)
+        return setting["strength"] * scale * move[is_trained] @ inverse
 
     return Fitted(read, lambda swaps: swaps.edit(change), sum(w.size for w in weights.values()))

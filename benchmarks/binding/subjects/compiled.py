@@ -96,9 +96,8 @@ def compile_program(name: str, seed: int = 0) -> Program:
     bound = len(SYMBOLS) * roles
     sizes = {"symbol": len(NAMES), "place": places, "one": 1, "end": places, "right": places}
     sizes |= {"previous": len(NAMES), "bound": bound, "state": bound}
-    offsets = dict(
-        zip([*sizes, "end of all"], np.cumsum([0, *sizes.values()]).tolist(), strict=True)
-    )
+    starts = np.cumsum([0, *sizes.values()]).tolist()
+    offsets = dict(zip([*sizes, "end of all"], starts, strict=True))
     width, constant = offsets["end of all"], [offsets["one"]]
 
     def copies(source: str, to: str, n: int) -> list[tuple[int, int]]:
@@ -108,10 +107,8 @@ def compile_program(name: str, seed: int = 0) -> Program:
     if name == "reverse":  # every token learns where the mark is, and so its place from the right
         mark = [(constant, [offsets["symbol"] + NUMBERS[MARK]])]
         ends = [(e, i) for e in range(places) for i in range(e)]
-        units = [
-            (offsets["place"] + i, offsets["end"] + e, offsets["right"] + e - 1 - i)
-            for e, i in ends
-        ]
+        place, end, right = (offsets[part] for part in ("place", "end", "right"))
+        units = [(place + i, end + e, right + e - 1 - i) for e, i in ends]
         layers += [Head(width, mark, copies("place", "end", places)), Ands(width, units)]
     if name == "lookup":  # every token learns the symbol before it
         place = offsets["place"]
@@ -120,12 +117,9 @@ def compile_program(name: str, seed: int = 0) -> Program:
         layers.append(Head(width, back, copies("symbol", "previous", len(NAMES))))
     if name != "sort":
         numbers = {"copy": offsets["place"], "reverse": offsets["right"], "lookup": offsets["previous"] + len(SYMBOLS)}  # fmt: skip
-        role_offset = numbers[name]
-        pairs = [(f, r) for f in range(len(SYMBOLS)) for r in range(roles)]
-        units = [
-            (offsets["symbol"] + f, role_offset + r, offsets["bound"] + f * roles + r)
-            for f, r in pairs
-        ]
+        symbol, role, to = offsets["symbol"], numbers[name], offsets["bound"]
+        pairs = product(range(len(SYMBOLS)), range(roles))
+        units = [(symbol + f, role + r, to + f * roles + r) for f, r in pairs]
         layers.append(Ands(width, units))
     over = [(constant, [offsets["symbol"] + NUMBERS[symbol] for symbol in SYMBOLS])]
     source = "symbol" if name == "sort" else "bound"

@@ -37,29 +37,29 @@ class Coder(nn.Module):
             self.reader, self.writer = (nn.GRU(10, 60, batch_first=True) for _ in "rw")
             self.out = nn.Linear(60, 10)
         if folder is not None:
-            encoder_weights, decoder_weights = (
+            encoder, decoder = (
                 load_file(folder / f"{n}.safetensors") for n in ("encoder", "decoder")
             )
-            self.embedding.weight.data = encoder_weights.pop("embedding.weight")
-            self.reader.load_state_dict(
-                {k.removeprefix("rnn."): v for k, v in encoder_weights.items()}
+            self.embedding.weight.data = encoder["embedding.weight"]
+            modules = (
+                (self.reader, encoder, "rnn."),
+                (self.writer, decoder, "rnn."),
+                (self.out, decoder, "out."),
             )
-            self.out.load_state_dict(
-                {k[4:]: decoder_weights.pop(k) for k in [*decoder_weights] if k.startswith("out.")}
-            )
-            writer_weights = {
-                k.removeprefix("rnn."): v
-                for k, v in decoder_weights.items()
-                if k.startswith("rnn.")
-            }
-            self.writer.load_state_dict(writer_weights)
+            for module, weights, prefix in modules:
+                named = {
+                    k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)
+                }
+                module.load_state_dict(named)
 
     @torch.no_grad()
     def encode(self, sequences: Sequence[Symbols]) -> Array:
         """The last state of every sequence."""
-        return by_length(
-            sequences, lambda batch: self.reader(self.embedding(_ids(batch)))[1][0].numpy()
-        )
+
+        def encode(batch: list[Symbols]) -> Array:
+            return self.reader(self.embedding(_ids(batch)))[1][0].numpy()
+
+        return by_length(sequences, encode)
 
     @torch.no_grad()
     def read(self, states: Array, sequences: Sequence[Symbols]) -> list[Symbols]:
@@ -103,9 +103,8 @@ def bind_all(name: str) -> tuple[Array, Array]:
     sites = [f"{LAYER}.{site}" for site in ("filler", "role", "tpr")]
     with tp.capture(model, sites[:2]) as acts:
         model(ids, start)
-    fillers, roles = (
-        acts[site][:, positions] for site in sites[:2]
-    )  # [question, slot, head, d_head]
+    # [question, slot, head, d_head]
+    fillers, roles = (acts[site][:, positions] for site in sites[:2])
     by_digit = torch.stack([fillers[torch.from_numpy(digit_rows == d)].mean(0) for d in range(10)])
     by_slot = roles.mean(0)
     set_to = {

@@ -65,9 +65,8 @@ def bind(
         for pair in structure.known:
             if pair not in vectors:
                 vectors[pair] = vector(pair)
-        return structure.count(structure.known) @ np.stack(
-            [vectors[pair] for pair in structure.known]
-        )
+        table = np.stack([vectors[pair] for pair in structure.known])
+        return structure.count(structure.known) @ table
 
     return run
 

@@ -101,35 +101,26 @@ def test_streamed_clusters_find_the_same(store, roles, monkeypatch):
 
 def test_streaming_holds_one_block(store, monkeypatch):
     """With blocks of 50 rows no more than these, and a sample of 100, is ever held of the vectors."""
-    read_vectors, longest = type(store).read, []
+    kind, read_vectors, iterate, fit = type(store), store.read, store.iterate, kmeans.fit_seeds
+    longest, samples = [], []
 
-    def watch(self, site, rows=None, head=None):
-        block = read_vectors(self, site, rows, head)
+    def watch(_, *arguments):
+        block = read_vectors(*arguments)
         longest.append(len(block))
         return block
 
-    monkeypatch.setattr(kmeans, "BUDGET", 1000)
-    monkeypatch.setattr(type(store), "read", watch)
-    iterate = type(store).iterate
-    monkeypatch.setattr(
-        type(store),
-        "iterate",
-        lambda self, site, head, part: iterate(self, site, head, 50, part),
-    )
-    monkeypatch.setattr(kmeans, "SAMPLE", 100)
-    monkeypatch.setattr(kmeans, "SAMPLED", 0)
-    monkeypatch.setattr(kmeans, "STRETCH", 25)
-    fit, samples = kmeans.fit_seeds, []
-    monkeypatch.setattr(
-        kmeans,
-        "fit_seeds",
-        lambda vectors, *arguments, **options: (
-            samples.append(vectors) or fit(vectors, *arguments, **options)
-        ),
-    )
+    def fit_sample(vectors, **options):
+        samples.append(len(vectors))
+        return fit(vectors, **options)
+
+    for name, size in {"BUDGET": 1000, "SAMPLE": 100, "SAMPLED": 0, "STRETCH": 25}.items():
+        monkeypatch.setattr(kmeans, name, size)
+    monkeypatch.setattr(kmeans, "fit_seeds", fit_sample)
+    monkeypatch.setattr(kind, "iterate", lambda _, site, head, part: iterate(site, head, 50, part))
+    monkeypatch.setattr(kind, "read", watch)
     streamed = cluster(store, LAST, head=0, k=GROUPS)
     assert max(longest) == 50
-    assert {len(sample) for sample in samples} == {100}
+    assert {*samples} == {100}
     assert adjusted_rand_score(streamed.labels, truth(store)) == 1
 
 

@@ -6,7 +6,6 @@ import pytest
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import measure_exact_gain
-from tprprobe.analyses.decomposition.variance_shares import fit_main_effects
 
 WORDS, PLACES, WIDTH = 6, 5, 8
 
@@ -29,12 +28,3 @@ def test_a_table_of_main_effects_has_no_bindings_and_one_of_pairs_has(tmp_path, 
     for share, low, high in ((0.0, -1e-9, 1e-9), (1.0, 0.1, 0.6)):
         (folder := tmp_path / str(share)).mkdir()
         assert low <= measure_exact_gain(store_of(folder, share), "state", pool) < high
-
-
-def test_main_effects_are_those_of_least_squares():
-    rng = np.random.default_rng(1)
-    f, r = rng.integers(4, size=50), rng.integers(3, size=50)
-    vectors = rng.normal(size=(50, 2))
-    design = np.hstack([np.eye(4)[f], np.eye(3)[r]])
-    expected = design @ np.linalg.lstsq(design, vectors, rcond=None)[0]
-    np.testing.assert_allclose(fit_main_effects(vectors, f, r), expected, atol=1e-9)

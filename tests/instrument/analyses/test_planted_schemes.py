@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted.bindings import FILLERS, STATE, bind, both, draw_sequences, left, plant_bindings
+from planted.bindings import FILLERS, STATE, bind, both, draw_sequences, left, plant_bindings, right
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import fit_scheme
@@ -21,10 +21,6 @@ from tprprobe.analyses.decomposition.scheme_scores import predictor
 from tprprobe.analyses.decomposition.unit_vectors import fit_moments
 
 FIELDS = ["left", "right", "length", "tree", "pos", "argument"]
-
-
-def right(fillers):
-    return [str(len(fillers) - 1 - i) for i in range(len(fillers))]
 
 
 def pos(fillers):
@@ -132,11 +128,9 @@ def covers(seed: int) -> bool:
         fits = SchemeFits(real, units.vectors, regressions)
         fit = fits.fit("saturated")
         predict = predictor(fit, real.counts)
-        rows = [
-            Prediction("saturated", "", predict, fits.regressions[0].mean, real.test & selected)
-            for selected in (is_tested, ~is_tested)
-        ]
-        interval, truth = (estimate.r2 for estimate in score(units, units.vectors, rows))
+        parts, mean = (real.test & is_tested, real.test & ~is_tested), fits.regressions[0].mean
+        rows = [Prediction("saturated", "", predict, mean, part) for part in parts]
+        interval, truth = (estimate.r2 for estimate in score(units, rows))
     return interval.low <= truth.value <= interval.high
 
 

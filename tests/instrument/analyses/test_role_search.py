@@ -1,11 +1,13 @@
 """Schemes of roles are found and named, and nothing is found where there is nothing."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
-from planted.bindings import HIDDEN, STATE, both, left, plant_bindings
+from planted.bindings import HIDDEN, STATE, both, left, plant_bindings, right
 from planted.stores import write_store
+from scipy.sparse import csr_array
 from typer.testing import CliRunner
 
 import tprprobe as tp
@@ -17,19 +19,15 @@ from tprprobe.cli import app
 FIELDS = ("left", "right", "length", "tree")
 
 
-def right(fillers):
-    return [str(len(fillers) - 1 - i) for i in range(len(fillers))]
-
-
 def vowel(fillers):
     return ["vowel" if (ord(filler) + i) % 3 else "none" for i, filler in enumerate(fillers)]
 
 
-@pytest.mark.parametrize(
-    ("roles", "name"),
-    [(left, "left"), (right, "right"), (both, "left*right"), (join_smallest, "tree")],
-)
-def test_planted_schemes_are_named(roles, name, tmp_path):
+SCHEMES = {"left": left, "right": right, "left*right": both, "tree": join_smallest}
+
+
+@pytest.mark.parametrize(("name", "roles"), SCHEMES.items())
+def test_planted_schemes_are_named(name, roles, tmp_path):
     store = plant_bindings(tmp_path / "store", roles, n=900, noise=0.7, ranks=(8, 8), seed=2)
     search = tp.search_roles(store, STATE, FIELDS)
     assert search.found == name
@@ -45,12 +43,8 @@ def test_columns_are_fields_and_tokens_units(tmp_path):
 
 
 def test_fields_with_one_value_are_not_tried(tmp_path):
-    def constant(fillers):
-        return ["0"] * len(fillers)
-
-    store = plant_bindings(
-        tmp_path / "store", vowel, n=300, ranks=(8, 2), vowel=vowel, same=constant
-    )
+    columns: dict[str, Any] = {"vowel": vowel, "same": lambda fillers: ["0"] * len(fillers)}
+    store = plant_bindings(tmp_path / "store", vowel, n=300, ranks=(8, 2), **columns)
     schemes = tp.search_roles(store, HIDDEN, ["same", "vowel"]).schemes["roles"]
     assert "vowel" in set(schemes)
     assert not schemes.str.contains("same").any()
@@ -68,13 +62,9 @@ def store(tmp_path_factory):
 
 
 def test_controls_find_nothing(store):
-    search = tp.search_roles(store, STATE, FIELDS)
-    controls = dict(zip(search.controls["control"], search.controls["roles"], strict=True))
-    assert controls == {
-        "permuted fields": "bag",
-        "null": "no structure",
-        "untrained": "no structure",
-    }
+    controls = tp.search_roles(store, STATE, FIELDS).controls.set_index("control")["roles"]
+    nothing = "no structure"
+    assert controls.to_dict() == {"permuted fields": "bag", "null": nothing, "untrained": nothing}
 
 
 def test_the_curve_falls(store):
@@ -89,8 +79,6 @@ def test_the_code_length_is_that_of_the_evidence():
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 2, size=(60, 5)).astype(float)
     vectors = counts @ rng.normal(size=(5, 3)) + rng.normal(size=(60, 3))
-    from scipy.sparse import csr_array
-
     coefficients, _bias, price, shrunk = encode_shortest(csr_array(counts), vectors)
     x, e = counts - counts.mean(0), vectors - vectors.mean(0)
     lam = shrunk / np.sum(coefficients**2)
@@ -123,14 +111,12 @@ def test_length_is_no_role_of_fillers(tmp_path):
 
 
 def test_a_bag_of_fillers_and_of_roles_is_not_bound(tmp_path):
-    rng = np.random.default_rng(0)
-    of_place, of_filler = (
-        rng.normal(size=(6, 8)),
-        dict(zip("abcdefgh", rng.normal(size=(8, 8)), strict=True)),
-    )
-    store = plant_vectors(
-        tmp_path, lambda sequence: sum(of_filler[f] + of_place[i] for i, f in enumerate(sequence))
-    )
+    of_place, of_filler = np.random.default_rng(0).normal(size=(2, 8, 8))
+
+    def add_up(fillers):
+        return sum(of_filler[ord(f) - ord("a")] + of_place[i] for i, f in enumerate(fillers))
+
+    store = plant_vectors(tmp_path, add_up)
     assert tp.search_roles(store, STATE, ["left"]).found == "bag+(left)"
 
 

@@ -126,7 +126,7 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     better = named.assign(name=["DT", "unnamed"])
     assert "no evidence" not in summarize_words(better)
     assert "are named" not in summarize_words(named)
-    assert "2 clusters are named DT." in summarize_words(
+    assert "2 clusters are named ‘DT’." in summarize_words(
         pd.concat([named, named.assign(cluster=1)])
     )
     assert "training adds 1 " in summarize_words(better)

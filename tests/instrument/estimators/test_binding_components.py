@@ -14,6 +14,10 @@ from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur, subtra
 SHARE, DRAWS = 0.02, 8
 
 
+def measure(counts, states):
+    return BindingComponents(steps=[BINDINGS]).fit(counts, states).bindings_
+
+
 @pytest.mark.parametrize("null", ["mean", "LayerNorm", "maximum", "hash"])
 def test_a_function_of_the_bag_has_no_bindings(null):
     claims = 0
@@ -21,8 +25,7 @@ def test_a_function_of_the_bag_has_no_bindings(null):
         rng = np.random.default_rng((seed, 5))
         sequences = draw_sequences(rng, 400, 30)
         states = draw_null(null, rng, sequences, 30, 16)
-        estimator = BindingComponents(steps=[BINDINGS]).fit(counts_of(sequences), states)
-        claims += estimator.bindings_.low > 0
+        claims += measure(counts_of(sequences), states).low > 0
     assert claims <= 1
 
 
@@ -38,8 +41,7 @@ def test_fillers_that_prefer_roles_do_not_bind():
         rng = np.random.default_rng((seed, 8))
         sequences = sort_words(draw_sequences(rng, 400, 30, longest=8), 8)
         states = draw_null("bag × length", rng, sequences, 30, 16)
-        estimator = BindingComponents(steps=[BINDINGS]).fit(counts_of(sequences), states)
-        claims += estimator.bindings_.low > 0
+        claims += measure(counts_of(sequences), states).low > 0
     assert claims <= 1
 
 
@@ -66,7 +68,7 @@ def test_planted_bindings_get_their_share():
         rng = np.random.default_rng((seed, 6))
         sequences = draw_sequences(rng, 400, 8, zipf=False)
         states, counts = plant(rng, sequences, 8, False, SHARE), counts_of(sequences)
-        estimates.append(BindingComponents(steps=[BINDINGS]).fit(counts, states).bindings_)
+        estimates.append(measure(counts, states))
     assert np.mean([estimate.value for estimate in estimates]) == pytest.approx(SHARE, abs=0.005)
     assert sum(estimate.low <= SHARE <= estimate.high for estimate in estimates) >= DRAWS - 2
 
@@ -76,10 +78,9 @@ def test_a_second_fit_is_that_of_a_new_estimator():
     states, estimator = rng.normal(size=(400, 8)), BindingComponents(steps=[BINDINGS])
     for counts in map(counts_of, (draw_sequences(rng, 400, 8), draw_sequences(rng, 400, 8))):
         for vectors in (states, states + counts.fillers @ rng.normal(size=(8, 8))):
-            again = BindingComponents(steps=[BINDINGS]).fit(counts, vectors)
-            assert estimator.fit(counts, vectors).bindings_ == again.bindings_
+            assert estimator.fit(counts, vectors).bindings_ == measure(counts, vectors)
     estimator.random_state = 1
-    assert estimator.fit(counts, vectors).bindings_ != again.bindings_
+    assert estimator.fit(counts, vectors).bindings_ != measure(counts, vectors)
 
 
 def test_too_few_groups_are_refused():
@@ -93,8 +94,7 @@ def test_a_share_does_not_depend_on_the_scale_of_counts():
     sequences = [rng.integers(30, size=4) for _ in range(300)]
     states, counts = plant(rng, sequences, 30, True, 0.2), counts_of(sequences)
     quarters = PairCounts(csr_array(counts.pairs / 4), counts.filler_of, counts.role_of, counts.lengths)  # fmt: skip
-    of_counts, of_quarters = (BindingComponents(steps=[BINDINGS]).fit(of, states).bindings_ for of in (counts, quarters))  # fmt: skip
-    assert of_quarters == pytest.approx(of_counts, abs=0.01)
+    assert measure(quarters, states) == pytest.approx(measure(counts, states), abs=0.01)
 
 
 def test_pairs_of_fillers_that_occur_together():

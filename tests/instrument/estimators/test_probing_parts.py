@@ -33,6 +33,7 @@ from tprprobe.evaluation.metrics import (
     count_terms,
 )
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.probes import probe_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import adjust
 
@@ -271,6 +272,17 @@ def drawn_rows():
     ]
     table = pd.DataFrame(rows).astype({"layer": "Int64"})
     return table.assign(layer=table["layer"].fillna(table["site"].map(layer_of)))
+
+
+@pytest.mark.parametrize(("f1", "is_line"), [(0.1, True), (0.3, False)])
+def test_the_baseline_model_is_a_line_unless_it_is_the_band_of_the_strongest_control(f1, is_line):
+    rows = drawn_rows()
+    twins = rows[rows["control"] == "real"].assign(control="permuted", f1=f1)
+    scene = probe_table(pd.concat([rows, twins], ignore_index=True)).scene
+    lines = scene.rows[scene.rows["line"] == "tpr, baseline model (permuted weights)"]
+    assert len(lines) == 4 * is_line  # tasks and layers
+    assert lines["value"].eq(f1).all()
+    assert ("permuted" in scene.band) != is_line
 
 
 def test_two_protocols_of_a_model_are_not_averaged(tmp_path):

@@ -149,14 +149,12 @@ def test_a_swap_is_its_own_inverse_and_exchanges_the_pair():
 
 def test_swapping_whole_states_of_the_last_layer_changes_no_logits_but_rounding():
     model, order = model_of("tp-transformer"), edits.exchange([(1,)] * 3, [(2,)] * 3, 5)
-    expected = model(SOURCE, TARGET)
     source = SOURCE.clone()
     source[1] = source[0]  # pads must not be exchanged with symbols
     expected = model(source, TARGET)
-    with intervene(model, {"encoder.-1.hidden": edits.swap(order)}):
-        assert model(source, TARGET).allclose(expected, atol=1e-5)
-    with intervene(model, {"encoder.0.hidden": edits.swap(order)}):
-        assert model(source, TARGET).allclose(expected, atol=1e-5)
+    for layer in (-1, 0):
+        with intervene(model, {f"encoder.{layer}.hidden": edits.swap(order)}):
+            assert model(source, TARGET).allclose(expected, atol=1e-5)
     with intervene(model, {"encoder.-1.self.role": edits.swap(order)}):
         assert not model(source, TARGET).allclose(expected, atol=1e-3)
 

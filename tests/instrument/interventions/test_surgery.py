@@ -64,12 +64,6 @@ def test_controls_move_vectors_as_far_elsewhere(fit):
         assert torch.cosine_similarity(true[0, 0], elsewhere[0, 0], dim=0) < 0.9
 
 
-def test_positions_that_are_not_chosen_stay(fit):
-    x, is_chosen = torch.zeros(2, 3, 16), torch.tensor([[True, False, False]] * 2)
-    edited = surgery(fit, replace=("0", "a", "b"), positions=is_chosen)(x, AXES.axes)
-    assert edited[:, 1:].abs().sum() == 0 < edited[:, 0].abs().sum()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -85,7 +85,7 @@ def test_greedy_is_the_uncached_argmax_of_each_row(case, alone):
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_beam_is_the_uncached_beam_of_each_row(case, alone):
-    """Beams are compared with those of transformers in tests/instrument/parity."""
+    """Beams are compared with those of transformers in tests/papers/parity."""
     pads = 0
     for seed, beam, penalty, early in ((0, 2, 1.0, False), (1, 4, 0.0, True), (2, 3, 2.0, "never")):
         model, options = model_of(case, seed), {"length_penalty": penalty, "early_stopping": early}

@@ -8,6 +8,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
+from tprprobe.analyses.attention.head_relations import list_maps
 from tprprobe.analyses.naming.places import SIDES, read_places
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import read_provenance
@@ -20,7 +21,7 @@ OUTPUT = "output"  # the column of the place that a query writes
 
 def list_cross_maps(store: Store) -> list[str]:
     """The sites of maps from the tokens of the target to those of the source."""
-    return [s for s in store.specs if store.count_maps(s) and sides_of(s) == ("target", "source")]
+    return [site for site in list_maps(store) if sides_of(site) == ("target", "source")]
 
 
 def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
@@ -44,7 +45,8 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
                 rows = np.flatnonzero(related.any(1))
                 hits = related[rows[:, None], attended[rows]]
                 tally = Tally(document, hits, related[rows].mean(1))
-                tallies[name_place(side, offset)].append(tally)
+                shift = f" {'+' if offset > 0 else '−'} {abs(offset)}" if offset else ""
+                tallies[f"place i{shift} from the {side}"].append(tally)
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
     return choose_relations(tallies, heads, seed)
@@ -71,11 +73,6 @@ def read_queries(
         queries, keys = queries[queries[OUTPUT].notna()], keys[keys["mark"].isna()]
         if len(queries) and len(keys) > 1:
             yield int(str(sample)), queries, keys
-
-
-def name_place(side: str, offset: int) -> str:
-    shift = f" {'+' if offset > 0 else '−'} {abs(offset)}" if offset else ""
-    return f"place i{shift} from the {side}"
 
 
 def mean_map(store: Store, site: str, head: int) -> Float[np.ndarray, "output source"]:

@@ -41,10 +41,14 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
+def list_maps(store: Store) -> list[str]:
+    """The sites with attention maps, of at least one sample."""
+    return [name for name in store.specs if store.count_maps(name)]
+
+
 def list_self_maps(store: Store) -> list[str]:
     """The sites of maps from tokens to tokens of the same side."""
-    sites = [name for name in store.specs if store.count_maps(name)]
-    return [name for name in sites if len({*store.specs[name].rows.split("_")}) == 1]
+    return [name for name in list_maps(store) if len({*sides_of(name)}) == 1]
 
 
 def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -171,7 +175,7 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
 def score_sharpness(store: Store) -> pd.DataFrame:
     """The mean largest weight of every head's queries, over the first samples; of causal maps without the first token, a sink of weight."""
     rows = []
-    for site in (name for name in store.specs if store.count_maps(name)):
+    for site in list_maps(store):
         n = min(SHARP, store.count_maps(site))
         weights, start = [store.attention(site, sample) for sample in range(n)], int(has_sink(site))
         largest = np.mean([maps[..., start:].max(-1, initial=0).mean(-1) for maps in weights], 0)

@@ -40,17 +40,14 @@ def describe_binding(row: Row) -> str:
     gain = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
     if not binds(row):
         return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
-    if has_share and np.isfinite(row.get("share_learned", np.nan)):
-        if np.isfinite(row.get("share_learned_low", np.nan)):
-            share += f", of which learned {_score(row, 'share_learned')}"
-        else:
-            share += f", {_score(row, 'share_learned')} beyond its baseline models (without an interval, which needs {FEWEST_TWINS} of them)"
+    learned, lowest = row.get("share_learned", np.nan), row.get("share_learned_low", np.nan)
+    if has_share and np.isfinite(lowest):
+        share += f", of which learned {_score(row, 'share_learned')}"
+    elif has_share and np.isfinite(learned):
+        share += f", {_score(row, 'share_learned')} beyond its baseline models (without an interval, which needs {FEWEST_TWINS} of them)"
     elif np.isfinite(row.get("learned", np.nan)):
-        gain += (
-            f", of which learned {_score(row, 'learned')} (beyond the {row['twin']} baseline model)"
-        )
-    learned = row.get("share_learned", np.nan)
-    lowest = row.get("share_learned_low", np.nan)
+        baseline = f"beyond the {row['twin']} baseline model"
+        gain += f", of which learned {_score(row, 'learned')} ({baseline})"
     is_unlearned = (learned if np.isnan(lowest) else lowest) <= 0
     beside = ", not more than its baseline models" if is_unlearned else ""
     return f"Binds fillers to {roles}{beside}: {share + '; ' if share else ''}{gain}"
@@ -83,9 +80,10 @@ def summarize(scores: pd.DataFrame) -> list[str]:
 
 def _describe_shares(rows: Mapping[str, Row]) -> str:
     """All shares of variance in a line."""
-    additive = rows[ADDITIVE]
-    places = ((rows[BAG], "share", "fillers"), (additive, "share", "roles"), (additive, "share_by_length", "fillers × length"), (rows[FACTORED], "share", "bindings"))  # fmt: skip
-    return "shares of variance: " + ", ".join(f"{word} {_score(row, name)}" for row, name, word in places)  # fmt: skip
+    words = {(BAG, "share"): "fillers", (ADDITIVE, "share"): "roles"}
+    words |= {(ADDITIVE, "share_by_length"): "fillers × length", (FACTORED, "share"): "bindings"}
+    texts = (f"{word} {_score(rows[family], name)}" for (family, name), word in words.items())
+    return f"shares of variance: {', '.join(texts)}"
 
 
 def _step(row: Row, word: str) -> str:

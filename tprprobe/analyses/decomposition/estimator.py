@@ -25,7 +25,6 @@ from tprprobe.evaluation.splits import Provenance, divide_documents
 from tprprobe.store.dask_workers import in_one_thread
 
 Vectors = Float64[np.ndarray, "row d_model"]
-Entries = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
 
 
 class TPDecomposition(BaseEstimator):
@@ -100,10 +99,8 @@ class TPDecomposition(BaseEstimator):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         occurring, occurrences = find_pairs(filler, [pd.Categorical(role)])
         counts = count_pairs(members, occurring, occurrences)
-        if self.operation is None:
-            self._fit = self._fit_family(occurring, counts, e, rng)
-        else:
-            self._fit = self._fit_operation(occurring, counts, e, int(rng.integers(2**31)))
+        fit = self._fit_family if self.operation is None else self._fit_operation
+        self._fit = fit(occurring, counts, e, rng)
         self._set_factors(occurring)
         return self
 
@@ -118,10 +115,13 @@ class TPDecomposition(BaseEstimator):
         regressions = fit_moments(vectors, [(counts, design.fitting)])
         return SchemeFits(design, vectors, regressions, read_rank(self.rank)).fit(self.family)
 
-    def _fit_operation(self, pairs: Pairs, counts: csr_array, e: Vectors, seed: int) -> RoleFit:
+    def _fit_operation(
+        self, pairs: Pairs, counts: csr_array, e: Vectors, rng: np.random.Generator
+    ) -> RoleFit:
         """The fit whose table V[f, r] an operation completes."""
         [kind] = find_operations([str(self.operation)]).values()
         unit_parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
+        seed = int(rng.integers(2**31))
         self.operation_, table = complete_table(unit_parts, UnitVectors.of(e), kind, seed)
         cells, flat = Pairs.product(pairs.fillers, pairs.roles), table.reshape(-1, e.shape[1])
         mean = np.asarray(counts.mean(0)).reshape(-1) @ table[pairs.filler_of, pairs.role_of]
@@ -161,11 +161,8 @@ class TPDecomposition(BaseEstimator):
                 f"{self.n_features_in_} features as input: give the columns of the fit"
             )
         filler, role, members = read_pairs(pairs)
-        part_fit = self._fit.parts[0]
-        codes = (
-            lookup_names(part_fit.pairs.fillers, filler),
-            lookup_names(part_fit.pairs.roles, role),
-        )
+        part_fit, known = self._fit.parts[0], self._fit.pairs
+        codes = lookup_names(known.fillers, filler), lookup_names(known.roles, role)
         return part_fit.encode(members, [codes]) + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
@@ -222,7 +219,7 @@ def _check_vectors(vectors: Any) -> Vectors:
     return e.reshape(len(e), -1)
 
 
-def read_pairs(pairs: Any) -> Entries:
+def read_pairs(pairs: Any) -> tuple[np.ndarray, np.ndarray, csr_array]:
     """The filler and the role of every pair, as texts, and which row has it; InputError for others."""
     if issparse(pairs):
         raise InputError("pairs: sparse input is not supported; give lists or a table")

@@ -47,9 +47,8 @@ class UnitParts:
     ) -> "UnitParts":
         """Random parts of whole documents; a sequence is in one of them alone."""
         n_documents = origin.documents.max() + 1
-        unit_part = (
-            np.random.default_rng((seed, 2)).permutation(n_documents)[origin.documents] % N_PARTS
-        )
+        order = np.random.default_rng((seed, 2)).permutation(n_documents)
+        unit_part = order[origin.documents] % N_PARTS
         is_single = stand_first(unit_part, origin.sequences)
         return cls(pairs, counts, [(unit_part == i) & is_single for i in range(N_PARTS)])
 
@@ -87,9 +86,8 @@ class UnitParts:
         while size != is_used.sum():
             size = is_used.sum()
             for symbols, limit in ((pairs.filler_of, MAX_FILLERS), (pairs.role_of, MAX_ROLES)):
-                rank = np.argsort(
-                    np.argsort(-np.bincount(symbols, n_units * is_used), kind="stable")
-                )
+                order = np.argsort(-np.bincount(symbols, n_units * is_used), kind="stable")
+                rank = np.argsort(order)
                 has_partners = np.bincount(symbols, is_used) >= MIN_PARTNERS
                 is_used &= (has_partners & (rank < limit))[symbols]
         return np.flatnonzero(is_used)
@@ -178,9 +176,8 @@ def replicate_cells(sums: Sums, seed: int = 0) -> Float[np.ndarray, "replicate t
     Source: Owen 2007, the pigeonhole bootstrap of two crossed factors.
     """
     rng = np.random.default_rng(seed)
-    fillers, roles = (
-        rng.multinomial(n, np.full(n, 1 / n), REPLICATES).astype(float) for n in sums.shape[:2]
-    )
+    drawn = (rng.multinomial(n, np.full(n, 1 / n), REPLICATES) for n in sums.shape[:2])
+    fillers, roles = (counts.astype(float) for counts in drawn)
     replicates = np.einsum("br,brt->bt", roles, np.tensordot(fillers, sums, 1))
     return np.concatenate([sums.sum((0, 1))[None], replicates])
 
@@ -204,11 +201,9 @@ def score_operations(
     size = np.broadcast_to(np.maximum(totals[:, -1:], 0), totals[:, :-1].shape)
     r2 = divide(totals[:, :-1], size)
     behind = (by_filler[:, [np.argmax(totals[0, :-1])]] - by_filler[:, :-1]) / size[0]
+    by_title = pd.DataFrame(forms, columns=["operation", "form"]).groupby("operation")["form"]
     table = pd.DataFrame({"operation": [kind.title for kind in operations]})
-    table["form"] = [
-        pd.Series([form for title, form in forms if title == operation.title]).mode()[0]
-        for operation in operations
-    ]
+    table["form"] = table["operation"].map(by_title.agg(lambda form: form.mode()[0]))
     for name, values in (("r2", r2), ("behind", behind)):
         low, high = bounds(values[1:], sizes[0])
         table = table.assign(**{name: values[0], f"{name}_low": low, f"{name}_high": high})

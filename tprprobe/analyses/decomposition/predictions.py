@@ -61,10 +61,7 @@ class Score(NamedTuple):
 
 
 def score(
-    units: Units,
-    vectors: UnitVectors,
-    predictions: Sequence[Prediction],
-    decoder: Decoder | None = None,
+    units: Units, predictions: Sequence[Prediction], decoder: Decoder | None = None
 ) -> list[Score | None]:
     """The score of every prediction; None where it has no unit.
 
@@ -75,8 +72,8 @@ def score(
     sums = np.zeros((len(predictions), N_TERMS, 1 + max(int(ids.max()) for ids in groups)))
     starts = starts_of(pd.factorize(units.tokens["sample"])[0])
     texts = np.split(units.tokens["filler"].to_numpy(object), starts[1:]) if decoder else []
-    sum_part = partial(_sum_part, vectors, groups, predictions, decoder, texts)
-    for ids, of_part in each_part(sum_part, vectors.parts()):
+    sum_part = partial(_sum_part, units.vectors, groups, predictions, decoder, texts)
+    for ids, of_part in each_part(sum_part, units.vectors.parts()):
         sums[:, :, ids] += of_part
     has_units = sums[:, -1] > 0
     errors, of_mean, n_read, n = np.moveaxis(_draw_groups(sums, has_units), -1, 0)

@@ -140,13 +140,14 @@ def search_roles(
             f"{store.path}: the vectors of {site} are all alike: roles describe nothing"
         )
     best_name, table = select(data, names, seed)
-    rng, tables = np.random.default_rng((seed, 2)), [table]
-    for control, control_data in make_controls(data, rng).items():
-        tables.append(_select_control(control, control_data, names, seed))
+    tables, controls = [table], make_controls(data, np.random.default_rng((seed, 2)))
     if store.control is not None and units.site in store.control.sites:
         baseline, _ = read_searched(store.control, units.site, names, **options)
-        control_data = gather_data(baseline, names, seed)
-        tables.append(_select_control("untrained", control_data, names, seed))
+        controls["untrained"] = gather_data(baseline, names, seed)
+    for control, control_data in controls.items():
+        name, rows = select(control_data, names, seed)
+        row = rows[rows["is_found"]] if name != NOTHING else rows[rows["roles"] == "mean"]
+        tables.append(row.assign(control=control, roles=name, is_found=False))
     return RoleSearch(units.site, best_name, pd.concat(tables, ignore_index=True))
 
 
@@ -158,15 +159,6 @@ def make_controls(data: SearchData, rng: np.random.Generator) -> dict[str, Searc
     covariance = np.cov(data.vectors.T).reshape(width, width)
     noise = rng.multivariate_normal(np.zeros(width), covariance, n, method="eigh")
     return {"permuted fields": replace(data, fields=fields), "null": replace(data, vectors=noise)}
-
-
-def _select_control(
-    control: str, data: SearchData, fields: Sequence[str], seed: int
-) -> pd.DataFrame:
-    """The row of the scheme that is found in a control."""
-    name, rows = select(data, fields, seed)
-    row = rows[rows["is_found"]] if name != NOTHING else rows[rows["roles"] == "mean"]
-    return row.assign(control=control, roles=name, is_found=False)
 
 
 def read_searched(
@@ -206,11 +198,9 @@ def gather_data(units: Units, fields: Sequence[str], seed: int) -> SearchData:
         of_token, names = pd.factorize(find_field(name, units.tokens))
         codes[name] = of_token if len(names) <= MAX_VALUES else np.zeros_like(of_token)
     groups, members = pd.factorize(units.groups[rows])[0], csr_array(units.members[0][rows])
-    fillers, sequences = (
-        pd.factorize(column)[0] for column in (units.fillers, units.tokens["sample"])
-    )
-    states = reduce_width(vectors)
-    return SearchData(states, groups, test, members, fillers, codes, sequences)
+    columns = units.fillers, units.tokens["sample"]
+    fillers, sequences = (pd.factorize(column)[0] for column in columns)
+    return SearchData(reduce_width(vectors), groups, test, members, fillers, codes, sequences)
 
 
 def reduce_width(
@@ -235,9 +225,8 @@ def tabulate_searches(searches: Sequence[RoleSearch]) -> pd.DataFrame:
 def view_searches(results: Results) -> list[RoleSearch]:
     """The searches of a long table, site by site."""
     wide = results.wide().rename(columns={"task": "roles"}).drop(columns=["layer", "estimator"])
-    wide = wide.astype(
-        dict.fromkeys(("is_found", "is_near"), bool) | dict.fromkeys(SEARCHED_SIZES, int)
-    )
+    types = dict.fromkeys(("is_found", "is_near"), bool) | dict.fromkeys(SEARCHED_SIZES, int)
+    wide = wide.astype(types)
     return [_search(str(site), rows) for site, rows in wide.groupby("site", sort=False)]
 
 

@@ -313,10 +313,8 @@ def draw_bits(schemes: Sequence[SchemeScore], data: SearchData, seed: int) -> Dr
     """The description length of every scheme if other groups had been drawn, its fit as it is."""
     sums = np.stack([data.mean_errors, *(scheme.errors for scheme in schemes)], 1)
     tss, *rss = replicate_totals(sums[~data.tested], REPLICATES, seed).T
-    bits = [
-        measure_bits(data, r + s.shrunk, tss, s.price) for r, s in zip(rss, schemes, strict=True)
-    ]
-    return np.stack(bits, 1)
+    scored = zip(rss, schemes, strict=True)
+    return np.stack([measure_bits(data, r + s.shrunk, tss, s.price) for r, s in scored], 1)
 
 
 def shuffle_roles(data: SearchData, scheme: SchemeScore, seed: int) -> list[Roles] | None:

@@ -86,8 +86,7 @@ class SampleStates:
 
 def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
     """The states of a sample."""
-    store = take_part(store, fit.site, sample)
-    units = fit.plan.read(store, fit.site)
+    units = fit.plan.read(take_part(store, fit.site, sample), fit.site)
     rows = np.flatnonzero(units.tokens["sample"].to_numpy() == sample)
     if not len(rows):
         raise InputError(f"no sample {sample} at {fit.site}: choose another")

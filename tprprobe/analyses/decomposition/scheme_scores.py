@@ -20,7 +20,6 @@ from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import Decoder, DecompositionPlan, SchemeFits
 from tprprobe.analyses.decomposition.score_tables import SHARES
 from tprprobe.analyses.decomposition.sequence_units import Units
-from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
 from tprprobe.analyses.decomposition.variance_shares import (
     IndependentStates,
     compare_shares,
@@ -52,16 +51,13 @@ class ScoreRows:
         self.shares: dict[Key, Row] = {}
 
     def add(
-        self,
-        units: Units,
-        vectors: UnitVectors,
-        predictions: Sequence[Prediction],
-        decoder: Decoder | None = None,
+        self, units: Units, predictions: Sequence[Prediction], decoder: Decoder | None = None
     ) -> None:
         """Adds the scores of predictions; those of one family and control are one row."""
-        scores = score(units, vectors, predictions, decoder)
+        scores = score(units, predictions, decoder)
         for p, measured in zip(predictions, scores, strict=True):
-            numbers = self.numbers.setdefault((p.family, p.control), {})
+            key = p.family, p.control
+            numbers = self.numbers.setdefault(key, {})
             numbers |= p.facts
             if measured is None:
                 continue
@@ -69,7 +65,7 @@ class ScoreRows:
             if decoder:
                 metrics["substitution"] = measured.substitution
             if not p.suffix:
-                self.scores[p.family, p.control] = measured
+                self.scores[key] = measured
                 if p.family and (p.below is not None or p.family not in BELOW):
                     metrics["gain"] = measured.gain
             counts = {"n": measured.n, "n_groups": measured.n_groups}
@@ -205,14 +201,14 @@ def decompose_scheme(
         mean = fits.regressions[FITTING].mean
         predictions.append(Prediction("", ITSELF, lambda _, v: v, mean, design.test))
     begin("scores")
-    rows.add(units, units.vectors, predictions, plan.decoder)
+    rows.add(units, predictions, plan.decoder)
     estimator = BindingComponents(random_state=plan.seed)  # baselines share its moments
     for name, store in baselines.items():
         begin(f"{name} twin")
         if units.site in store.sites:
             baseline_units = replace(plan, schemes=(scheme,), decoder=None).read(store, units.site)
             [baseline] = plan.begin(baseline_units, scheme, name)
-            rows.add(baseline_units, baseline_units.vectors, predict_families(baseline, families))
+            rows.add(baseline_units, predict_families(baseline, families))
             states = IndependentStates.read(baseline_units, plan.seed)
             rows.add_shares(baseline_units, baseline.design, states, estimator, [BINDINGS])
     begin("shares of variance")

@@ -84,9 +84,8 @@ class UnitKind:
         if any(is_relative) and self.unit in (SAMPLE, MEAN):
             fault = "offset is relative to a token, but a vector is of all tokens of a sample: give left, right or another place in the sample"
         elif any(is_relative) and scope == SELF:
-            fault = (
-                f"with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or {ALL}"
-            )
+            further = f"{CONTEXT}, {BEFORE} or {ALL}"
+            fault = f"with scope {SELF} the offset is always 0: give scope {further}"
         elif not all(is_relative) and scope == ALL:
             fault = (
                 f"with scope {ALL} every token of a sample has the same sum of bindings, so it cannot distinguish "
@@ -120,9 +119,7 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
         )
     unit = pool if is_stored else LAST if unit == SAMPLE else unit or TOKEN
     if unit != TOKEN and scope != SELF:
-        raise InputError(
-            f"scope {scope} is of tokens, but a vector is of a sample: leave scope out"
-        )
+        raise InputError(f"scope {scope} is of tokens, a vector is of a sample: leave scope out")
     looks_back = is_causal(site)
     if looks_back and scope == ALL:
         raise InputError(
@@ -193,9 +190,7 @@ class Units:
         return self.kind.members(self.tokens)
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind}; {self.n_rare} rare fillers are joined" if self.n_rare else str(self.kind)
-        )
+        return f"{self.kind}" + (f"; {self.n_rare} rare fillers are joined" if self.n_rare else "")
 
 
 def read_units(
@@ -267,10 +262,8 @@ def _read_rows(
     if lengths is None:
         is_whole = len(rows) == rows[-1] + 1
         return store.read_finite(site, units if is_whole else start_rows)
-    end = int(start_rows[-1] + lengths[units][-1])
-    return pool_spans(
-        store.read_finite(site, slice(int(start_rows[0]), end)), start_rows - start_rows[0], MEAN
-    )
+    span = slice(int(start_rows[0]), int(start_rows[-1] + lengths[units][-1]))
+    return pool_spans(store.read_finite(site, span), start_rows - span.start, MEAN)
 
 
 def _read_tokens(store: Store, site: str, fillers: str, names: set[str]) -> pd.DataFrame:

@@ -51,5 +51,5 @@ def compare_names(counts: Mapping[str, tuple[int, int]], place: str = "the train
 def list_repeated(names: pd.Series) -> str:
     """Which names several clusters of one clustering have, as a sentence after others; empty if none."""
     counts = names[names != UNNAMED].value_counts()
-    repeated = [f"{n} clusters are named {name}" for name, n in counts[counts > 1].items()]
+    repeated = [f"{n} clusters are named ‘{name}’" for name, n in counts[counts > 1].items()]
     return f" {'; '.join(repeated)}." if repeated else ""

@@ -67,11 +67,7 @@ class Pair(NamedTuple):
     score: Score
     reference: Score
     comparison: Comparison
-    p: float = 1.0
-
-    @classmethod
-    def compare(cls, score: Score, reference: Score) -> "Pair":
-        return cls(score, reference, score.counts.compare(reference.counts))
+    p: float
 
     @property
     def is_of_layers(self) -> bool:
@@ -164,12 +160,14 @@ def compare_scores(scores: Sequence[Score]) -> list[Pair]:
         if _are_compared(score, second)
     ]
     families = [pairs, *(combinations(group, 2) for group in layers.values())]
-    return [pair for family in families for pair in _correct([Pair.compare(*p) for p in family])]
+    return [pair for family in families for pair in _compare([*family])]
 
 
-def _correct(pairs: Sequence[Pair]) -> list[Pair]:
-    p_values = adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
-    return [pair._replace(p=p) for pair, p in zip(pairs, p_values, strict=True)]
+def _compare(pairs: Sequence[tuple[Score, Score]]) -> list[Pair]:
+    comparisons = [score.counts.compare(reference.counts) for score, reference in pairs]
+    p_values = adjust(np.array([comparison.p for comparison in comparisons]), "holm")
+    rows = zip(pairs, comparisons, p_values.tolist(), strict=True)
+    return [Pair(*pair, comparison, p) for pair, comparison, p in rows]
 
 
 def _are_compared(score: Score, reference: Score) -> bool:

@@ -20,10 +20,8 @@ from tprprobe.estimators.bindings.block_kernels import (
 )
 from tprprobe.statistics import Interval
 
-N_TRACES, TRACED = (
-    (16, 128),
-    2**24,
-)  # random vectors of every component, and numbers of its columns times these
+N_TRACES = (16, 128)  # random vectors of every component
+TRACED = 2**24  # numbers of its columns times these
 MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
 MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
@@ -36,9 +34,8 @@ class Moments:
     kernels: Sequence[Kernel]
     expected: Float64[np.ndarray, "component component block"]  # products of drawn components
     sizes: Float64[np.ndarray, "component block"]  # of drawn components
-    tables: Float64[
-        np.ndarray, "component draw"
-    ]  # products of tables of rank one of the component that has names
+    # products of tables of rank one of the component that has names
+    tables: Float64[np.ndarray, "component draw"]
     table_sizes: Float64[np.ndarray, " draw"]
 
     @classmethod

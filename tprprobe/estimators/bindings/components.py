@@ -40,7 +40,7 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -139,13 +139,10 @@ class BindingComponents:
         return self.shares_[BINDINGS]
 
 
-def _read_counts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[PairCounts]:
+def _read_counts(X: Any) -> Sequence[PairCounts]:
     if isinstance(X, PairCounts):
         return [X]
-    counts: Any = (
-        X if isinstance(X[0], PairCounts) else [PairCounts.from_bindings(cast(Bindings, X))]
-    )
-    return counts
+    return X if isinstance(X[0], PairCounts) else [PairCounts.from_bindings(X)]
 
 
 def _digest(counts: Sequence[PairCounts], groups: np.ndarray, seed: int) -> str:
@@ -158,9 +155,7 @@ def _digest(counts: Sequence[PairCounts], groups: np.ndarray, seed: int) -> str:
 def _check(n: int, y: np.ndarray, groups: np.ndarray) -> None:
     n_groups = len(np.unique(groups))
     if len(y) != n or len(groups) != n:
-        raise InputError(
-            f"{n} units, {len(y)} states and {len(groups)} groups: give as many of each"
-        )
+        raise InputError(f"{n} units, {len(y)} states, {len(groups)} groups: give as many of each")
     if n < FEWEST_UNITS or n_groups < FEWEST_GROUPS:
         raise InputError(
             f"{n} units of {n_groups} independent groups are too few for shares of variance: extract "
@@ -190,18 +185,15 @@ def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
     axes = np.linalg.eigh(centred.T @ centred)[1]
     minor, n_rest = axes[:, :-PRINCIPAL], width - PRINCIPAL
     random_axes = np.linalg.qr(np.random.default_rng(seed).normal(size=(n_rest, N_RANDOM)))[0]
-    return centred @ np.hstack(
-        [axes[:, -PRINCIPAL:], minor @ random_axes * np.sqrt(n_rest / N_RANDOM)]
-    )
+    rest = minor @ random_axes * np.sqrt(n_rest / N_RANDOM)
+    return centred @ np.hstack([axes[:, -PRINCIPAL:], rest])
 
 
 def _number(counts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]:
     """The fillers, or the roles, of the pairs of all counts; those of different counts differ."""
-    numbers, start = [], 0
-    for pair_counts in counts:
-        numbers.append(start + getattr(pair_counts, name))
-        start += 1 + getattr(pair_counts, name).max()
-    return np.concatenate(numbers)
+    numbers = [getattr(part, name) for part in counts]
+    starts = np.cumsum([0, *(1 + of_part.max() for of_part in numbers)])
+    return np.concatenate([start + n for start, n in zip(starts, numbers, strict=False)])
 
 
 class Steps:
@@ -218,10 +210,8 @@ class Steps:
         ]
         self.ones = np.ones(len(order))
         max_columns = min(MAX_FIXED, len(order) // UNITS_PER_COLUMN)
-        fillers, roles = (
-            join_columns(*columns)[order]
-            for columns in zip(*((p.fillers, p.roles) for p in counts), strict=True)
-        )
+        fillers = join_columns(*(part.fillers for part in counts))[order]
+        roles = join_columns(*(part.roles for part in counts))[order]
         self.fillers, self.rare = split_by_count(fillers, FREQUENT, max_columns // 3)
         self.all_fillers = split_by_count(fillers, FREQUENT, max_columns)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, max_columns)
@@ -241,7 +231,7 @@ class Steps:
         if step not in self.moments:
             self.moments[step] = self._prepare(step)
         moments = self.moments[step]
-        return moments.measure(states[self.order]) if moments else Interval(0.0, 0.0, 0.0)  # fmt: skip
+        return moments.measure(states[self.order]) if moments else Interval(0.0, 0.0, 0.0)
 
     def _prepare(self, step: str) -> Moments | None:
         """The moments of a step, None if it has no columns."""

@@ -89,9 +89,8 @@ def _pad_rows(basis: Any, part_id: int, pairs_by_part: Sequence[Pairs]) -> Any:
     if len(pairs_by_part) == 1:
         return basis
     starts, width = starts_of(pairs_by_part), shape_of(basis)[1]
-    above, below = (
-        csr_array((n, width)) for n in (starts[part_id], starts[-1] - starts[part_id + 1])
-    )
+    n_above, n_below = starts[part_id], starts[-1] - starts[part_id + 1]
+    above, below = csr_array((n_above, width)), csr_array((n_below, width))
     padded = vstack([above, csr_array(basis), below], format="csr")
     return csr_array(padded) if issparse(basis) else padded.toarray()
 

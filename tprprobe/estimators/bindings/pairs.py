@@ -31,9 +31,7 @@ class Pairs:
         cls, fillers: pd.Index, roles: pd.Index, occurrences: Sequence[Occurrences]
     ) -> "Pairs":
         """The pairs that occur."""
-        codes = np.unique(
-            np.concatenate([_encode(occurrence, len(roles)) for occurrence in occurrences])
-        )
+        codes = np.unique(np.concatenate([_encode(o, len(roles)) for o in occurrences]))
         return cls(fillers, roles, *np.divmod(codes[codes >= 0], len(roles)))
 
     @classmethod

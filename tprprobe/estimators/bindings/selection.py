@@ -98,9 +98,8 @@ class ModelSelector:
             for part_id in range(len(self.parts)) if names else ():
                 if names[-1] == BINDING:
                     reference = self.reference and self.reference._fit_up_to(names)
-                    candidate = self._bind(
-                        candidate, part_id, reference and reference.bases.get(part_id)
-                    )
+                    bases = reference and reference.bases.get(part_id)
+                    candidate = self._bind(candidate, part_id, bases)
                 else:
                     block = make_block(names[-1], part_id, self.parts, self.embedding)
                     candidate = self._add(candidate, block)
