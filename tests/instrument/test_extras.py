@@ -18,14 +18,7 @@ from tprprobe.gold.labellers import import_spacy
 from tprprobe.store.dask_workers import scheduled
 
 PACKAGES = (  # that only extras bring
-    *(
-        "streamlit",
-        "plotly",
-        "dask",
-        "distributed",
-        "h5py",
-        "mathematics_dataset",
-    ),
+    *("streamlit", "plotly", "dask", "distributed", "h5py", "mathematics_dataset"),
     *("pycocoevalcap", "sentencepiece", "rouge_score", "nltk", "datasets"),
     *("spacy", "tensorboard", "umap"),
 )

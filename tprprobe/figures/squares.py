@@ -1,12 +1,12 @@
 """Squares on paper: darker for larger numbers, or in the colors of groups, with texts written in them."""
 
 import math
+from typing import Any
 
 import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import RendererBase
 from matplotlib.colors import to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
@@ -128,7 +128,7 @@ class SquareText(Text):
         super().__init__(x, y, text, color=color, **look)
         self.longest = longest
 
-    def draw(self, renderer: RendererBase) -> None:
+    def draw(self, renderer: Any) -> None:  # MixedModeRenderer of PDF derives from no other
         """Draws the text in the size of its square."""
         assert self.axes is not None
         width, height = np.abs(np.diff(self.axes.transData.transform([(0, 0), (1, 1)]), axis=0))[0]

@@ -9,13 +9,9 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.evaluation.results import Results, join_tables, melt
 
 PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
+# Columns that name a row; all others are numbers.
 KEYS = (*PLACE, "cluster", "name", "candidate", "commonest", "field", "measure", "null", "subset")
-KEYS = (
-    *KEYS,
-    "predictor",
-    "polarity",
-    "unnamed_because",
-)  # columns that name a row; all others are numbers
+KEYS += ("predictor", "polarity", "unnamed_because")
 INTEGERS = ("k", "cluster", "size", "documents", "predicates", "clusters", "named")
 
 

@@ -127,9 +127,7 @@ def _explain_unnamed(row: Row) -> str:
         return f"{candidate}: precision {_round_down(row['precision'])}, {PRECISION:g} needed"
     if row["lift"] < LIFT:
         return f"{candidate}: hardly more frequent in it than elsewhere (lift {_round_down(row['lift'])}, {LIFT:g} needed)"
-    q = max(
-        row["q_value"], 1.01 * RATE
-    )  # rounded up where three digits would write the limit itself
+    q = max(row["q_value"], 1.01 * RATE)  # three digits never write the limit itself
     documents = "one document" if n_documents == 1 else f"{n_documents} documents"
     return f"{candidate}: in {documents}, not certain (q {q:#.3g}, {RATE:g} needed)"
 

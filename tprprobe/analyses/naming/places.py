@@ -55,9 +55,6 @@ def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:
     if not n_places and not any(of_baselines):
         return ""
     baselines = "".join(f", {n or 'none'} of the baseline model’s" for n in of_baselines)
-    untrained = (
-        ""
-        if of_baselines and not any(of_baselines)
-        else "; position embeddings alone can make such clusters"
-    )
+    is_trained = of_baselines and not any(of_baselines)
+    untrained = "" if is_trained else "; position embeddings alone can make such clusters"
     return f"{n_places or 'None'} of the names say where a token stands{baselines}{untrained}."

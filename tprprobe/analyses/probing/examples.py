@@ -35,9 +35,7 @@ class Examples:
     mode: SpanMode
     window: range  # the neighbors of a state that are read with it
     inventory: tuple[str, ...]
-    marks: Mapping[
-        str, Marks
-    ]  # by control, or real; a label that the inventory lacks marks nothing
+    marks: Mapping[str, Marks]  # by control, or real; a label that the inventory lacks is unmarked
     sample: Int[np.ndarray, " target"]
     rows: Spans  # the tokens of a target's spans
     words: Spans  # and their words

@@ -67,9 +67,7 @@ class Corpus:
     words: Words
     origin: Provenance  # of every sample
     names: tuple[str, ...]
-    splits: tuple[
-        np.ndarray, ...
-    ]  # turns that test every document once; one, where the store has it
+    splits: tuple[np.ndarray, ...]  # turns that test every document once, or that of the store
     sample: Int[np.ndarray, " row"]
     first_row: Int[np.ndarray, " row"]  # the first row of the row's sample
     last_row: Int[np.ndarray, " row"]

@@ -15,13 +15,8 @@ from scipy.sparse import csr_array, vstack
 
 from tprprobe.statistics import divide
 
-PRECISION, LIFT = (
-    0.7,
-    1.5,
-)  # a name must reach; what holds for two tokens of three tells no cluster apart
+PRECISION, LIFT = 0.7, 1.5  # of a name, at least: what holds for most tokens describes no cluster
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
-
-
 AND = " ∧ "
 LONGEST, SUPPORT = 3, 0.002
 Tokens = Int[np.ndarray, " token"]  # the kind, cluster or group of every token
