@@ -71,8 +71,6 @@ def _fold_titled(table: re.Match[str]) -> str:
 
 
 def _summary_of(block: list[str]) -> str:
-    """What a folded table has: verdicts, or its first columns."""
-    if block[0].rstrip().endswith("verdict |"):
-        return f"Verdicts on {len(block) - 2} claims"
+    """What a folded table has: its first columns."""
     columns = ", ".join(column.strip() for column in block[0].strip("| ").split("|")[:4])
     return f"Table of {len(block) - 2} rows: {columns} …"
