@@ -53,7 +53,9 @@ class Dots(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Shares(Scene):
-    """Bars of parts that add up to a whole: ``rows`` have panel, name (of a bar), part and value."""
+    """Bars of parts that add up to a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
+    sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line.
+    """
 
     rows: pd.DataFrame
     label: str = ""
