@@ -39,9 +39,6 @@ RIVALS = "chance and the best fixed distance"
 MARGIN = (
     0.1  # beyond its controls, of the lower end of the interval of a head that follows a relation
 )
-GUESSED = (
-    " Its labels are guesses: what is read or named by them is what it guesses, right or wrong."
-)
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
@@ -58,12 +55,6 @@ def describe_run(subject: Any) -> str:
     state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
     unit = state.get(subject.unit, "one vector")
     baseline = ", ".join(subject.store.twins)
-    guessed = [labeller.describe() for labeller in subject.labellers]
-    labels = "".join(
-        f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
-        for tasks in guessed
-    )
-    labels += "" if not labels else GUESSED
     name = subject.data.name
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
@@ -74,7 +65,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{labels}\n"
+        f"{subject.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture alone does."
     )
@@ -316,7 +307,7 @@ def _say_guesses(subject: Any) -> str:
         task: origin["source"] for task, origin in subject.store.facts.labels.items() if origin
     }
     names = [f"{TITLES.get(task, task)} by {source}" for task, source in sources.items()]
-    return f" Labels are guesses: {', '.join(names)}." if names else ""
+    return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:

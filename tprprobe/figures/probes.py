@@ -291,12 +291,13 @@ def probe_lines(means: pd.DataFrame) -> Lines:
 def _list_embeddings(
     means: pd.DataFrame, controls: Sequence[dict], is_one: bool
 ) -> Iterator[dict[str, Any]]:
-    """The control ``static`` as the layer of embeddings, where no probe of these is among the points."""
+    """The control ``static`` as the layer of embeddings, where it is not the band and no probe of these is among the points."""
     place = {"x": EMBEDDING, "layer": EMBEDDING, "kind": EMBEDDED, "group": EMBEDDED}
     for (_, model), points in means.groupby(["panel", "model"], sort=False):
         point = points.iloc[0]
         for row in _of_place(controls, point["task"], point["place"]):
             is_drawn = EMBEDDING in {*points["x"]} or row["site"] in {*points["site"]}
+            is_drawn |= is_one and points["control_name"].eq("static").all()
             if (row["model"], row["control"]) == (model, "static") and not is_drawn:
                 name = EMBEDDED if is_one else f"{model}: {EMBEDDED}"
                 yield {**point, **row, **place, **UNCONTROLLED, "line": name}
