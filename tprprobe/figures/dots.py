@@ -233,6 +233,10 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
     hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
     if not sure.all():
         panel.plot(x[~sure], points["value"][~sure], **hollow)
+    if "best" in points and points["best"].any():
+        best = points["best"].astype(bool)
+        ring = {"marker": "o", "markersize": 9, "linestyle": "", "markerfacecolor": "none"}
+        panel.plot(x[best], points["value"][best], color=color, label="ring: best layer", **ring)
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
