@@ -97,7 +97,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     ]
     ranks = rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
     clauses = [f"{vector}: {clause}." for vector, clause in ranks.items()]
-    documents = probes[probes["control"] == "real"].get("documents", pd.Series(dtype=float)).max()
+    documents = probes.get("documents", pd.Series(dtype=float)).max()
     count = "" if pd.isna(documents) else f"{int(documents):,} "
     note = "".join(f"\n{line}" for line in [*read, *clauses]) + note
     caption = write_caption(probes, rows, BRACKETS.format(count), note)

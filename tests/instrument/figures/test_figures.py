@@ -242,7 +242,7 @@ def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
     figure = render(share_bars(shares, ["encoder.0.hidden"], "model"))
     assert texts(figure) == ["50%"]
     hatched = [bar.get_width() for bar in figure.axes[0].patches if bar.get_hatch()]
-    assert sorted(hatched)[-2:] == [0.1, 0.3]
+    assert sorted(hatched)[-2:] == pytest.approx([0.1, 0.3])
 
 
 def test_every_panel_has_axes_of_its_own(scores):
