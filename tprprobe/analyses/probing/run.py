@@ -128,7 +128,7 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
     few = dict.fromkeys(targets.name[0] for targets in run.splits if targets.has_few_types)
     if few and run.settings.has("control"):
         stderr.print(
-            f"{', '.join(few)}: these data have at most {FEW_TYPES} different words, and any probe memorizes one random label "
+            f"{', '.join(few)}: these data have at most {FEW_TYPES} different words, and a probe can memorize one random label "
             "for each. So a score is compared with all controls but the control task.",
             soft_wrap=True,
         )
