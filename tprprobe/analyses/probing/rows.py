@@ -21,12 +21,12 @@ PROBE += ["n_train", "labels", "lost", "validations"]
 SCORES = [
     f"{metric}{end}" for metric in ("f1", "macro_f1", "accuracy") for end in ("", "_low", "_high")
 ]
-COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test")
+COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test", "documents")
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beats_controls", "beyond")  # the last two are one
 ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs of 0.3 and before
-INTEGERS = ("n_train", "labels", "lost", "n_test")
+INTEGERS = ("n_train", "labels", "lost", "n_test", "documents")
 P_BEHIND = "p_behind"
 BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
@@ -67,6 +67,7 @@ def list_rows(results: Results) -> pd.DataFrame:
         control=wide["control"].replace("", REAL),
         probe=wide["estimator"].replace("", None),
         n_test=f1["n"].astype(int),
+        documents=f1["n_groups"],
         best_control=rivals,
         best_control_f1=f1["rival_value"],
         beats_controls=beats_controls,
@@ -120,6 +121,18 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
         if lines[column].nunique() < 2:
             lines = lines.drop(columns=column)
     return lines
+
+
+def describe_basis(rows: pd.DataFrame) -> str:
+    """On how many documents intervals and tests rest, and what share of the targets a probe learned from."""
+    real = rows[rows["control"] == REAL]
+    n_documents, n_train, n_test = (
+        int(real[name].max()) for name in ("documents", "n_train", "n_test")
+    )
+    return (
+        f"every interval and p-value rests on {n_documents:,} documents; a probe learned from {n_train:,} targets, {n_test:,} were tested: "
+        "the documents of a turn that it does not learn from choose its penalty, or test it"
+    )
 
 
 def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
