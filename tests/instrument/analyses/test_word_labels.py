@@ -93,7 +93,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     clusters = tp.cluster(trained, ENCODER, k=16)
     held = tp.name_roles(trained, clusters)
     labels = {text for _, text in draw_roles(trained, site=ENCODER, k=16, every=True).key}
-    drawn = {re.split(r" \([1.]", text)[0] for text in labels if re.search(r": .* \([1.]", text)}
+    drawn = {re.split(r" \([1.]", text)[0] for text in labels if re.search(r"\d: .* \([1.]", text)}
     named = held[held["name"] != "unnamed"]
     assert drawn
     assert drawn <= {
