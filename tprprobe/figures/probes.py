@@ -212,11 +212,14 @@ def _sort_kinds(names: Iterable[str]) -> list[str]:
 
 def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
     """The name of a row's best control, in a table that names none the highest, and its score; NaN where it has none."""
-    rows = probes[(probes["control"] != "real") & (probes["side"] == row["side"])]
+    is_real = probes["control"] == "real"
+    sites = probes.loc[is_real, "site"]
+    rows = probes[~is_real & (probes["side"] == row["side"])]
     rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
     is_layer = rows["layer"].isna() | (rows["layer"] == row["layer"])
     is_here = (rows["site"] == row["site"]) & is_layer
-    rows = rows[is_here | ~rows["control"].isin(rows.loc[is_here, "control"])]
+    is_of_site = rows["site"].isin(sites) & (rows["control"] != "static")
+    rows = rows[is_here | ~rows["control"].isin(rows.loc[is_of_site | is_here, "control"])]
     means = rows.groupby("control")[[f"f1{end}" for end in ENDS]].mean()
     name = row["best_control"] if "best_control" in row else means["f1"].nlargest(1).index.min()
     if name not in means.index:

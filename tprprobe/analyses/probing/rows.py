@@ -12,6 +12,7 @@ from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.intervals import LEVEL
 from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, Results, load_results
 from tprprobe.evaluation.runner import SCORE
+from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import read_table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -30,6 +31,29 @@ P_BEHIND = "p_behind"
 BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
 BEHIND_NOTE = f"; {BEHIND_BEST}: how much the best layer is better (paired); {ALIKE}: not distinguished from it (Holm)"
+
+
+class Rows(pd.DataFrame):
+    """The rows of a run; printed they have the columns that are read first, what is made of them is a plain table."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def _shown(self) -> tuple[pd.DataFrame, str]:
+        metric = find_metric(self)
+        scores = [metric, f"{metric}_low", f"{metric}_high"]
+        names = ["task", "side", "site", "head", "control", *scores, "best_control", "beats_controls"]  # fmt: skip
+        table = self[[name for name in names if name in self]].dropna(axis=1, how="all")
+        return table, f"[{len(self)} rows; {len(self.columns)} columns, see .columns]"
+
+    def __repr__(self) -> str:
+        table, note = self._shown()
+        return f"{table.to_string(max_rows=60, na_rep='', float_format='{:.3f}'.format)}\n\n{note}"
+
+    def _repr_html_(self) -> str:
+        table, note = self._shown()
+        return as_html("", table, note)
 
 
 def list_rows(results: Results) -> pd.DataFrame:
@@ -65,7 +89,7 @@ def list_rows(results: Results) -> pd.DataFrame:
 def load_rows(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a run, from its results; of a run of version 0.3 and before, its table."""
     if (Path(folder) / FILE).is_file():
-        return list_rows(load_results(folder))
+        return Rows(list_rows(load_results(folder)))
     rows = read_table(Path(folder) / ROWS, {}, REMEDY)
     return rows.assign(beats_controls=rows.get("beyond"))
 
