@@ -8,6 +8,7 @@ from string import ascii_letters
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.special import xlogy
 from sklearn.metrics import adjusted_rand_score
