@@ -101,8 +101,8 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     count = "" if pd.isna(documents) else f"{int(documents):,} "
     note = "".join(f"\n{line}" for line in [*read, *clauses]) + note
     caption = write_caption(probes, rows, BRACKETS.format(count), note)
-    probed = set(probes["probe"].dropna()) if "probe" in probes else set()
-    kind_of_probes = KINDS_OF_PROBES.get(*probed, "probes") if len(probed) == 1 else "probes"
+    probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
+    kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
     title = TITLE.format(rows.attrs["label"], kind_of_probes)
     shaded = f"Shaded: 95 % intervals over {count}documents."
     rows.attrs["note"] = "\n".join([" ".join([shaded, *read]), *clauses])
