@@ -170,7 +170,7 @@ def cluster_strips(
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
             notes.append(f"{bars} (ARI of both {likeness:.2f})")
         notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
-        notes.append("behind a name: its held-out precision" * bool(names))
+        notes.append("after a name: its held-out precision" * bool(names))
         notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
         title = f"{kind}: {site_label(roles.site, roles.head)}"
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
