@@ -123,18 +123,19 @@ class Look:
                 panel.set_ylim(*self.ylim)
         contents = {text: text.get_text().replace(SOFT, " ") for text in texts}
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
-        words = [*contents.values(), *(line.get_label() for line in lines)]
+        words = [*(text.get_label() or content for text, content in contents.items())]
+        words += [*(line.get_label() for line in lines)]
         self._check_labels([*words, *chain(*named.values())])
         for line in lines if self.labels else ():  # of legends that are made later
             line.set_label(self.rename(line.get_label()))
         for axis, ticks in named.items() if self.labels else ():
             axis.set_ticklabels([self.rename(text) for text in ticks])
         for text, content in contents.items():
-            if (renamed := self.rename(content)) != content:
+            if not text.get_label() and (renamed := self.rename(content)) != content:
                 text.set_text(renamed)
             text.set_fontsize(self.scale * text.get_fontsize())
-        for panel in panels if self.scale != 1 else ():
-            panel.tick_params(labelsize=self.scale * TICKS)
+        for axis in {*axes} - {*named} if self.scale != 1 else ():
+            axis.set_tick_params(labelsize=self.scale * TICKS)
 
     def _check_labels(self, texts: Sequence[str]) -> None:
         """Words that have another one are in the texts of the figure; a mapping of several figures may have more."""

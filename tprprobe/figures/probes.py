@@ -255,7 +255,8 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     sizes = counts.map(lambda n: f"\nlearned from {n:,} targets" if n and not is_crowded else "")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
-    means = means.assign(panel=titles + sizes, line=names, group=means["kind"], x=means["layer"])
+    groups = means["kind"] if means["kind"].nunique() > 1 else names  # one vector: a color a model
+    means = means.assign(panel=titles + sizes, line=names, group=groups, x=means["layer"])
     is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
     means = means.assign(sure=is_sure)
     vectors, compared = (

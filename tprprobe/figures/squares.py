@@ -141,14 +141,19 @@ class SquareText(Text):
 
 
 def frame(panel: Axes) -> None:
-    """A frame around squares, whose names are as large as a row or column has room for."""
+    """A frame around squares, whose names are as large as a row or column has room for; else every second (third …) stands there."""
     panel.tick_params(length=0)
     panel.spines[:].set(visible=True, color=MUTED)
     width, height = (side / panel.figure.dpi for side in panel.figure.bbox.size)
     spec = panel.get_subplotspec()
     down, across = spec.get_gridspec().get_geometry() if spec else (1, 1)
-    for axis, room in ((panel.xaxis, width / across - 1), (panel.yaxis, height / down - 0.9)):
-        names = [label.get_text() for label in axis.get_ticklabels()]
-        size = 72 * max(room, 0.5) / max(len(names), 1)
+    rooms = {panel.xaxis: width / across - 1, panel.yaxis: height / down - 0.9}
+    names = {axis: [label.get_text() for label in axis.get_ticklabels()] for axis in rooms}
+    sizes = {axis: 72 * max(room, 0.5) / max(len(names[axis]), 1) for axis, room in rooms.items()}
+    for axis, texts in names.items():
+        size = sizes[axis] if panel.get_aspect() == "auto" else min(sizes.values())
         step = math.ceil(SMALLEST / size)
-        axis.set_ticks(range(0, len(names), step), names[::step], fontsize=min(TICKS, step * size))
+        size = min(TICKS, step * size / current_look().scale)
+        axis.set_ticks(range(0, len(texts), step), texts[::step], fontsize=size)
+        if step > 1 and axis.get_label_text():
+            axis.set_label_text(f"{axis.get_label_text()}, one name in {step}")

@@ -228,21 +228,31 @@ def title_size() -> float:
 def legend(
     figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str], **look: Any
 ) -> None:
-    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; else inside the panel."""
+    """Explains what is drawn, in the words that are asked for: below the panels of a figure of ours, which it lengthens; of
+    given axes below them where a layout makes room, else inside.
+    """
     settings = current_look()
     if not settings.legend:
         return
-    columns, texts, n_lines = fold_labels(labels, figure.bbox.width / figure.figure.dpi)
+    renamed = [settings.rename(label) for label in labels]
+    columns, texts, n_lines = fold_labels(renamed, figure.bbox.width / figure.figure.dpi)
     size = legend_size()
     place: Options = {"fontsize": size, "labelspacing": 0.25, "handlelength": 2, "columnspacing": 1}
     if isinstance(figure, Axes):
         place |= {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
+        names = figure.xaxis.get_tightbbox()
+        if figure.figure.get_layout_engine() is not None and names is not None:
+            below = (figure.bbox.y0 - names.y0) * 72 / figure.figure.dpi * settings.scale
+            place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": columns}
+            place |= {"borderaxespad": below / 6 + 0.5}
     else:
         place |= {"loc": "outside lower center", "ncols": columns, "frameon": False, **look}
         if settings.height is None and isinstance(figure, Figure):
             height = n_lines * LEADING * size / 72 * settings.scale
             figure.set_figheight(figure.get_figheight() + height)
-    figure.legend(handles=handles, labels=texts, **place)
+    drawn = figure.legend(handles=handles, labels=texts, **place)
+    for text, label in zip(drawn.get_texts(), labels, strict=True):
+        text.set_label(label)  # what it was before other words were asked for
 
 
 def figure_files(figure: Figure) -> dict[str, bytes | str]:

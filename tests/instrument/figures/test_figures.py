@@ -211,13 +211,13 @@ def test_scores_of_ones_own_are_drawn(scores):
 
 def test_input_embeddings_are_the_layer_before_the_first_and_hollow_marks_are_explained(scores):
     rows = scores[scores["task"] == "pos"]
-    static = rows.head(1).assign(control="static", site="encoder.embedding", layer=None, f1=0.6)
+    static = rows.head(1).assign(control="static", site="encoder.embedding", layer=None, f1=0.2)
     table = pd.concat([rows.assign(beyond=[True, *[None] * (len(rows) - 1)]), static])
     figure = tp.draw("probes", table, title="", ylim=(0.2, 1))
     panel = figure.axes[0]
     assert (panel.get_title(loc="left"), panel.get_ylim()) == ("", (0.2, 1))
     lines = {line.get_label(): line for line in panel.lines}
-    assert lines["input embedding"].get_xydata().tolist() == [[-1, 0.6]]
+    assert lines["input embedding"].get_xydata().tolist() == [[-1, 0.2]]
     assert any(label.startswith("hollow") for label in lines)
     with pytest.raises(InputError, match="give the lower and the upper end"):
         tp.draw("probes", table, ylim=(1, 1))
