@@ -30,5 +30,5 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
 
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
     """The instrument's figure with the printed errors."""
-    printed = {f"printed, {model}": error for model, error in PRINTED.items()}
+    printed = {f"printed (not comparable), {model}": error for model, error in PRINTED.items()}
     return render(reconstruction.reconstruction_scene(results, layer, printed))

@@ -69,6 +69,7 @@ def extract(
     from tprprobe.extraction import extract as run
     from tprprobe.extraction.pooling import Pooling
     from tprprobe.files.processes import Ranks
+    from tprprobe.gold.labels import list_tasks
     from tprprobe.site.patterns import check_possible
     from tprprobe.store.dask_workers import scheduled
     from tprprobe.store.manifests import read_begun
@@ -106,7 +107,9 @@ def extract(
         documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
         counts = f", documents {documents}" * bool(documents)
         common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
-        common.say(f"next: tprprobe app {out}")
+        tasks = list_tasks(name.partition(".")[2] for name in store.facts.counts)
+        probing = f"tprprobe probe {tasks[0]} {out}, or " if tasks else ""
+        common.say(f"next: {probing}tprprobe app {out}")
         if n and documents and not spaced:
             common.say(FIRST.format(n, documents))
     return None

@@ -168,7 +168,16 @@ def predict(
         from tprprobe.analyses.probing import load_probe
         from tprprobe.store import open_store
 
-        predictions = load_probe(Path(what)).predict(open_store(Path(str(store))))
+        probe = load_probe(Path(what))
+        predictions = probe.predict(opened := open_store(Path(str(store))))
+        if probe.task.cells not in opened.tokens:
+            labels = f"one of its {len(probe.labels)} labels: it has none for words without a label"
+            common.say(f"the probe gives every word {labels}")
+        if n := predictions["learned"].sum():
+            common.say(
+                f"{n:,} of {len(predictions):,} targets are in texts that the probe learned from: "
+                "measure it on the others (column learned)"
+            )
     if out is not None:
         write_table(out, predictions)
     if as_json or out is None:

@@ -119,8 +119,8 @@ def cluster_strips(
         candidates = _list_samples(store, tokens, correct_only)
         samples = _choose_samples(tokens, candidates, overlay, n_rows)
         n, kind = len(candidates), "questions" if store.has_answers else "texts"
-        kind += " answered right" * (correct_only and "correct" in tokens)
-        chosen = f"{len(samples)} of {n} {kind}, chosen so that every cluster of these is seen"
+        kind += " that were answered right" * (correct_only and "correct" in tokens)
+        chosen = f"{len(samples)} of the {n} {kind}, chosen so that every cluster of these is seen"
     groups = dict(list(tokens.groupby("sample")))
     if missing := [sample for sample in samples if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
@@ -136,10 +136,10 @@ def cluster_strips(
             *tokens.dropna(subset="beside")[["label", "beside"]].T.to_numpy(int)
         )
         notes.append(
-            f"bars: clusters of the baseline model, each with the number of the cluster that it is most like (ARI of both {likeness:.2f})"
+            f"bars: clusters of the baseline model, each with the number and color of the cluster with which it shares most tokens, whose name need not hold for it (ARI of both {likeness:.2f})"
         )
     notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
-    notes.append("(.90): held-out precision" * bool(names))
+    notes.append("numbers in brackets: held-out precision of names" * bool(names))
     notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
     labels = {label for sample in samples for label in groups[sample]["label"]}
     texts = describe_clusters(roles, names or {})

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.attention.cross_places import mean_map
+from tprprobe.analyses.attention.cross_places import mean_map, share_by_output
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
@@ -20,8 +20,10 @@ from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
+from tprprobe.store import Store
 
 MIN_WEIGHT = 0.05  # mean attention that is printed
+MAX_PLACES = 6  # of the output, in a sentence
 DECODER = "Where does its decoder look?"
 ROLES = "What are its roles?"
 
@@ -49,7 +51,7 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
         f"Clearest is {where}: to write place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
+        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}). By place of the output: {_list_places(subject.store, best)}."
     )
     values = mean_map(subject.store, best["site"], int(best["head"]))
     rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
@@ -62,6 +64,13 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     figures = {write_minus(note): render(scene)}
     return Section(DECODER, text, figures, deeper=deeper, name="decoder")
+
+
+def _list_places(store: Store, best: pd.Series) -> str:
+    """In how many texts the relation of a head holds at the first places of the output, in percent."""
+    key = best["site"], int(best["head"]), best["relation"]
+    shares = share_by_output(store, *key)[:MAX_PLACES]
+    return ", ".join(f"{place}: {100 * share:.0f}\u00a0%" for place, share in shares.items())
 
 
 def show_roles(table: pd.DataFrame, subject: Any) -> Section:

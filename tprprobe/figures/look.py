@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import is_color_like
@@ -123,16 +124,15 @@ class Look:
                 panel.set_ylim(*self.ylim)
         contents = {text: text.get_text().replace(SOFT, " ") for text in texts}
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
-        words = [*(text.get_label() or content for text, content in contents.items())]
-        words += [*(line.get_label() for line in lines)]
+        words = [*contents.values(), *(line.get_label() for line in lines)]
         self._check_labels([*words, *chain(*named.values())])
         for line in lines if self.labels else ():  # of legends that are made later
             line.set_label(self.rename(line.get_label()))
         for axis, ticks in named.items() if self.labels else ():
             axis.set_ticklabels([self.rename(text) for text in ticks])
         for text, content in contents.items():
-            if not text.get_label() and (renamed := self.rename(content)) != content:
-                text.set_text(renamed)
+            if (renamed := self.rename(content)) != content:
+                text.set_text(_fold_as(text.get_text(), renamed))
             text.set_fontsize(self.scale * text.get_fontsize())
         for axis in {*axes} - {*named} if self.scale != 1 else ():
             axis.set_tick_params(labelsize=self.scale * TICKS)
@@ -151,6 +151,13 @@ class Look:
         for name, label in self.labels.items():
             text = text.replace(name, label)
         return text
+
+
+def _fold_as(text: str, renamed: str) -> str:
+    """Other words in lines as long as those of the text, where it has soft breaks."""
+    room = max(map(len, text.split("\n"))) if SOFT in text else max(map(len, renamed.split("\n")))
+    lines = [wrap(line, max(room, 1), break_on_hyphens=False) for line in renamed.split("\n")]
+    return "\n".join(map(SOFT.join, lines))
 
 
 _LOOK: ContextVar[Look] = ContextVar("look")

@@ -142,9 +142,8 @@ class SquareText(Text):
             super().draw(renderer)
 
 
-def _measure_square(panel: Axes | None, renderer: Any) -> Float[np.ndarray, "2"]:
+def _measure_square(panel: Any, renderer: Any) -> Float[np.ndarray, "2"]:
     """The points from a square to the next, to the right and downward."""
-    assert panel is not None
     corners = panel.transData.transform([(0, 0), (1, 1)])
     return np.abs(corners[1] - corners[0]) / renderer.points_to_pixels(1)
 

@@ -13,6 +13,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.typing import ColorType
 
+from tprprobe import console
+from tprprobe.errors import InputError
 from tprprobe.figures.colors import text_color
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Scene
@@ -43,6 +45,7 @@ KEY_LINE, KEY_SIZE = (
     1.25,
     6.8,
 )  # squares of a line of the key; points of its texts, where squares are not smaller
+FEWER = "draw fewer (n_rows, or sample: one)"
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
 PLAIN: Options = {"parse_math": False}  # a token is no formula
@@ -139,15 +142,22 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     look, cell = current_look(), _cell()
     columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
     if ax:
-        cell = ax.bbox.width / ax.figure.dpi / columns
+        width, height = (side / ax.figure.dpi for side in ax.bbox.size)
+        columns = min(columns, int(width / (CELL * NARROW)))
+        cell = width / columns
     elif look.inches:
         columns = int((look.inches - 2 * MARGIN) / cell)
+    if ax or look.inches:
         scene = replace(scene, strips=[replace(s, max_columns=columns) for s in scene.strips])
     scale = min(1.0, cell / CELL / look.scale)
     letter = 0.92 * LETTER * KEY_SIZE / SMALL / CELL  # squares
     key = _place_key([text for _, text in scene.key] if look.legend else [], columns, letter)
     rows = sum(strip.height for strip in scene.strips)
     rows += KEY_LINE * (key[-1][0] + 1) if key else 0
+    if ax and rows * cell > 1.2 * height:
+        console.note(
+            f"the texts need {rows * cell:.1f} inches, the axes are {height:.1f} high: {FEWER}"
+        )
     figure, axes = (ax.figure, ax) if ax else _open_page(scene, columns, rows)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     axes.set_axis_off()
@@ -197,15 +207,17 @@ def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Drawing, Axes]
     cell = _cell()
     width = current_look().inches or max(columns * cell + 2 * MARGIN, NARROWEST)
     title = wrap_lines(scene.title, width - 2 * MARGIN, BOLD_LETTER * title_size() / TITLE)
-    note = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
-    foot = FOOT + 0.11 * note.count("\n") if note else MARGIN
+    caption = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
+    foot = FOOT + 0.11 * caption.count("\n") if caption else MARGIN
     head = HEAD + 0.15 * title.count("\n") if title else MARGIN
-    height = rows * cell + head + foot
+    height, asked = rows * cell + head + foot, current_look().height
+    if asked and asked < height:
+        raise InputError(f"height {asked:g}: these texts need {height:.1f} inches: {FEWER}")
     figure = drawing(width, height)
     figure.set_layout_engine(None)
     left_edge = MARGIN / width
     headline(figure, title, x=left_edge, y=1 - 0.1 / height, va="top", color=INK)
-    figure.text(left_edge, 0.1 / height, note, va="bottom", fontsize=SMALL, color=MUTED)
+    figure.text(left_edge, 0.1 / height, caption, va="bottom", fontsize=SMALL, color=MUTED)
     return figure, figure.add_axes(
         (left_edge, foot / height, columns * cell / width, rows * cell / height)
     )

@@ -228,14 +228,13 @@ def title_size() -> float:
 def legend(
     figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str], **look: Any
 ) -> None:
-    """Explains what is drawn, in the words that are asked for: below the panels of a figure of ours, which it lengthens; of
+    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; of
     given axes below them where a layout makes room, else inside.
     """
     settings = current_look()
     if not settings.legend:
         return
-    renamed = [settings.rename(label) for label in labels]
-    columns, texts, n_lines = fold_labels(renamed, figure.bbox.width / figure.figure.dpi)
+    columns, texts, n_lines = fold_labels(labels, figure.bbox.width / figure.figure.dpi)
     size = legend_size()
     place: Options = {"fontsize": size, "labelspacing": 0.25, "handlelength": 2, "columnspacing": 1}
     if isinstance(figure, Axes):
@@ -250,9 +249,7 @@ def legend(
         if settings.height is None and isinstance(figure, Figure):
             height = n_lines * LEADING * size / 72 * settings.scale
             figure.set_figheight(figure.get_figheight() + height)
-    drawn = figure.legend(handles=handles, labels=texts, **place)
-    for text, label in zip(drawn.get_texts(), labels, strict=True):
-        text.set_label(label)  # what it was before other words were asked for
+    figure.legend(handles=handles, labels=texts, **place)
 
 
 def figure_files(figure: Figure) -> dict[str, bytes | str]:

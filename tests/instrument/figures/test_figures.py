@@ -50,7 +50,9 @@ def test_role_clusters_show_every_cluster_of_right_answers(store, roles):
     shown = [int(text) for text in texts(figure) if text.isdigit() and int(text) < roles.k]
     assert {*tokens.loc[tokens["correct"].astype(bool), "label"]} <= {*shown}
     written = figure.texts[-1].get_text().replace("\n", " ")
-    assert re.search(r"\d of 6 questions answered right, chosen so that every cluster", written)
+    assert re.search(
+        r"\d of the 6 questions that were answered right, chosen so that every cluster", written
+    )
 
 
 def test_bars_are_the_clusters_of_the_baseline_model_by_their_likest_cluster(tmp_path):
