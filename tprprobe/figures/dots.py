@@ -127,7 +127,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         tidy(panel, title, size=PANEL_TITLE)
     if not rows["sure"].all():
         look = {"color": "white", "edgecolor": MUTED, "hatch": HATCH, "linewidth": 0}
-        panel.barh(0, 0, label="hatched: not shown to be above 0", **look)
+        axes[0, 0].barh(0, 0, label="hatched: not shown to be above 0", **look)
     for panel in axes[-1]:
         panel.set_xlabel(shares.label)
     if shares.title and ax is None:
@@ -233,6 +233,10 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
     hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
     if not sure.all():
         panel.plot(x[~sure], points["value"][~sure], **hollow)
+    if "best" in points and points["best"].any():
+        best = points["best"].astype(bool)
+        ring = {"marker": "o", "markersize": 9, "linestyle": "", "markerfacecolor": "none"}
+        panel.plot(x[best], points["value"][best], color=color, label="ring: best layer", **ring)
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:

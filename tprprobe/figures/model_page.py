@@ -1,6 +1,7 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -291,7 +292,9 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
-    scene = probe_table(table.assign(model=subject.name)).scene
+    scene = replace(
+        probe_table(table.assign(model=subject.name)).scene, note=""
+    )  # the caption has it
     note = (
         f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
         f"Filled marks: above every control (paired, Holm).{_say_guesses(subject)}"
