@@ -16,8 +16,8 @@ RAMP = "viridis"  # of values in an order, such as positions
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:
-    """n colors: seven hues, then their light, dark, paler and darkest versions, then again from the start."""
-    hues = current_look().palette or HUES
+    """n colors: those that are asked for, seven hues, then their light, dark, paler and darkest versions, then again from the start."""
+    hues = dict.fromkeys([*current_look().palette, *HUES])
     shades = [shade_color(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
 
