@@ -31,10 +31,11 @@ ROWS = {
     "all heads": "all heads together",
     "mean": "mean of z (effective rank {:.1f})",
 }
+ONE_DRAW = "they do not cover the draw of the projections (`reconstruct --seed` gives another)"
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
-    f"n = {SMALL}: on the {SMALL} that the map was fitted to.\n“R² over random”: beyond random projections of LN(z) as wide as a head."
+    f"n = {SMALL}: on the {SMALL} that the map was fitted to.\n“R² over random”: beyond random projections of LN(z) as wide as a head. Intervals are over questions: {ONE_DRAW}."
 )
 EXACT = 0.9995  # R² that is written as 1
 COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
@@ -81,7 +82,7 @@ def summarize_reconstruction(results: pd.DataFrame) -> str:
 
 def _compare_to_random(results: pd.DataFrame, model: str) -> str:
     lines = [
-        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out)"
+        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals are over questions: {ONE_DRAW})"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)

@@ -141,6 +141,7 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     look, cell = current_look(), _cell()
     columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
+    height = math.inf
     if ax:
         width, height = (side / ax.figure.dpi for side in ax.bbox.size)
         columns = min(columns, int(width / (CELL * NARROW)))
@@ -154,7 +155,7 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     key = _place_key([text for _, text in scene.key] if look.legend else [], columns, letter)
     rows = sum(strip.height for strip in scene.strips)
     rows += KEY_LINE * (key[-1][0] + 1) if key else 0
-    if ax and rows * cell > 1.2 * height:
+    if rows * cell > 1.2 * height:
         console.note(
             f"the texts need {rows * cell:.1f} inches, the axes are {height:.1f} high: {FEWER}"
         )
