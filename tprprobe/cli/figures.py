@@ -34,6 +34,10 @@ def _describe(default: object) -> dict[str, Any]:
     return {"type": str if default is None else type(default)}
 
 
+def _of_some(text: str, **options: Any) -> Any:
+    return typer.Option(help=text, rich_help_panel="Options of some figures", **options)
+
+
 def figure(
     context: CONTEXT,  # pyright: ignore[reportInvalidTypeForm]
     name: Annotated[str | None, typer.Argument(help="The name of the figure.")] = None,
@@ -41,14 +45,13 @@ def figure(
     ckpt: Annotated[
         list[str] | None, typer.Option(help="Folders of results, or checkpoints.")
     ] = None,
-    layer: Annotated[int | None, typer.Option(help="A layer; -1 is the last.")] = None,
-    head: Annotated[int | None, typer.Option(help="A head.")] = None,
-    k: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
-    sample: Annotated[int | None, typer.Option(help="The number of a sample.")] = None,
-    method: Annotated[str | None, typer.Option(help="Projection: pca, linear or umap.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")
-    ] = None,
+    layer: Annotated[int | None, _of_some("A layer; -1 is the last.")] = None,
+    head: Annotated[int | None, _of_some("A head.")] = None,
+    k: Annotated[int | None, _of_some("Number of clusters.")] = None,
+    n_rows: Annotated[int | None, _of_some("Number of texts (roles, schlag-fig2).")] = None,
+    sample: Annotated[int | None, _of_some("The number of a sample (attention).")] = None,
+    method: Annotated[str | None, _of_some("Projection: pca, linear or umap.")] = None,
+    seed: Annotated[int | None, _of_some("Seed of random choices.", min=0, max=2**32 - 1)] = None,
     width: Annotated[
         str | None, typer.Option(help="The width in inches, or acl, icml, neurips, iclr, page.")
     ] = None,
@@ -82,7 +85,14 @@ def figure(
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")
         return
-    options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
+    options = {
+        "layer": layer,
+        "head": head,
+        "k": k,
+        "sample": sample,
+        "seed": seed,
+        "n_rows": n_rows,
+    }
     options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}
     if wrong := [text for text in label or () if "=" not in text]:
         raise InputError(f"--label {wrong[0]}: give OLD=NEW")

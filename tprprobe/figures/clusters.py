@@ -1,12 +1,16 @@
 """Role clusters over questions (schlag Fig 2)."""
 
+import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
+from string import ascii_letters
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import linear_sum_assignment
+from scipy.special import xlogy
 from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
@@ -19,7 +23,16 @@ from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import mark_polarity, marks_legend
-from tprprobe.figures.strips import COLUMNS, WHITE, Color, Strip, Strips, count_slots, write_token
+from tprprobe.figures.strips import (
+    COLUMNS,
+    WHITE,
+    Color,
+    Strip,
+    Strips,
+    count_slots,
+    measure_page,
+    write_token,
+)
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
@@ -28,13 +41,17 @@ KEY_LENGTH = 34  # characters of what a color means
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
+N_DISTINCTIVE, STABLE = 5, 0.5  # tokens that describe a cluster; agreement of random starts
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
+N_NARROW = 24  # tokens of a text in a column of a paper
+ROOM = 6.4  # inches, two thirds of a page
+OTHER = (0.88, 0.88, 0.88)  # clusters of the baseline model that are like none of the model
 
 
 def role_clusters(
     store: Store,
     roles: Clusters,
-    n_rows: int = 12,
+    n_rows: int | None = None,
     correct_only: bool = True,
     samples: Sequence[int] | None = None,
     gold: bool = False,
@@ -46,16 +63,17 @@ def role_clusters(
     Args:
         store: The store.
         roles: Clusters of a site of it.
-        n_rows: How many questions are drawn, more where fewer do not have every cluster: first those with most clusters that no
-            other one has, then the first ones.
+        n_rows: How many questions are drawn: first those with most clusters that no other one has, then the first ones;
+            default: 12, or as many as have every cluster, but in a figure of given width or height only those that it
+            has room for.
         correct_only: Whether only questions are drawn that the model answers correctly.
         samples: Numbers of the samples that are drawn; default: chosen by ``n_rows`` and ``correct_only``.
         gold: Whether numbers are framed as numerators and denominators, by value, not by hand. Up to half of the
             questions that are then chosen have a number whose neighboring '/' alone would mislead.
         names: The table of :func:`tprprobe.name_roles`, whose names the legend writes with their precision, as
             ``tprprobe figure roles`` does; default: most frequent tokens.
-        baseline: Clusters of the same tokens in the baseline model (``store.control``), which are drawn as bars below, numbered by
-            the clusters of the model that they share most tokens with.
+        baseline: Clusters of the same tokens in the baseline model (``store.control``), which are drawn as bars below: with
+            the number of the model's cluster that they share most of their tokens with, others gray with a letter.
 
     Returns:
         The figure.
@@ -91,12 +109,13 @@ def label_named(names: pd.DataFrame) -> dict[int, str]:
 def cluster_strips(
     store: Store,
     roles: Clusters,
-    n_rows: int = 12,
+    n_rows: int | None = None,
     correct_only: bool = True,
     samples: Sequence[int] | None = None,
     gold: bool = False,
     names: Mapping[int, str] | None = None,
     baseline: Clusters | None = None,
+    baseline_names: Mapping[int, str] | None = None,
 ) -> Strips:
     """The scene of :func:`role_clusters`; below it the name or the most frequent tokens of every cluster that is drawn."""
     tokens = store.tokens_of(roles.site)
@@ -105,91 +124,132 @@ def cluster_strips(
             f"{len(roles.labels)} labels for the {len(tokens)} tokens of {roles.site} in "
             f"{store.path}: these clusters are of another store"
         )
+    if n_rows is not None and n_rows < 1:
+        raise InputError(f"n_rows {n_rows}: draw 1 text or more, or leave it out")
     tokens = tokens.assign(label=roles.labels)
+    likeness, like = math.nan, dict[int, int]()
     if baseline is not None:
-        tokens = _put_beside(tokens, store, baseline)
+        tokens, like = _put_beside(tokens, store, baseline)
+        both = tokens.dropna(subset="beside")[["label", "beside"]].to_numpy(int)
+        likeness = adjusted_rand_score(*both.T)
     if not store.has_answers:
         tokens = tokens.drop(columns=["prediction", "correct"], errors="ignore")
-    overlay = gold_tokens(store, samples) if gold else None
-    chosen = ""
+    look, candidates = current_look(), []
     if samples is None:
         candidates = _list_samples(store, tokens, correct_only)
-        samples = _choose_samples(tokens, candidates, overlay, n_rows)
-        n, kind = len(candidates), "questions" if store.has_answers else "texts"
-        kind += " that were answered right" * (correct_only and "correct" in tokens)
-        chosen = f"{len(samples)} of the {n} {kind}, chosen so that every cluster of these is seen"
+        if look.is_narrow and not store.has_answers:
+            tokens = _shorten(tokens)
+    overlay = gold_tokens(store, samples) if gold else None
+    chosen = samples
+    if chosen is None:
+        chosen = _choose_samples(tokens, candidates, overlay, n_rows or 12, n_rows is None)
     groups = dict(list(tokens.groupby("sample")))
-    if missing := [sample for sample in samples if sample not in groups]:
+    if missing := [sample for sample in chosen if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
-    colors = palette(roles.k)
-    strips = [_strip(groups[sample], colors, overlay) for sample in samples]
-    vectors = "raw" if roles.raw else "standardized"
-    notes = [
-        f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
-        chosen,
-    ]
-    if baseline is not None:
-        likeness = adjusted_rand_score(
-            *tokens.dropna(subset="beside")[["label", "beside"]].T.to_numpy(int)
-        )
-        notes.append(
-            f"bars: clusters of the baseline model, each with the number and color of the cluster with which it shares most tokens, whose name need not hold for it (ARI of both {likeness:.2f})"
-        )
-    notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
-    notes.append("numbers in brackets: held-out precision of names" * bool(names))
-    notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
-    labels = {label for sample in samples for label in groups[sample]["label"]}
-    texts = describe_clusters(roles, names or {})
-    key = [(colors[i], text) for i, text in texts.items() if i in labels]
+    colors, texts = palette(roles.k), describe_clusters(roles, names or {})
+    own = {label: (colors[i], str(i)) for label, i in like.items()}
+    key_of_own = {i: f"{_letter(i)}: {name}" for i, name in (baseline_names or {}).items()}
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
-    title = f"{kind}: {site_label(roles.site, roles.head)}"
-    return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
+    vectors = "raw" if roles.raw else "standardized"
+
+    def build(chosen: Sequence[int]) -> Strips:
+        strips = [_strip(groups[sample], colors, overlay, own) for sample in chosen]
+        rows = pd.concat([groups[sample] for sample in chosen])
+        labels = {*rows["label"]}
+        key = [(colors[i], text) for i, text in texts.items() if i in labels]
+        if baseline is not None:
+            others = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
+            key += [(OTHER, key_of_own[i]) for i in others if i in key_of_own]
+        notes = [
+            f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
+        ]
+        if samples is None:
+            n, noun = len(candidates), "questions" if store.has_answers else "texts"
+            noun += " answered right" * (correct_only and "correct" in tokens)
+            n_clusters = tokens.loc[tokens["sample"].isin(candidates), "label"].nunique()
+            notes.append(
+                f"{len(chosen)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
+            )
+        if baseline is not None:
+            bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
+            notes.append(f"{bars} (ARI of both {likeness:.2f})")
+        notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
+        notes.append("after a name: its held-out precision" * bool(names))
+        notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
+        title = f"{kind}: {site_label(roles.site, roles.head)}"
+        return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
+
+    room = look.height or (ROOM if look.width and n_rows is None else math.inf)
+    while samples is None and len(chosen) > 1 and measure_page(build(sorted(chosen))) > room:
+        chosen = chosen[:-1]
+    return build(chosen if samples is not None else sorted(chosen))
 
 
-def _put_beside(tokens: pd.DataFrame, store: Store, baseline: Clusters) -> pd.DataFrame:
-    """The tokens with their cluster in the baseline model, which has the number of the cluster that it shares most tokens with."""
+def _shorten(tokens: pd.DataFrame) -> pd.DataFrame:
+    """The first tokens of every text, the last of them with a sign that more follow."""
+    texts = tokens.groupby("sample")["token"]
+    is_cut = texts.transform("size") > N_NARROW
+    return tokens.assign(is_cut=is_cut)[texts.cumcount() < N_NARROW]
+
+
+def _letter(label: int) -> str:
+    """The sign of a cluster of the baseline model."""
+    return ascii_letters[label % len(ascii_letters)]
+
+
+def _put_beside(
+    tokens: pd.DataFrame, store: Store, baseline: Clusters
+) -> tuple[pd.DataFrame, dict[int, int]]:
+    """The tokens with their cluster in the baseline model; for those of its clusters that have most of their tokens in
+    common with one of the model (a Jaccard index above a half), that one.
+    """
     assert store.control is not None
     places = store.control.tokens_of(baseline.site)[["sample", "position"]]
     tokens = tokens.merge(places.assign(beside=baseline.labels), how="left")
-    is_read, shared = tokens["beside"].notna(), np.zeros((baseline.k, baseline.k), int)
-    np.add.at(shared, tuple(tokens.loc[is_read, ["beside", "label"]].to_numpy(int).T), 1)
-    numbers = dict(enumerate(linear_sum_assignment(-shared)[1]))
-    return tokens.assign(beside=tokens["beside"].map(numbers))
+    pairs = tokens.dropna(subset="beside").astype({"beside": int})
+    shared = pd.crosstab(pairs["beside"], pairs["label"])
+    either = -shared.sub(shared.sum(axis=1), axis=0).sub(shared.sum(axis=0), axis=1)
+    alike: Any = (shared / either).stack()
+    return tokens, dict(alike[alike > 0.5].index)
 
 
 def _choose_samples(
-    tokens: pd.DataFrame, candidates: list[int], overlay: pd.DataFrame | None, n_rows: int
+    tokens: pd.DataFrame,
+    candidates: list[int],
+    overlay: pd.DataFrame | None,
+    n_rows: int,
+    needs_all: bool = True,
 ) -> list[int]:
-    """Samples in order, as many as are asked for or as all clusters need; up to half of them have a discordant number."""
+    """As many samples as are asked for, or as all clusters need, the best first; up to half of them have a discordant number."""
     labels: Any = tokens.groupby("sample")["label"].agg(set).loc[candidates].to_dict()
     unseen, hard = set[int]().union(*labels.values()), set[int]()
     if overlay is not None:
         hard = {*overlay.loc[overlay["discordant"].eq(True), "sample"]}
     chosen: list[int] = []
-    while labels and (unseen or len(chosen) < n_rows):
+    while labels and ((unseen and needs_all) or len(chosen) < n_rows):
         of_half = {*labels} & hard if len(chosen) < n_rows // 2 else set()
         best = max(of_half or labels, key=lambda sample: (len(labels[sample] & unseen), -sample))
         unseen -= labels.pop(best)
         chosen.append(best)
-    return sorted(chosen)
+    return chosen
 
 
 def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:
     """Texts of any kind in which every cluster is seen, its number below every token, short ones beside each other; clusters without
-    a name are described by their tokens.
+    a name are described by the tokens that are most their own.
     """
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
+    texts = describe_clusters(roles, names, list_distinctive(tokens))
     tokens = tokens.drop(columns="prediction", errors="ignore")
     tokens = tokens.groupby("sample").head(MAX_TOKENS)
     sizes = tokens["sample"].value_counts(sort=False)
     longest_token = max(count_slots(write_token(token)) for token in tokens["token"].unique())
     longest, samples = int(sizes.max()), sizes[sizes > 1].index.tolist()
     n_across = max(1, COLUMNS // (longest + 1)) if longest_token == 1 else 1
-    samples = _choose_samples(tokens, samples, None, N_TEXTS * n_across)
+    samples = sorted(_choose_samples(tokens, samples, None, N_TEXTS * n_across))
     colors = palette(roles.k)
     strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
     lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
-    texts = describe_clusters(roles, names)
     return Strips(lines, [(colors[label], text) for label, text in texts.items()])
 
 
@@ -208,19 +268,43 @@ def explain_ends(store: Store) -> str:
     return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
 
 
+def list_distinctive(tokens: pd.DataFrame) -> dict[int, str]:
+    """The tokens of every cluster that raise its likelihood most: by n log(lift), where lift is how many times as many they are as
+    they would be if tokens were in clusters by chance.
+
+    Source: Dunning 1993, the terms of the likelihood ratio.
+    """
+    counts = pd.crosstab(tokens["label"], tokens["token"].map(write_token))
+    expected = np.outer(counts.sum(axis=1), counts.sum()) / len(tokens)
+    scores = pd.DataFrame(xlogy(counts, counts / expected), counts.index, counts.columns)
+    best = {label: row[row > 0].nlargest(N_DISTINCTIVE).index for label, row in scores.iterrows()}
+    width = KEY_LENGTH - len("00: ()")
+    texts = {
+        label: textwrap.shorten(" · ".join(names), width, placeholder="")
+        for label, names in best.items()
+    }
+    return {int(str(label)): text.removesuffix(" ·") for label, text in texts.items()}
+
+
 def describe_stability(roles: Clusters) -> str:
     """Into how many groups k-means divides the tokens, and how well other random starts agree."""
     return (
         f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From different random starts it finds groups that agree with "
-        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
+        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)"
+        f"{'.' if roles.stability >= STABLE else ': these are one of many divisions, not the groups of the layer.'}"
     )
 
 
-def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, str]:
-    """Every cluster's number and its name; in parentheses its most frequent tokens, where it has no name or shares it with another one."""
+def describe_clusters(
+    roles: Clusters, names: Mapping[int, str], distinctive: Mapping[int, str] | None = None
+) -> dict[int, str]:
+    """Every cluster's number and its name; in parentheses its ``distinctive`` (default: most frequent) tokens, where it has no name
+    or shares it with another one.
+    """
     length = KEY_LENGTH - 10 * current_look().is_narrow
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
+    tokens |= distinctive or {}
     named = {label: f"{label}: {name}" for label, name in names.items()}
     plain = {label: PRECISION_SHOWN.sub("", name) for label, name in names.items()}
     same = [label for label in named if list(plain.values()).count(plain[label]) > 1]
@@ -243,7 +327,12 @@ def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> lis
     return tokens["sample"].unique().tolist()
 
 
-def _strip(question: pd.DataFrame, colors: Sequence[Color], overlay: pd.DataFrame | None) -> Strip:
+def _strip(
+    question: pd.DataFrame,
+    colors: Sequence[Color],
+    overlay: pd.DataFrame | None,
+    own: Mapping[int, tuple[Color, str]] = MappingProxyType({}),
+) -> Strip:
     token = question.iloc[0]
     after, color = _answer_text(token)
     frames, letters = (), ()
@@ -257,7 +346,7 @@ def _strip(question: pd.DataFrame, colors: Sequence[Color], overlay: pd.DataFram
         after_color=color,
         frames=frames,
         gold=letters,
-        beside=[(colors[label], str(label)) for label in question["beside"].astype(int)]
+        beside=[own.get(i, (OTHER, _letter(i))) for i in question["beside"].astype(int)]
         if "beside" in question and question["beside"].notna().all()
         else (),
     )
@@ -266,7 +355,7 @@ def _strip(question: pd.DataFrame, colors: Sequence[Color], overlay: pd.DataFram
 def _answer_text(token: pd.Series) -> tuple[str, str]:
     """What stands behind a question, and its color; nothing where the store has no answers."""
     if "prediction" not in token:
-        return "", MUTED
+        return "…" * bool(token.get("is_cut")), MUTED
     if token["correct"] or not str(token["answer"]):
         return f"→ {token['prediction']}", MUTED
     return f"✗ {token['prediction']}  (right: {token['answer']})", WRONG

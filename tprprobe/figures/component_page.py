@@ -1,5 +1,6 @@
-"""Sections of a model's page on its decoder and its roles."""
+"""Sections of a model's page on its decoder, on its roles, and on what is not asked."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
+from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store import Store
 
@@ -59,7 +61,7 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
         f"Mean attention in percent over the texts of {len(columns)} tokens with outputs of {len(rows)}, the most frequent lengths. Relations: place i, or up to "
         "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half."
     )
-    deeper = f"tprprobe app {subject.folder}    (page Attention)"
+    deeper = f"tprprobe app {subject.folder}    # page Attention"
     figures = {write_minus(note): render(scene)}
     return Section(DECODER, text, figures, deeper=deeper, name="decoder")
 
@@ -96,3 +98,18 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
+
+
+def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
+    """What of the model no question reads, the states of its decoder and its other roles, and the commands that do."""
+    patterns = {"states of the decoder": "decoder.*.hidden", "roles of other layers": "*.self.role"}
+    absent = {name: pattern for name, pattern in patterns.items() if match(pattern, [*sites])}
+    if not absent:
+        return []
+    store = subject.folder / "more"
+    chosen = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
+    data = f"--data {subject.data.name} -n {len(subject.data)}"
+    commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {chosen} --out {store}"]
+    commands += [f"tprprobe name {store} --site '{site}' --k 12" for site in absent.values()]
+    lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group and name their vectors."
+    return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]

@@ -8,7 +8,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT
-from tprprobe.figures.clusters import quote_sign
+from tprprobe.figures.clusters import label_named, quote_sign
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import write_interval
@@ -28,6 +28,15 @@ def summarize_words(cluster_names: pd.DataFrame) -> str:
         lines[0] += list_repeated(cluster_names.loc[cluster_names["model"] == TRAINED, "name"])
     else:
         lines += ["", *(f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places)]
+    by_model = cluster_names.query("model != @TRAINED").groupby(
+        ["model", "site", "head"], sort=False, dropna=False
+    )
+    for (model, *place), rows in by_model:
+        if labels := label_named(rows):
+            names = ", ".join(f"{label}: {name}" for label, name in labels.items())
+            lines.append(
+                f"Names of clusters of the baseline model ({model}), with their precision, {site_label(*place)}: {names}."
+            )
     return "\n".join([*lines, ""])
 
 
@@ -43,7 +52,7 @@ def _list_agreements(cluster_names: pd.DataFrame) -> list[str]:
             f"{best[model]:.2f} in the baseline model ({model})" for model in baselines
         )
         lines.append(
-            f"Clusters agree with {column.removeprefix(AGREEMENT)} most at {site_label(best['site'], best['head'])}: adjusted mutual "
+            f"Clusters agree with {column.removeprefix(AGREEMENT)} {'most ' * (len(table) > 1)}at {site_label(best['site'], best['head'])}: adjusted mutual "
             f"information {best[TRAINED]:.2f}{beside and f'; {beside}'} (0: chance, 1: the same groups)."
         )
     return lines

@@ -13,7 +13,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from matplotlib.typing import ColorType
 
-from tprprobe import console
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import text_color
 from tprprobe.figures.look import current_look
@@ -45,7 +44,6 @@ KEY_LINE, KEY_SIZE = (
     1.25,
     6.8,
 )  # squares of a line of the key; points of its texts, where squares are not smaller
-FEWER = "draw fewer (n_rows, or sample: one)"
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
 PLAIN: Options = {"parse_math": False}  # a token is no formula
@@ -137,30 +135,57 @@ class Strips(Scene):
     key: Sequence[tuple[ColorType, str]] = ()
 
 
-def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
-    """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
+@dataclass(frozen=True)
+class _Layout:
+    """Strips in as many columns as there is room for: places of the key's texts, rows in all, inches of the page."""
+
+    scene: Strips
+    columns: int
+    key: list[tuple[int, float]]
+    rows: float
+    title: str
+    note: str
+    width: float
+    head: float
+    foot: float
+
+    @property
+    def height(self) -> float:
+        return self.rows * _cell() + self.head + self.foot
+
+
+def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
     look, cell = current_look(), _cell()
     columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
-    height = math.inf
-    if ax:
-        width, height = (side / ax.figure.dpi for side in ax.bbox.size)
-        columns = min(columns, int(width / (CELL * NARROW)))
-        cell = width / columns
-    elif look.inches:
+    if look.inches and not ax:
         columns = int((look.inches - 2 * MARGIN) / cell)
-    if ax or look.inches:
         scene = replace(scene, strips=[replace(s, max_columns=columns) for s in scene.strips])
-    scale = min(1.0, cell / CELL / look.scale)
     letter = 0.92 * LETTER * KEY_SIZE / SMALL / CELL  # squares
     key = _place_key([text for _, text in scene.key] if look.legend else [], columns, letter)
     rows = sum(strip.height for strip in scene.strips)
     rows += KEY_LINE * (key[-1][0] + 1) if key else 0
-    if rows * cell > 1.2 * height:
-        console.note(
-            f"the texts need {rows * cell:.1f} inches, the axes are {height:.1f} high: {FEWER}"
-        )
-    figure, axes = (ax.figure, ax) if ax else _open_page(scene, columns, rows)
-    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    width = look.inches or max(columns * cell + 2 * MARGIN, NARROWEST)
+    title = wrap_lines(scene.title, width - 2 * MARGIN, BOLD_LETTER * title_size() / TITLE)
+    note = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
+    foot = FOOT + 0.11 * note.count("\n") if note else MARGIN
+    head = HEAD + 0.15 * title.count("\n") if title else MARGIN
+    return _Layout(scene, columns, key, rows, title, note, width, head, foot)
+
+
+def measure_page(scene: Strips) -> float:
+    """The height in inches of a figure of these strips."""
+    return _lay_out(scene).height
+
+
+def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
+    """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
+    layout = _lay_out(scene, ax)
+    scene, cell = layout.scene, _cell()
+    if ax:
+        cell = ax.bbox.width / ax.figure.dpi / layout.columns
+    scale = min(1.0, cell / CELL / current_look().scale)
+    figure, axes = (ax.figure, ax) if ax else _open_page(layout)
+    axes.set(xlim=(0, layout.columns), ylim=(layout.rows, 0))
     axes.set_axis_off()
     if ax:
         axes.set_title(scene.title, loc="left", fontsize=TITLE)
@@ -168,7 +193,7 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     for strip in scene.strips:
         _draw(axes, strip, top, scale)
         top += strip.height
-    for (color, text), (line, x) in zip(scene.key, key, strict=False):
+    for (color, text), (line, x) in zip(scene.key, layout.key, strict=False):
         _draw_key(axes, color, text, (x, top + KEY_LINE * line), scale)
     return figure
 
@@ -203,24 +228,27 @@ def _draw_key(
     axes.text(x + 1.35, y + 0.54, meaning, color=INK, va="center_baseline", **look)
 
 
-def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Drawing, Axes]:
+def _open_page(layout: _Layout) -> tuple[Drawing, Axes]:
     """A figure with squares for strips and their key, a title above and a note below."""
-    cell = _cell()
-    width = current_look().inches or max(columns * cell + 2 * MARGIN, NARROWEST)
-    title = wrap_lines(scene.title, width - 2 * MARGIN, BOLD_LETTER * title_size() / TITLE)
-    caption = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
-    foot = FOOT + 0.11 * caption.count("\n") if caption else MARGIN
-    head = HEAD + 0.15 * title.count("\n") if title else MARGIN
-    height, asked = rows * cell + head + foot, current_look().height
-    if asked and asked < height:
-        raise InputError(f"height {asked:g}: these texts need {height:.1f} inches: {FEWER}")
+    asked, width = current_look().height, layout.width
+    if asked and asked < layout.height:
+        raise InputError(
+            f"height {asked:g}: these texts and their key take {layout.height:.1f} inches; ask for fewer, or leave out height"
+        )
+    height = asked or layout.height
     figure = drawing(width, height)
     figure.set_layout_engine(None)
     left_edge = MARGIN / width
-    headline(figure, title, x=left_edge, y=1 - 0.1 / height, va="top", color=INK)
-    figure.text(left_edge, 0.1 / height, caption, va="bottom", fontsize=SMALL, color=MUTED)
+    headline(figure, layout.title, x=left_edge, y=1 - 0.1 / height, va="top", color=INK)
+    figure.text(left_edge, 0.1 / height, layout.note, va="bottom", fontsize=SMALL, color=MUTED)
+    squares = layout.rows * _cell()
     return figure, figure.add_axes(
-        (left_edge, foot / height, columns * cell / width, rows * cell / height)
+        (
+            left_edge,
+            1 - (layout.head + squares) / height,
+            layout.columns * _cell() / width,
+            squares / height,
+        )
     )
 
 

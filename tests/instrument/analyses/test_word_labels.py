@@ -93,7 +93,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     clusters = tp.cluster(trained, ENCODER, k=16)
     held = tp.name_roles(trained, clusters)
     labels = {text for _, text in draw_roles(trained, site=ENCODER, k=16, every=True).key}
-    drawn = {re.split(r" \([1.]", text)[0] for text in labels if re.search(r": .* \([1.]", text)}
+    drawn = {re.split(r" \([1.]", text)[0] for text in labels if re.search(r"\d: .* \([1.]", text)}
     named = held[held["name"] != "unnamed"]
     assert drawn
     assert drawn <= {
@@ -120,10 +120,13 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
 
 def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     rows = {"site": ENCODER, "head": None, "layer": 0, "cluster": 0, "stability": 1.0}
+    rows["precision"] = 0.9
     table = pd.DataFrame([{**rows, "model": "trained"}, {**rows, "model": "permuted"}])
     named = table.assign(name="DT", coverage=0.5)
     assert "no evidence of what training adds" in summarize_words(named)
+    assert "(permuted), with their precision, layer 0: 0: DT (.90)." in summarize_words(named)
     better = named.assign(name=["DT", "unnamed"])
+    assert "of clusters of the baseline" not in summarize_words(better)
     assert "no evidence" not in summarize_words(better)
     assert "are named" not in summarize_words(named)
     assert "2 clusters are named ‘DT’." in summarize_words(

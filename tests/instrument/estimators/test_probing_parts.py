@@ -339,6 +339,8 @@ def test_the_table_marks_what_beats_its_strongest_control():
 def test_a_store_for_probes_has_what_controls_are_made_of():
     names = ["encoder.0.self.role", "encoder.0.self.query", "encoder.0.self.role_weights"]
     assert needed_sites(SITES, names) == [names[0], names[2]]
+    hub = ["layers.embedding", "layers.0.self.filler", "layers.0.hidden"]  # without roles
+    assert needed_sites(SITES, hub) == [hub[0], hub[2]]
     assert needed_sites(["encoder.-1.self.query"], names) == names[1:]
     with pytest.raises(InputError, match="unknown site"):
         needed_sites(["decoder.*"], names)

@@ -27,6 +27,7 @@ from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.overlay import marks_legend
+from tprprobe.figures.state_shares import share_bars
 
 
 @pytest.fixture(scope="module")
@@ -45,17 +46,30 @@ def texts(figure):
 
 
 def test_role_clusters_show_every_cluster_of_right_answers(store, roles):
-    figure = tp.figures.role_clusters(store, roles, n_rows=2)
+    figure = tp.figures.role_clusters(store, roles)
     tokens = store.tokens_of(LAST).assign(label=roles.labels)
     shown = [int(text) for text in texts(figure) if text.isdigit() and int(text) < roles.k]
     assert {*tokens.loc[tokens["correct"].astype(bool), "label"]} <= {*shown}
     written = figure.texts[-1].get_text().replace("\n", " ")
-    assert re.search(
-        r"\d of the 6 questions that were answered right, chosen so that every cluster", written
-    )
+    assert re.search(r"6 of 6 questions answered right, chosen .*: (\d+) of \1", written)
 
 
-def test_bars_are_the_clusters_of_the_baseline_model_by_their_likest_cluster(tmp_path):
+def test_texts_are_as_many_as_are_asked_for_or_fit_the_column(store):
+    options = {"head": 0, "k": 4, "width": "acl"}
+    two = tp.draw("roles", store, n_rows=2, **options)
+    assert "2 of 6 questions" in two.texts[-1].get_text()
+    whole, low = (tp.draw("roles", store, height=height, **options) for height in (None, 3))
+    assert "6 of 6 questions" in whole.texts[-1].get_text()
+    assert whole.get_figheight() < 6.5
+    assert re.search(r"[1-4] of 6 questions", low.texts[-1].get_text())
+    box = low.axes[0].get_position()
+    assert box.ymin * 3 > low.texts[-1].get_window_extent().ymax / low.dpi
+    for bad, message in (({"height": 1}, "height 1: these texts"), ({"n_rows": 0}, "n_rows 0")):
+        with pytest.raises(InputError, match=message):
+            tp.draw("roles", store, **options, **bad)
+
+
+def test_bars_have_colors_and_numbers_of_the_likest_cluster_only_where_it_is_like(tmp_path):
     store, site = plant_labelled(tmp_path / "labelled", 12), "encoder.0.self.role"
     roles, baseline = (cluster(s, site, 0, k=4, n_seeds=2) for s in (store, store.control))
     is_read = store.tokens_of(site)["sample"].isin(store.control.tokens["sample"])
@@ -63,6 +77,11 @@ def test_bars_are_the_clusters_of_the_baseline_model_by_their_likest_cluster(tmp
     scene = cluster_strips(store, roles, samples=[0], baseline=renamed)
     assert [number for _, number in scene.strips[0].beside] == [*scene.strips[0].notes]
     assert "ARI of both 1.00" in scene.note
+    other = replace(baseline, labels=np.arange(is_read.sum()) % 4)
+    names = {0: "DT (.90)"}
+    scene = cluster_strips(store, roles, samples=[0], baseline=other, baseline_names=names)
+    assert {number for _, number in scene.strips[0].beside} == {*"abcd"}
+    assert scene.key[-1][1] == "a: DT (.90)"
     drawn = tp.draw("roles", store, site=site, k=4).texts[-1].get_text().replace("\n", " ")
     assert "bars: clusters of the baseline model" in drawn
 
@@ -213,16 +232,37 @@ def test_scores_of_ones_own_are_drawn(scores):
 
 def test_input_embeddings_are_the_layer_before_the_first_and_hollow_marks_are_explained(scores):
     rows = scores[scores["task"] == "pos"]
-    static = rows.head(1).assign(control="static", site="encoder.embedding", layer=None, f1=0.6)
+    static = rows.head(1).assign(control="static", site="encoder.embedding", layer=None, f1=0.2)
     table = pd.concat([rows.assign(beyond=[True, *[None] * (len(rows) - 1)]), static])
     figure = tp.draw("probes", table, title="", ylim=(0.2, 1))
     panel = figure.axes[0]
     assert (panel.get_title(loc="left"), panel.get_ylim()) == ("", (0.2, 1))
     lines = {line.get_label(): line for line in panel.lines}
-    assert lines["input embedding"].get_xydata().tolist() == [[-1, 0.6]]
+    assert lines["input embedding"].get_xydata().tolist() == [[-1, 0.2]]
     assert any(label.startswith("hollow") for label in lines)
     with pytest.raises(InputError, match="give the lower and the upper end"):
         tp.draw("probes", table, ylim=(1, 1))
+    best = table.assign(
+        behind_best=[0.1, 0.0, *[np.nan] * (len(table) - 2)], p_behind=0.01, head=None
+    )
+    strongest = best.assign(f1=best["f1"].replace(0.2, 0.9), documents=20, data="dev.conllu")
+    scene = tp.figures.probes.probe_table(strongest.assign(model="m")).scene
+    assert {*scene.rows["line"]} == {"hidden"}  # the embeddings are the band, not drawn again
+    assert scene.rows.set_index("x")["best"].to_dict() == {0: False, 1: True}
+    assert "over 20 documents. Model: m. Data: dev.conllu." in scene.note
+    assert "layer 1 is best; every other layer is worse" in scene.note
+
+
+def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
+    places = ("additive", 0.3, -0.1, 0.7), ("bag", 0.5, 0.2, 0.8), ("factored", 0.1, -0.1, 0.3)
+    shares = pd.DataFrame(places, columns=["family", "share", "share_low", "share_high"]).assign(
+        site="encoder.0.hidden", roles="left", control="",
+        share_by_length=0.0, share_by_length_low=-0.1, share_by_length_high=0.1,
+    )  # fmt: skip
+    figure = render(share_bars(shares, ["encoder.0.hidden"], "model"))
+    assert texts(figure) == ["50%"]
+    hatched = [bar.get_width() for bar in figure.axes[0].patches if bar.get_hatch()]
+    assert sorted(hatched)[-2:] == pytest.approx([0.1, 0.3])
 
 
 def test_every_panel_has_axes_of_its_own(scores):

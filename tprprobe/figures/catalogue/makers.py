@@ -19,7 +19,6 @@ from tprprobe.figures.catalogue.inputs import Input, Maker
 from tprprobe.figures.clusters import cluster_strips, label_named
 from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
-from tprprobe.figures.look import current_look
 from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import ProbeTable, probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
@@ -43,15 +42,14 @@ def draw_roles(
     every: bool = False,
     site: str = "",
     names: bool = True,
-    n_rows: int = 0,
-    sample: int | None = None,
+    n_rows: int | None = None,
 ) -> Strips:
     """Clusters of a layer's roles (where there are none, of its output), or of another ``site``, under the symbols that have them.
 
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
     questions that were answered right, unless ``every`` question is meant. With ``names`` the legend names clusters by the
-    labels of words or the structure of arithmetic, where a name holds. Bars are the clusters of the baseline model. ``n_rows`` texts
-    are drawn, more where fewer do not have every cluster, or the ``sample`` alone.
+    labels of words or the structure of arithmetic, where a name holds. Bars are the clusters of the baseline model.
+    ``n_rows`` texts; default: those that show every cluster and fit the figure.
     """
     if not site:
         vectors = [name for name, spec in store.specs.items() if not spec.is_attention]
@@ -60,12 +58,13 @@ def draw_roles(
     site = store.select(site)[0]
     roles = cluster(store, site, head if store.specs[site].heads else None, k, seed, raw)
     labels = _name(store, roles, seed) if names else {}
-    n_rows = n_rows or (6 if current_look().is_narrow else 12)
-    samples = None if sample is None else [sample]
-    baseline = None
+    baseline, baseline_labels = None, {}
     if store.control and site in store.control.sites:
         baseline = cluster(store.control, site, roles.head, k, seed, raw)
-    return cluster_strips(store, roles, n_rows, not every, samples, True, labels, baseline)
+        baseline_labels = _name(store.control, baseline, seed) if names else {}
+    return cluster_strips(
+        store, roles, n_rows, not every, None, True, labels, baseline, baseline_labels
+    )
 
 
 def _name(store: Store, roles: Clusters, seed: int) -> dict[int, str]:
