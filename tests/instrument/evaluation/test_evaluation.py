@@ -298,7 +298,7 @@ def test_one_long_table_its_folder_and_its_views(tmp_path):
     assert f1["beyond"] == pytest.approx(row["f1"] - rival)
     assert (f1["p"] < 0.05) == row["beyond"]
     assert results.settings["settings"]["estimator"]["name"] == "linear"
-    pd.testing.assert_frame_equal(list_rows(results), rows)
+    pd.testing.assert_frame_equal(list_rows(results), pd.DataFrame(rows))
     wide = results.wide()
     assert len(wide) == len(rows)
     assert wide["f1_low"].notna().sum() == rows["f1_low"].notna().sum()
