@@ -5,7 +5,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.figures.style import FAINT, Drawing, drawing, tidy
+from tprprobe.figures.look import current_look
+from tprprobe.figures.style import FAINT, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -62,18 +63,19 @@ def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Dr
     """The share of v ⊗ r that directions keep, a mark per head (left); unbinding against
     constituents (right).
     """
-    figure = drawing(7, 3.1)
-    basis_axes, unbinding_axes = figure.subplots(1, 2, width_ratios=(5, 4))
+    if current_look().is_narrow:
+        figure = drawing(7, 5)
+        basis_axes, unbinding_axes = figure.subplots(2, 1)
+    else:
+        figure = drawing(7, 3.1)
+        basis_axes, unbinding_axes = figure.subplots(1, 2, width_ratios=(5, 4))
     _draw_bases(basis_axes, captured)
     tidy(basis_axes, "Kept of v ⊗ r, every head")
     _draw_unbinding(unbinding_axes, unbound)
     tidy(unbinding_axes, "Fillers recovered by unbinding")
-    for axes in (basis_axes, unbinding_axes):
-        handles, labels = axes.get_legend_handles_labels()
-        axes.legend(
-            handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=6.5,
-            frameon=False, handlelength=3,
-        )  # fmt: skip
+    marks, kinds = basis_axes.get_legend_handles_labels()
+    curves, methods = unbinding_axes.get_legend_handles_labels()
+    legend(figure, [*marks, *curves], [*kinds, *methods])
     return figure
 
 

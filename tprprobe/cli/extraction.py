@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tprprobe.gold.labellers import Labeller
 
 HF = "hf:"  # before the name of a model of transformers
-FIRST = (
-    "-n {} took the first samples, of {} documents; --spaced takes as many from all over the data"
-)
 
 
 @common.of_model
@@ -30,10 +27,7 @@ def extract(
     data: common.Data = None,
     split: common.Split = None,
     n: common.Number = None,
-    spaced: Annotated[
-        bool,
-        typer.Option("--spaced", help="Take -n examples from all over the data, not the first."),
-    ] = False,
+    spaced: common.Spaced = False,
     seed: common.Seed = 0,
     source: Annotated[
         Literal["same", "document", "empty"] | None,
@@ -69,6 +63,7 @@ def extract(
     from tprprobe.extraction import extract as run
     from tprprobe.extraction.pooling import Pooling
     from tprprobe.files.processes import Ranks
+    from tprprobe.gold.labels import list_tasks
     from tprprobe.site.patterns import check_possible
     from tprprobe.store.dask_workers import scheduled
     from tprprobe.store.manifests import read_begun
@@ -83,7 +78,7 @@ def extract(
     labellers: list[Labeller] = []
 
     def prepare(examples: "Dataset") -> "Dataset":
-        examples = examples.spaced(n) if spaced and n else examples
+        examples = common.take(examples, n, spaced)
         examples = set_source(examples, source) if source else examples
         examples, labellers[:] = common.labelled(examples, labels or [])
         return examples
@@ -106,9 +101,10 @@ def extract(
         documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
         counts = f", documents {documents}" * bool(documents)
         common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
-        common.say(f"next: tprprobe app {out}")
-        if n and documents and not spaced:
-            common.say(FIRST.format(n, documents))
+        tasks = list_tasks(name.partition(".")[2] for name in store.facts.counts)
+        probing = f"tprprobe probe {tasks[0]} {out}, or " if tasks else ""
+        common.say(f"next: {probing}tprprobe app {out}")
+        common.say_first(store, n, spaced)
     return None
 
 

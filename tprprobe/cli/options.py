@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tprprobe.data.dataset import Dataset
     from tprprobe.gold.labellers import Labeller
     from tprprobe.models.protocol import Readable
+    from tprprobe.store import Store
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
 Ckpt = Annotated[
@@ -28,6 +29,9 @@ Data = Annotated[str | None, typer.Option(help="mathematics:MODULE, english, a f
 StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract` writes it.")]
 Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
+Spaced = Annotated[
+    bool, typer.Option("--spaced", help="Take -n examples from all over the data, not the first.")
+]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
@@ -72,6 +76,20 @@ def model_and_data(
         data, split = default_data(model, split)
         examples = prepare(load_data(data, split=split, n=n, seed=seed))
     return model, examples
+
+
+def take(examples: "Dataset", n: int | None, spaced: bool) -> "Dataset":
+    """The examples, or n of them from all over the data."""
+    return examples.spaced(n) if spaced and n else examples
+
+
+def say_first(store: "Store", n: int | None, spaced: bool) -> None:
+    """Says of how few documents the first n samples are."""
+    documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
+    if n and documents and not spaced:
+        say(
+            f"-n {n} took the first samples, of {documents} documents; --spaced takes as many from all over the data"
+        )
 
 
 def default_folder(command: str, ckpt: str, **question: object) -> Path:

@@ -1,6 +1,7 @@
 """Commands that train probes on labels and predict by them."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,7 @@ def probe(
     data: common.Data = None,
     split: common.Split = None,
     n: common.Number = None,
+    spaced: common.Spaced = False,
     refine: Annotated[
         bool,
         typer.Option(
@@ -82,11 +84,16 @@ def probe(
             common.say(f"no store, no --ckpt: probes {n} examples of {PROBED}, which ships")
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt or PROBED)
         common.check_folder(out, resume)
-        inputs = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
+        prepare = partial(common.take, n=n, spaced=spaced)
+        limit = None if spaced else n
+        inputs = common.model_and_data(
+            ckpt or PROBED, data, split, limit, seed, device, loading, prepare
+        )
         opened = _extract(*inputs, settings.get("sites", SITES), out, resume)
+        common.say_first(opened, n, spaced)
     else:
-        of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
-        if names := ", ".join(name for name, value in of_model.items() if value is not None):
+        of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n, "--spaced": spaced}
+        if names := ", ".join(name for name, value in of_model.items() if value):
             raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
         opened = open_store(store)
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
@@ -116,6 +123,7 @@ def _probe(
         BEHIND_BEST,
         BEHIND_NOTE,
         NOTE,
+        describe_basis,
         rank_layers,
         screen,
         worth_refining,
@@ -132,7 +140,7 @@ def _probe(
     table = screen(rows)
     note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
     ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]
-    return rows, "\n".join([note, table.to_string(index=False), *ranks])
+    return rows, "\n".join([note, table.to_string(index=False), *ranks, describe_basis(rows)])
 
 
 @common.of_model
@@ -168,7 +176,16 @@ def predict(
         from tprprobe.analyses.probing import load_probe
         from tprprobe.store import open_store
 
-        predictions = load_probe(Path(what)).predict(open_store(Path(str(store))))
+        probe = load_probe(Path(what))
+        predictions = probe.predict(opened := open_store(Path(str(store))))
+        if probe.task.cells not in opened.tokens:
+            labels = f"one of its {len(probe.labels)} labels: it has none for words without a label"
+            common.say(f"the probe gives every word {labels}")
+        if n := predictions["learned"].sum():
+            common.say(
+                f"{n:,} of {len(predictions):,} targets are in texts that the probe learned from: "
+                "measure it on the others (column learned)"
+            )
     if out is not None:
         write_table(out, predictions)
     if as_json or out is None:

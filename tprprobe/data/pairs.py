@@ -81,14 +81,14 @@ class Pairs:
         self, batch_size: int, model: object = None, mask: Bool[Tensor, " sample"] | None = None
     ) -> tuple[Int64[Tensor, " batch"], ...]:
         """The indices in ``mask`` in batches of like length; of one length for a model that padding disturbs."""
-        is_equal = getattr(model, "needs_equal_lengths", False)
-        lengths = self.source.lengths
-        keys = lengths if is_equal else lengths * 64 + self.target.lengths
+        is_equal, targets = getattr(model, "needs_equal_lengths", False), self.target.lengths
+        step = int(targets.max()) + 1 if is_equal and len(self) else 64
+        keys = self.source.lengths * step + targets
         order = torch.argsort(keys, stable=True)
         order = order if mask is None else order[mask[order]]
         if not (is_equal and len(order)):
             return order.split(batch_size) if len(order) else ()
-        counts = lengths[order].unique_consecutive(return_counts=True)[1]
+        counts = keys[order].unique_consecutive(return_counts=True)[1]
         groups = order.split(counts.tolist())
         return tuple(batch for group in groups for batch in group.split(batch_size))
 

@@ -92,7 +92,8 @@ class Results:
             interval.
         """
         names = [name for name in self.table if name not in (*NUMBERS, "metric")]
-        row = self.table.groupby(names, dropna=False, sort=False).ngroup()
+        draw = self.table.groupby([*names, "metric"], dropna=False).cumcount()  # 0 but of controls
+        row = self.table.groupby([*names, draw], dropna=False, sort=False).ngroup()
         view = self.table.loc[~row.duplicated(), names].reset_index(drop=True)
         for metric, rows in self.table.groupby("metric", sort=False):
             numbers = rows.set_index(row[rows.index])

@@ -16,7 +16,8 @@ from tprprobe.errors import InputError
 from tprprobe.examination.component_measures import list_component_measures
 from tprprobe.examination.measures import MEASURES, score_answers
 from tprprobe.examination.subject import Subject
-from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack, list_absent
+from tprprobe.figures.component_page import list_absent
+from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun

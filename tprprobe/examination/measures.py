@@ -102,12 +102,14 @@ def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.Dat
 
 
 def measure_probes(subject: Subject) -> pd.DataFrame:
-    """Probes of the labels of words at all sites, beside probes of the baseline model."""
+    """Probes of the labels of words at all sites, beside those of the input embeddings and of the baseline model."""
     if not subject.has_words:
         raise InputError(CHARACTERS.format(subject.store.path))
     if not subject.probed:
         raise InputError(UNLABELLED)
-    options: dict[str, Any] = {"sites": tuple(subject.sites), "controls": (TWINS[0],)}
+    inner = tuple(site for site in subject.sites if not site.endswith(".embedding"))
+    controls = (*["static"] * (len(inner) < len(subject.sites)), TWINS[0])
+    options: dict[str, Any] = {"sites": inner, "controls": controls}
     out = subject.folder / "probes"
     return probe(subject.store, subject.probed, out=out, resume=True, **options)
 

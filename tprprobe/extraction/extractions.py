@@ -20,6 +20,7 @@ from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_s
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.alignment import align_words, as_category, token_table
 from tprprobe.extraction.division import block_sizes, split_blocks
+from tprprobe.extraction.padding import compare_padded
 from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
@@ -111,8 +112,21 @@ class Extraction:
     def _open(
         self, model: Readable, out: Path, samples: int, resume: bool, is_control: bool = False
     ) -> StoreWriter:
+        self._test_padding(model)
         settings = self._settings(model, samples, is_control)
         return StoreWriter.create(out, self.stored_specs, settings, resume)
+
+    def _test_padding(self, model: Readable) -> None:
+        """Whether an attached module reads padding, by the shortest and the longest of the first texts."""
+        if isinstance(model, Language) or model.needs_equal_lengths:
+            return
+        lengths = self.sample.source.lengths + self.sample.target.lengths
+        ends = [int(lengths.argmin()), int(lengths.argmax())]
+        if lengths[ends[0]] == lengths[ends[1]]:  # as of all texts, or others follow
+            model.needs_equal_lengths = len(self.sample) < len(self.data)
+        else:
+            pairs = self._encode([self.data[i] for i in ends])
+            compare_padded(model, pairs, self.names, self.vocabulary.pad)
 
     def write(self, passes: Sequence[Pass], samples: range, ends: Sequence[int]) -> None:
         """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last.
@@ -179,10 +193,12 @@ class Extraction:
             is_written = [np.arange(n) >= start for n, start in lengths]
             words["source"] = words["source"].assign(written=np.concatenate(is_written))
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
+        counts = {**counts, **n_cut}
         if not any(side_of(name) == "target" for name in find_sites(self.model)):
             table = table[table["side"] == "source"].reset_index(drop=True)  # it reads no targets
+            counts = {name: n for name, n in counts.items() if not name.startswith("target")}
         stored_table = self.pooling.table(table, self.vocabulary)
-        return Prepared(pairs, table, stored_table, {**counts, **n_cut}, block)
+        return Prepared(pairs, table, stored_table, counts, block)
 
     def _encode(self, examples: Sequence[Example]) -> Pairs:
         """The ids of samples; a model that has no decoder reads no target."""

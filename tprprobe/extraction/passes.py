@@ -100,7 +100,8 @@ def read_block(
         "target": decoder_inputs(pairs).tolist(),
         SAMPLE: list(range(len(pairs) + 1)),
     }
-    kinds = {name: rows_of(name, site) for name, site in find_sites(model).items()}
+    site_modules = find_sites(model)
+    kinds = {name: rows_of(name, site) for name, site in site_modules.items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
 
     def run_batches(acts: dict[str, Tensor]) -> Iterator[_Batch]:
@@ -121,7 +122,8 @@ def read_block(
                 values = batch.vectors.pop(site).float().numpy()
                 if kinds[site] in offsets:
                     values = values[:, None] if kinds[site] == SAMPLE else values
-                    _keep_rows(block.rows, site, values, samples, offsets[kinds[site]])
+                    passes = site_modules[site].passes
+                    _keep_rows(block.rows, site, values, samples, offsets[kinds[site]], passes)
                 else:
                     _keep_maps(block, site, values, samples, [offsets[s] for s in sides_of(site)])
     return block
@@ -178,12 +180,21 @@ def _keep_rows(
     values: np.ndarray,
     samples: list[int],
     offsets: list[int],
+    passes: int,
 ) -> None:
     lengths = [offsets[sample + 1] - offsets[sample] for sample in samples]
     if values.shape[:2] != (len(samples), max(lengths)):
+        advice = "a site is [batch, seq, …]"
+        if passes > 1:
+            times = "twice" if passes == 2 else f"{passes} times"
+            advice = f"its submodule was called {times} in one pass: give the input of one that follows ('NAME:input') or another one"
+        elif side_of(site) == "target":
+            advice = (
+                "a decoder reads the start symbol and the target (texts without targets: themselves), batch[1] of forward=; "
+                "name a module that reads the source alone encoder.…"
+            )
         raise InputError(
-            f"{site} has shape {values.shape} for {len(samples)} samples of up to {max(lengths)} "
-            "symbols: a site is [batch, seq, …]"
+            f"{site} has shape {values.shape} for {len(samples)} samples of up to {max(lengths)} symbols: {advice}"
         )
     if site not in rows:
         rows[site] = np.empty((offsets[-1], *values.shape[2:]), np.float32)

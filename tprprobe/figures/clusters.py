@@ -2,12 +2,15 @@
 
 import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from string import ascii_letters
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy.special import xlogy
 from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
@@ -38,6 +41,7 @@ KEY_LENGTH = 34  # characters of what a color means
 SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
+N_DISTINCTIVE, STABLE = 5, 0.5  # tokens that describe a cluster; agreement of random starts
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 N_NARROW = 24  # tokens of a text in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
@@ -232,9 +236,10 @@ def _choose_samples(
 
 def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:
     """Texts of any kind in which every cluster is seen, its number below every token, short ones beside each other; clusters without
-    a name are described by their tokens.
+    a name are described by the tokens that are most their own.
     """
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
+    texts = describe_clusters(roles, names, list_distinctive(tokens))
     tokens = tokens.drop(columns="prediction", errors="ignore")
     tokens = tokens.groupby("sample").head(MAX_TOKENS)
     sizes = tokens["sample"].value_counts(sort=False)
@@ -245,7 +250,6 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     colors = palette(roles.k)
     strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
     lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
-    texts = describe_clusters(roles, names)
     return Strips(lines, [(colors[label], text) for label, text in texts.items()])
 
 
@@ -264,19 +268,43 @@ def explain_ends(store: Store) -> str:
     return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
 
 
+def list_distinctive(tokens: pd.DataFrame) -> dict[int, str]:
+    """The tokens of every cluster that raise its likelihood most: by n log(lift), where lift is how many times as many they are as
+    they would be if tokens were in clusters by chance.
+
+    Source: Dunning 1993, the terms of the likelihood ratio.
+    """
+    counts = pd.crosstab(tokens["label"], tokens["token"].map(write_token))
+    expected = np.outer(counts.sum(axis=1), counts.sum()) / len(tokens)
+    scores = pd.DataFrame(xlogy(counts, counts / expected), counts.index, counts.columns)
+    best = {label: row[row > 0].nlargest(N_DISTINCTIVE).index for label, row in scores.iterrows()}
+    width = KEY_LENGTH - len("00: ()")
+    texts = {
+        label: textwrap.shorten(" · ".join(names), width, placeholder="")
+        for label, names in best.items()
+    }
+    return {int(str(label)): text.removesuffix(" ·") for label, text in texts.items()}
+
+
 def describe_stability(roles: Clusters) -> str:
     """Into how many groups k-means divides the tokens, and how well other random starts agree."""
     return (
         f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From different random starts it finds groups that agree with "
-        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
+        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)"
+        f"{'.' if roles.stability >= STABLE else ': these are one of many divisions, not the groups of the layer.'}"
     )
 
 
-def describe_clusters(roles: Clusters, names: Mapping[int, str]) -> dict[int, str]:
-    """Every cluster's number and its name; in parentheses its most frequent tokens, where it has no name or shares it with another one."""
+def describe_clusters(
+    roles: Clusters, names: Mapping[int, str], distinctive: Mapping[int, str] | None = None
+) -> dict[int, str]:
+    """Every cluster's number and its name; in parentheses its ``distinctive`` (default: most frequent) tokens, where it has no name
+    or shares it with another one.
+    """
     length = KEY_LENGTH - 10 * current_look().is_narrow
     rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
     tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
+    tokens |= distinctive or {}
     named = {label: f"{label}: {name}" for label, name in names.items()}
     plain = {label: PRECISION_SHOWN.sub("", name) for label, name in names.items()}
     same = [label for label in named if list(plain.values()).count(plain[label]) > 1]

@@ -1,11 +1,12 @@
-"""Sections of a model's page on its decoder and its roles."""
+"""Sections of a model's page on its decoder, on its roles, and on what is not asked."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.attention.cross_places import mean_map
+from tprprobe.analyses.attention.cross_places import mean_map, share_by_output
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
@@ -17,9 +18,12 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
+from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
+from tprprobe.store import Store
 
 MIN_WEIGHT = 0.05  # mean attention that is printed
+MAX_PLACES = 6  # of the output, in a sentence
 DECODER = "Where does its decoder look?"
 ROLES = "What are its roles?"
 
@@ -47,7 +51,7 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
         f"Clearest is {where}: to write place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
+        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}). By place of the output: {_list_places(subject.store, best)}."
     )
     values = mean_map(subject.store, best["site"], int(best["head"]))
     rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
@@ -57,9 +61,16 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
         f"Mean attention in percent over the texts of {len(columns)} tokens with outputs of {len(rows)}, the most frequent lengths. Relations: place i, or up to "
         "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half."
     )
-    deeper = f"tprprobe app {subject.folder}    (page Attention)"
+    deeper = f"tprprobe app {subject.folder}    # page Attention"
     figures = {write_minus(note): render(scene)}
     return Section(DECODER, text, figures, deeper=deeper, name="decoder")
+
+
+def _list_places(store: Store, best: pd.Series) -> str:
+    """In how many texts the relation of a head holds at the first places of the output, in percent."""
+    key = best["site"], int(best["head"]), best["relation"]
+    shares = share_by_output(store, *key)[:MAX_PLACES]
+    return ", ".join(f"{place}: {100 * share:.0f}\u00a0%" for place, share in shares.items())
 
 
 def show_roles(table: pd.DataFrame, subject: Any) -> Section:
@@ -87,3 +98,18 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
+
+
+def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
+    """What of the model no question reads, the states of its decoder and its other roles, and the commands that do."""
+    patterns = {"states of the decoder": "decoder.*.hidden", "roles of other layers": "*.self.role"}
+    absent = {name: pattern for name, pattern in patterns.items() if match(pattern, [*sites])}
+    if not absent:
+        return []
+    store = subject.folder / "more"
+    chosen = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
+    data = f"--data {subject.data.name} -n {len(subject.data)}"
+    commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {chosen} --out {store}"]
+    commands += [f"tprprobe name {store} --site '{site}' --k 12" for site in absent.values()]
+    lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group and name their vectors."
+    return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]

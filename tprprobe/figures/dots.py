@@ -35,6 +35,7 @@ from tprprobe.figures.style import (
 )
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
+HATCH = "/////"  # of a part that is not shown to be there
 RANKED = (1.0, 0.5)  # shades of the first line of a group, and of others
 EMBEDDING = -1  # the layer that stands for the embedding
 LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
@@ -97,19 +98,28 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     figure, axes = open_panels(0.6 + 3.2 * across, height, down, across, ax, sharey=True)
     room = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names))
     colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
+    rows = rows if "sure" in rows else rows.assign(sure=True, low=np.nan, high=np.nan)
     for panel, title in zip(axes.flat, panels, strict=True):
-        table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
-        values = table.loc[names, steps].clip(lower=0)
+        table = rows[rows["panel"] == title].pivot(index="name", columns="part").loc[names]
+        values = table["value"][steps].clip(lower=0)
         widths = values.div(values.sum(axis=1).clip(lower=1), axis=0)  # estimates may exceed 100 %
         starts = widths.cumsum(axis=1) - widths
         for step in steps:
-            panel.barh(
-                range(len(names)), widths[step], 0.72, starts[step], color=colors[step], label=step
+            panel.barh(0, 0, color=colors[step], label=step)
+            bars = panel.barh(
+                range(len(names)), widths[step], 0.72, starts[step], color=colors[step]
             )
-            for y, (start, share, value) in enumerate(
-                zip(starts[step], widths[step], values[step], strict=True)
-            ):
-                if share * room / axes.shape[1] >= LEGIBLE:
+            for y, (bar, value) in enumerate(zip(bars, values[step], strict=True)):
+                start, share = bar.get_x(), bar.get_width()
+                low, high, is_sure = (
+                    table[column][step].iloc[y] for column in ("low", "high", "sure")
+                )
+                if not is_sure and step != steps[-1]:
+                    bar.set(facecolor="white", edgecolor=colors[step], hatch=HATCH, linewidth=0)
+                elif is_sure and high > low:
+                    ends = start + np.clip([low, high], 0, 1) * share / value
+                    panel.hlines(y + 0.28, *ends, color=MUTED, linewidth=0.9)
+                if is_sure and share * room / axes.shape[1] >= LEGIBLE:
                     look: Options = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + share / 2, y, f"{value:.0%}", **look)
@@ -117,6 +127,9 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
         tidy(panel, title, size=PANEL_TITLE)
+    if not rows["sure"].all():
+        look = {"color": "white", "edgecolor": MUTED, "hatch": HATCH, "linewidth": 0}
+        axes[0, 0].barh(0, 0, label="hatched: not shown to be above 0", **look)
     for panel in axes[-1]:
         panel.set_xlabel(shares.label)
     if shares.title and ax is None:
@@ -222,6 +235,10 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
     hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
     if not sure.all():
         panel.plot(x[~sure], points["value"][~sure], **hollow)
+    if "best" in points and points["best"].any():
+        best = points["best"].astype(bool)
+        ring = {"marker": "o", "markersize": 9, "linestyle": "", "markerfacecolor": "none"}
+        panel.plot(x[best], points["value"][best], color=color, label="ring: best layer", **ring)
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import is_color_like
@@ -131,10 +132,10 @@ class Look:
             axis.set_ticklabels([self.rename(text) for text in ticks])
         for text, content in contents.items():
             if (renamed := self.rename(content)) != content:
-                text.set_text(renamed)
+                text.set_text(_fold_as(text.get_text(), renamed))
             text.set_fontsize(self.scale * text.get_fontsize())
-        for panel in panels if self.scale != 1 else ():
-            panel.tick_params(labelsize=self.scale * TICKS)
+        for axis in {*axes} - {*named} if self.scale != 1 else ():
+            axis.set_tick_params(labelsize=self.scale * TICKS)
 
     def _check_labels(self, texts: Sequence[str]) -> None:
         """Words that have another one are in the texts of the figure; a mapping of several figures may have more."""
@@ -150,6 +151,13 @@ class Look:
         for name, label in self.labels.items():
             text = text.replace(name, label)
         return text
+
+
+def _fold_as(text: str, renamed: str) -> str:
+    """Other words in lines as long as those of the text, where it has soft breaks."""
+    room = max(map(len, text.split("\n"))) if SOFT in text else max(map(len, renamed.split("\n")))
+    lines = [wrap(line, max(room, 1), break_on_hyphens=False) for line in renamed.split("\n")]
+    return "\n".join(map(SOFT.join, lines))
 
 
 _LOOK: ContextVar[Look] = ContextVar("look")

@@ -1,6 +1,7 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,28 @@ from tprprobe.figures.probes import TITLES, probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
-UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
+ESTIMATED = (
+    "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%. "
+    "Thin lines: 95\u00a0% intervals. Hatched: the interval holds 0, or, of bindings, they do not exceed those of shuffled roles."
+)
+NOT_R2 = (
+    " A share counts all texts of such tokens; the R² of `tprprobe decompose` is lower where texts are few, because what it "
+    "predicts of held-out texts lacks their unseen tokens (`tprprobe docs share`)."
+)
 MEANS = " A mean over tokens hides most of their order: a high share does not say that the model ignores it."
 N_LISTED = 6  # relations of a sentence
 RIVALS = "chance and the best fixed distance"
+MARGIN = (
+    0.1  # beyond its controls, of the lower end of the interval of a head that follows a relation
+)
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
     "decoder": DECODER,
-    "clusters": "What does a late layer hold together?",
+    "clusters": "Which tokens does a late layer group?",
     "roles": ROLES,
     "probes": "What can be read from its states?",
     "behavior": "What changes its answer when two words change places?",
@@ -46,11 +56,6 @@ def describe_run(subject: Any) -> str:
     state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
     unit = state.get(subject.unit, "one vector")
     baseline = ", ".join(subject.store.twins)
-    guessed = [labeller.describe() for labeller in subject.labellers]
-    labels = "".join(
-        f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
-        for tasks in guessed
-    )
     name = subject.data.name
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
@@ -61,7 +66,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{labels}\n"
+        f"{subject.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture alone does."
     )
@@ -70,21 +75,6 @@ def describe_run(subject: Any) -> str:
 def explain_lack(name: str, reason: str) -> Section:
     """The section of a question that cannot be asked of this model or these texts, in one grey line."""
     return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
-
-
-def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
-    """What of the model no question reads, the states of its decoder and its other roles, and the commands that do."""
-    patterns = {"states of the decoder": "decoder.*.hidden", "roles of other layers": "*.self.role"}
-    absent = {name: pattern for name, pattern in patterns.items() if match(pattern, [*sites])}
-    if not absent:
-        return []
-    store = subject.folder / "more"
-    chosen = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
-    data = f"--data {subject.data.name} -n {len(subject.data)}"
-    commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {chosen} --out {store}"]
-    commands += [f"tprprobe name {store} --site '{site}' --k 12" for site in absent.values()]
-    lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group and name their vectors."
-    return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]
 
 
 def _section(
@@ -101,13 +91,13 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain {percent(words, 'share')} of the variance of its states "
-        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}{_explain_rest(table, subject.sites)}"
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of its states "
+        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}{NOT_R2}"
     )
     if subject.unit == "mean":
-        text += MEANS
+        text += _explain_rest(table, subject.sites) + MEANS
     bound, unbound = _list_bindings(table)
-    note = " ".join([UNBIASED, *_calibrate(table)])
+    note = " ".join([ESTIMATED, *_calibrate(table)]) + _say_guesses(subject)
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
@@ -124,20 +114,20 @@ def _compare_shares(words: Row, baseline: Row) -> str:
         for row in (words, baseline)
     ]
     if not abs(difference) > np.hypot(*halves):
-        return "The two are not surely different."
+        return "Whether training changed this share is not settled: the intervals of both are too wide."
     if difference < 0:
         return "Training lowered this share: more depends on places, bindings and context."
     return "Training raised this share: less depends on places, bindings and context."
 
 
 def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
-    """How much the tokens explain at the input embeddings, where no context is: what they leave there is what so few texts cannot tell."""
+    """How much the tokens explain of a mean of input embeddings, where no context is: what they leave there is an error of the estimate."""
     words = _find(table, sites[0], PLACE, "bag")
     if not sites[0].endswith(".embedding") or np.isnan(words.get("share", np.nan)):
         return ""
     return (
-        f" At the input embeddings, which have no context, they explain {percent(words, 'share')}: "
-        "only what is missing beyond that can be places, bindings or context."
+        f" At the input embeddings, where there is nothing but tokens and places, the estimate is {percent(words, 'share')}: "
+        "what it lacks there, so few texts cannot tell, and the gray rest of other layers is no evidence of context as far as it is no larger."
     )
 
 
@@ -210,33 +200,34 @@ def _list_relations(relations: "pd.Series[str]") -> str:
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows."""
-    follows = table["beyond_low"] > 0
-    deeper = f"tprprobe app {subject.folder}    (page Attention)"
+    follows = table["beyond_low"] > MARGIN
+    deeper = f"tprprobe app {subject.folder}    # page Attention"
+    n_texts = subject.store.facts.attention_samples
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
-            f"None of {len(table)} heads follows a relation more often than {RIVALS}. "
+            f"None of {len(table)} heads follows a relation clearly ({MARGIN:.0%} of the cases or more beyond {RIVALS}, by the lower end of the interval). "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
     relations = table.loc[follows, "relation"]
-    is_distance = relations.str.startswith(("previous ", "next "))
     scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
-    listed = [
-        f"{_list_relations(relations[is_listed])} more often than {rival}"
-        for is_listed, rival in ((is_distance, "chance"), (~is_distance, RIVALS))
-        if is_listed.any()
-    ]
-    lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
+    lack = (
+        f"{(~follows).sum()} heads follow none of the relations so clearly."
+        if (~follows).any()
+        else ""
+    )
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
-        f"{follows.sum()} of {len(table)} heads follow a relation: {'; '.join(listed)}. Clearest is {where} ({best['relation']}): "
-        f"it looks most at the related one in {share} of the cases, against {_rival(best)}."
+        f"{follows.sum()} of {len(table)} heads clearly follow a relation between words: {_list_relations(relations)}. Clearest is {where} "
+        f"({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
+        f"Measured on {n_texts} texts: a half chose every head’s relation, the other half scored it."
     )
     note = (
         "Depth of color, and the number where a square has room: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
-        "Special tokens and the token itself do not count. Empty: no relation beyond chance and the best fixed distance."
+        f"Special tokens and the token itself do not count. Empty: the lower end of its 95\u00a0% interval is less than {MARGIN:.0%} of the cases "
+        f"beyond chance, or, where the relation is no fixed distance itself, beyond the best fixed distance.{_say_guesses(subject)}"
     )
     return _section("heads", text, render(scene), deeper, note, lack)
 
@@ -271,37 +262,55 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
     )
     ends = explain_ends(subject.store)
-    note = f"{ends}The number of its group stands under every token; a group without a name is described by its most frequent tokens, in parentheses."
+    note = (
+        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. A group without a name is described "
+        f"by the tokens that are most its own (count × log of the lift){', in parentheses' * bool(labels)}.{_say_guesses(subject)}"
+    )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
 
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     """Scores of probes by layer beside the strongest control."""
+    guessed = subject.store.facts.labels
+    names = {
+        task: f"{TITLES.get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
+        for task in table["task"].unique()
+    }
+    deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
+    table = table.assign(task=table["task"].map(names))
     real = table[table["control"] == "real"]
     clauses, unread = [], []
     for task, rows in real.groupby("task", sort=False):
         best = top(rows, "f1")
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {percent(best, 'f1', 1)}"
-        control_score = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
-        clause = f"{TITLES.get(str(task), task)} best at {site_label(best['site'])}, {score} ({control_score}{_score_embeddings(rows)})"
+        control_score = f"strongest control: {control}, {100 * best['best_control_f1']:.1f}\u00a0%"
+        rank = next(iter(rank_layers(rows).values()), "").partition("; ")[-1]
+        clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (control_score, rank)))})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
-    scene = probe_table(table.assign(model=subject.name)).scene
-    deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
-    note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks: above every control (paired, Holm)."
-    ranks = rank_layers(real.assign(task=real["task"].replace(TITLES)))
+    scene = replace(
+        probe_table(table.assign(model=subject.name)).scene, note=""
+    )  # the caption has it
+    note = (
+        f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
+        f"Filled marks: above every control (paired, Holm).{_say_guesses(subject)}"
+    )
+    ranks = rank_layers(real)
     note += "".join(f" {vector}: {clause}." for vector, clause in ranks.items())
     return _section("probes", text, render(scene), deeper, note, lack)
 
 
-def _score_embeddings(rows: pd.DataFrame) -> str:
-    """The score of the input embeddings, which know no context, where these were probed."""
-    embeddings = rows[rows["site"].str.endswith(".embedding")]
-    return f"; input embeddings: {percent(embeddings.iloc[0], 'f1', 1)}" if len(embeddings) else ""
+def _say_guesses(subject: Any) -> str:
+    """Which labels of words no one has given, but a pipeline."""
+    sources = {
+        task: origin["source"] for task, origin in subject.store.facts.labels.items() if origin
+    }
+    names = [f"{TITLES.get(task, task)} by {source}" for task, source in sources.items()]
+    return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:

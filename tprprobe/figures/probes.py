@@ -15,6 +15,7 @@ from tprprobe.analyses.probing.rows import (
     rank_layers,
 )
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING, render
 from tprprobe.figures.labels import CONTROLS
@@ -34,12 +35,10 @@ UNREAD = " (no control here: the probed state precedes the word)"
 STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
 NEEDED = {"task", "site", "f1", *(f"f1{end}" for end in ENDS)}  # columns of a table of probes
-TITLE = "What vectors know about words: {} of edge probes"
-BRACKETS = ", in brackets the 95 % interval over documents"
-CAPTION = (
-    "{} in percent on held-out documents, mean over seeds{}.\n"
-    "In a decoder the state that predicts a word is probed. Layers count from 0."
-)
+TITLE = "What vectors know about words: {} of {}"
+KINDS_OF_PROBES = {"linear": "linear probes", "span-conv": "edge probes"}
+BRACKETS = ", in brackets the 95 % interval over {}documents"
+CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 EMBEDDED, HOLLOW = "input embedding", "hollow: not shown to beat every control"
 LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
@@ -90,11 +89,23 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     table = pd.DataFrame(cells).fillna("–")
     same = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
-    note = "".join(f"\n{name.capitalize()}: {table[name][0]}." for name in same) + note
+    origins = {name: table[name].unique() for name in same}
+    if "data" in probes:
+        origins["data"] = probes["data"].unique()
+    read = [
+        f"{name.capitalize()}: {names[0]}." for name, names in origins.items() if len(names) == 1
+    ]
     ranks = rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
-    note += "".join(f"\n{vector}: {clause}." for vector, clause in ranks.items())
-    caption = write_caption(probes, rows, BRACKETS, note)
-    title = TITLE.format(rows.attrs["label"])
+    clauses = [f"{vector}: {clause}." for vector, clause in ranks.items()]
+    documents = probes.get("documents", pd.Series(dtype=float)).max()
+    count = "" if pd.isna(documents) else f"{int(documents):,} "
+    note = "".join(f"\n{line}" for line in [*read, *clauses]) + note
+    caption = write_caption(probes, rows, BRACKETS.format(count), note)
+    probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
+    kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
+    title = TITLE.format(rows.attrs["label"], kind_of_probes)
+    shaded = f"Shaded: 95 % intervals over {count}documents."
+    rows.attrs["note"] = "\n".join([" ".join([shaded, *read]), *clauses])
     return ProbeTable(table.drop(columns=same), title, caption, ruled, rows=rows)
 
 
@@ -103,7 +114,10 @@ def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: st
     score = rows.attrs["label"]
     marked = MARKED if rows["beats_controls"].notna().any() else ""
     warning = _warn_of_fewer_targets(_fill_columns(probes))
-    opening = CAPTION.format(score[0].upper() + score[1:], cells)
+    seeds = ", mean over seeds" * (probes.get("seed", pd.Series(dtype=int)).nunique() > 1)
+    predicted = "In a decoder the state that predicts a word is probed. "
+    predicted *= any(_side(place) == "target" for place in rows["place"])
+    opening = CAPTION.format(score[0].upper() + score[1:], seeds, cells, predicted)
     return f"{opening}{note}{marked}{_describe_targets(rows)}{warning}"
 
 
@@ -172,6 +186,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     by_site = drawn.groupby(["task", "side", "model", "control", "site"], sort=False)
     points = by_site[["row", "n_train", *(f"f1{end}" for end in ENDS)]].first().reset_index()
     means.attrs["controls"] = points.to_dict("records")
+    means.attrs["best"] = [*real.loc[real[BEHIND] == 0, "row"]] if BEHIND in real else []
     return means
 
 
@@ -197,11 +212,14 @@ def _sort_kinds(names: Iterable[str]) -> list[str]:
 
 def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
     """The name of a row's best control, in a table that names none the highest, and its score; NaN where it has none."""
-    rows = probes[(probes["control"] != "real") & (probes["side"] == row["side"])]
+    is_real = probes["control"] == "real"
+    sites = probes.loc[is_real, "site"]
+    rows = probes[~is_real & (probes["side"] == row["side"])]
     rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
     is_layer = rows["layer"].isna() | (rows["layer"] == row["layer"])
     is_here = (rows["site"] == row["site"]) & is_layer
-    rows = rows[is_here | ~rows["control"].isin(rows.loc[is_here, "control"])]
+    is_of_site = rows["site"].isin(sites) & (rows["control"] != "static")
+    rows = rows[is_here | ~rows["control"].isin(rows.loc[is_of_site | is_here, "control"])]
     means = rows.groupby("control")[[f"f1{end}" for end in ENDS]].mean()
     name = row["best_control"] if "best_control" in row else means["f1"].nlargest(1).index.min()
     if name not in means.index:
@@ -257,7 +275,8 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     added = [*_list_embeddings(means, attributes["controls"], is_one)]
     added += _list_twins(means, attributes["controls"]) if is_one else ()
     means = pd.concat([means, pd.DataFrame(added)], ignore_index=True) if added else means
-    means = means.assign(told=[_describe(row) for _, row in means.iterrows()])
+    told = [_describe(row) for _, row in means.iterrows()]
+    means = means.assign(told=told, best=means["row"].isin(attributes["best"]))
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
     rows = measured(means, "f1").iloc[np.lexsort((kinds, tasks, places))].set_index("row")
@@ -277,26 +296,27 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     lowest = min(
         np.nanmin(table[["value", "low"]].to_numpy(float)) for table in (rows, bands) if len(table)
     )
-    lower_limit = max(LOWEST, np.floor(10 * lowest) / 10)
+    lower_limit = max(LOWEST, np.floor(5 * lowest) / 5)  # a tick
     in_sight = [level for level in levels if level[-1] >= lower_limit]
     controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
         rows, bands, attributes["label"], across=across, limits=(lower_limit, 1),
-        levels=pd.DataFrame(in_sight, columns=LEVEL), band=f"{STRONGEST}{band}", hollow=HOLLOW,
+        levels=pd.DataFrame(in_sight, columns=LEVEL), band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""),
     )  # fmt: skip
 
 
 def _list_embeddings(
     means: pd.DataFrame, controls: Sequence[dict], is_one: bool
 ) -> Iterator[dict[str, Any]]:
-    """The control ``static`` as the layer of embeddings, where no probe of these is among the points."""
+    """The control ``static`` as the layer of embeddings, where it is not the band and no probe of these is among the points."""
     place = {"x": EMBEDDING, "layer": EMBEDDING, "kind": EMBEDDED, "group": EMBEDDED}
     for (_, model), points in means.groupby(["panel", "model"], sort=False):
         point = points.iloc[0]
         for row in _of_place(controls, point["task"], point["place"]):
             is_drawn = EMBEDDING in {*points["x"]} or row["site"] in {*points["site"]}
+            is_drawn |= is_one and points["control_name"].eq("static").all()
             if (row["model"], row["control"]) == (model, "static") and not is_drawn:
                 name = EMBEDDED if is_one else f"{model}: {EMBEDDED}"
                 yield {**point, **row, **place, **UNCONTROLLED, "line": name}

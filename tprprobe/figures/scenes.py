@@ -53,7 +53,9 @@ class Dots(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Shares(Scene):
-    """Bars of parts that add up to a whole: ``rows`` have panel, name (of a bar), part and value."""
+    """Bars of parts that add up to a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
+    sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line.
+    """
 
     rows: pd.DataFrame
     label: str = ""
@@ -65,7 +67,7 @@ class Shares(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Lines(Scene):
-    """Lines in panels: ``rows`` have panel, line, x, value, low, high, sure (filled marks), told (for the pointer).
+    """Lines in panels: ``rows`` have panel, line, x, value, low, high, sure (filled marks), told (for the pointer), and may have best (marks with a ring).
 
     ``bands`` have panel, x, value, low, high: the strongest control. ``levels`` (panel, line, value) are the same at every
     x; lines of one ``group`` have one color. ``across`` is the number of panels in a row; ``log`` and

@@ -147,7 +147,10 @@ def frame(panel: Axes) -> None:
     width, height = (side / panel.figure.dpi for side in panel.figure.bbox.size)
     spec = panel.get_subplotspec()
     down, across = spec.get_gridspec().get_geometry() if spec else (1, 1)
-    for axis, room in ((panel.xaxis, width / across - 1), (panel.yaxis, height / down - 0.9)):
+    rooms = [width / across - 1, height / down - 0.9]
+    if panel.get_aspect() == 1 and not isinstance(panel.figure, Drawing):
+        rooms = [min(rooms) - 0.5] * 2  # squares in given axes are as wide as high
+    for axis, room in zip((panel.xaxis, panel.yaxis), rooms, strict=True):
         names = [label.get_text() for label in axis.get_ticklabels()]
         size = 72 * max(room, 0.5) / max(len(names), 1)
         step = math.ceil(SMALLEST / size)

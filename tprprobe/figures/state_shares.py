@@ -1,9 +1,11 @@
 """What states are made of: stacked shares of their variance, site by site, of a model beside its baseline."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.decomposition import binds
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Shares
 from tprprobe.store.layout import TWINS
@@ -25,19 +27,23 @@ def share_bars(shares: pd.DataFrame, sites: Sequence[str], model: str) -> Shares
     rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
     sites = [site for site in sites if site in {*rows["site"]}]
     step_rows = [
-        {"panel": BASELINE if control else model, "name": site_label(site), "part": step, "value": value}
+        {"panel": BASELINE if control else model, "name": site_label(site)} | part
         for control in rows["control"].unique()
         for site in sites
-        for step, value in _list_parts(rows[(rows["control"] == control) & (rows["site"] == site)])
+        for part in _list_parts(rows[(rows["control"] == control) & (rows["site"] == site)])
     ]  # fmt: skip
     return Shares(pd.DataFrame(step_rows), "share of the variance of states")
 
 
-def _list_parts(rows: pd.DataFrame) -> Iterator[tuple[str, float]]:
-    """The shares of a bar; the rest is what the others leave."""
-    shares = [
-        (step, float(rows.loc[rows["family"] == family, column].sum()))
-        for step, (family, column) in STEPS.items()
-    ]
-    yield from shares
-    yield REMAINDER, max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
+def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The shares of a bar with their intervals, sure where these lie above 0, and of bindings where the rule says that the state
+    binds; the rest is what the others leave.
+    """
+    rest = 1.0
+    for part, (family, column) in STEPS.items():
+        row = rows[rows["family"] == family].iloc[0]
+        value, low, high = row[[column, f"{column}_low", f"{column}_high"]].fillna(0).astype(float)
+        rest -= max(0.0, value)
+        is_sure = binds(row) if family == "factored" else low > 0
+        yield {"part": part, "value": value, "low": low, "high": high, "sure": is_sure}
+    yield {"part": REMAINDER, "value": max(0.0, rest), "sure": False}

@@ -229,7 +229,7 @@ def title_size() -> float:
 def legend(
     figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str], **look: Any
 ) -> None:
-    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; else inside the panel."""
+    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; else below axes that are laid out, or inside."""
     settings = current_look()
     if not settings.legend:
         return
@@ -238,6 +238,9 @@ def legend(
     place: Options = {"fontsize": size, "labelspacing": 0.25, "handlelength": 2, "columnspacing": 1}
     if isinstance(figure, Axes):
         place |= {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
+        if figure.figure.get_layout_engine() is not None:  # which finds room below the label of x
+            place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5}
+            place |= {"ncols": columns}
     else:
         place |= {"loc": "outside lower center", "ncols": columns, "frameon": False, **look}
         if settings.height is None and isinstance(figure, Figure):

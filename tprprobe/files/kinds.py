@@ -47,6 +47,9 @@ class Kind:
 
     def load(self, folder: Source) -> Any:
         path = Path(folder) / self.file
+        if not path.parent.is_dir():
+            command = f"`tprprobe {self.command.removesuffix(' --out')} --out {folder}`"
+            raise InputError(f"there is no folder {folder}: {command} makes it")
         if not path.is_file():
             raise InputError(f"{folder} holds no {self.file}: see `tprprobe {self.command}`")
         if self.loader:

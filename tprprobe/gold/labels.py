@@ -188,11 +188,16 @@ def count_aligned(sentence: Labelled, columns: Mapping[str, Sequence[Any]]) -> C
     return counts
 
 
+def list_tasks(names: Iterable[str]) -> list[str]:
+    """The tasks among the names of counts."""
+    return [n for n in names if n not in TOTALS and not n.endswith(WITHOUT_TOKEN)]
+
+
 def report_counts(counts: Mapping[str, int], side: str) -> str:
     """The line that reports the counts of a side: what there is, and what is cut or left out."""
     of_side = {name.partition(".")[::2]: n for name, n in counts.items()}
     totals = Counter({name: n for (owner, name), n in of_side.items() if owner == side})
-    tasks = [name for name in totals if name not in TOTALS and not name.endswith(WITHOUT_TOKEN)]
+    tasks = list_tasks(totals)
     targets = ", ".join(f"{task} {totals[task]:,}" for task in tasks)
     totals_text = f"{totals['tokens']:,} tokens, {totals['words']:,} words"
     clauses = [f"{totals_text}; targets: {targets or 'none'}"]

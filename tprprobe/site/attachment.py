@@ -4,7 +4,7 @@ import contextlib
 import copy
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,8 @@ NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*")
 PER_HEAD = ("query", "key", "value", "role", "filler", "binding")
 VECTORS = {True: "batch seq head d_head", False: "batch seq d_model"}
 ENCODING = "encoding"  # the name of a site with one vector a sample
+TOLERANCE = 1e-3  # of a state's largest number, how much rounding may change it, or so many steps of its dtype:
+STEPS = 10
 
 
 class Attached(nn.Module):
@@ -87,6 +89,17 @@ class Attached(nn.Module):
         """Where its weights are."""
         return device_of(self)
 
+    def compare_padded(self, states: Iterable[tuple[Tensor, Tensor]]) -> None:
+        """Sets ``needs_equal_lengths``, with a note, if padding changes states beyond rounding.
+
+        Args:
+            states: States of a text that was read beside a longer one, and the same of the text alone.
+        """
+        self.needs_equal_lengths = any(_differs(*pair) for pair in states)
+        if self.needs_equal_lengths:
+            text = "of texts of one length, since padding changes the states of this model"
+            self.notes["batches"] = text
+
     def forward(self, *batch: object) -> Any:
         """The result of the module's own call.
 
@@ -132,6 +145,11 @@ class Attached(nn.Module):
                     "tp.attach(module, mapping, forward=lambda module, batch: module(batch[0]))"
                 ) from error
         return self(source, target)
+
+
+def _differs(padded: Tensor, unpadded: Tensor) -> bool:
+    moved = max(TOLERANCE, STEPS * torch.finfo(unpadded.dtype).eps)
+    return bool((padded - unpadded).abs().max() > moved * unpadded.abs().max())
 
 
 @contextlib.contextmanager

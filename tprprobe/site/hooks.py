@@ -111,11 +111,12 @@ class _Keeper:
         self.calls, self.name, self.axes, self.captured = calls, name, axes, captured
         self.call, self.held = None, []
 
-    def __call__(self, _module: nn.Module, _inputs: object, output: Tensor) -> None:
+    def __call__(self, site: Site, _inputs: object, output: Tensor) -> None:
         call = self.calls.calls
         is_same_call = call == self.call and self.name in self.captured
         self.held = [*self.held, output] if is_same_call else [output]
         self.call, self.captured[self.name] = call, _joined(self.held, self.axes)
+        site.passes = len(self.held)
 
 
 def _joined(tensors: list[Tensor], axes: tuple[str, ...]) -> Tensor:

@@ -17,6 +17,7 @@ class Site(nn.Identity):
         super().__init__()
         self.axes = tuple(axes.split())
         self.width = width
+        self.passes = 0  # how often the last call that was captured passed it
 
     @property
     def is_read(self) -> bool:

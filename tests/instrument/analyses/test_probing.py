@@ -120,10 +120,14 @@ def test_saved_probes_predict_what_they_were_tested_on(store, larger, tmp_path):
     rows = probe(store, "dep", sites=ENCODER, schedule=LONGER, out=tmp_path / "run", **PLAIN)
     saved = load_probe(tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0")
     predictions = saved.predict(store)
-    assert list(predictions) == ["sample", "span1", "span2", "label", "predicted", "probability"]
+    spans = ["sample", "span1", "span2", "words"]
+    assert list(predictions) == [*spans, "label", "predicted", "probability", "learned"]
+    assert predictions["words"].str.contains(r"^\S+ \| \S+", regex=True).all()
+    assert predictions["learned"].sum() == real(rows)["n_train"]
     assert saved.metrics["f1"] == pytest.approx(real(rows)["f1"])
     assert np.mean(predictions["label"] == predictions["predicted"]) > 0.9
     new_predictions = saved.predict(larger)
+    assert new_predictions["learned"].mean() < predictions["learned"].mean()
     assert np.mean(new_predictions["label"] == new_predictions["predicted"]) > 0.85
     with pytest.raises(InputError, match="is 8 wide, this probe reads 21 numbers"):
         replace(saved, site=FILLER).predict(store)
@@ -283,6 +287,16 @@ def test_tasks_are_folders(tmp_path, store):
     row = real(probe(store, folder, tokens=tokens, sites=ENCODER, schedule=QUICK, **PLAIN))
     assert row["labels"] == 2
     assert row["recall"] < 0.9  # labels that the inventory lacks are missed
+
+
+def test_own_labels_of_pairs_are_a_task(store):
+    settings = {"sites": ENCODER, "estimator": "linear", "controls": ()}
+    tokens = store.tokens.assign(mine=store.tokens["dep"])
+    mine = real(probe(store, "mine", tokens=tokens, **settings))
+    assert mine["f1"] == real(probe(store, "dep", **settings))["f1"]
+    mixed = tokens.assign(mine=tokens["mine"].astype(str) + " single")
+    with pytest.raises(InputError, match="pairs of spans, and its target single has 1"):
+        probe(store, "mine", tokens=mixed, **settings)
 
 
 def test_the_command_prints_rows(store, tmp_path):

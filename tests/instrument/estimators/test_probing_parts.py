@@ -33,7 +33,7 @@ from tprprobe.evaluation.metrics import (
     count_terms,
 )
 from tprprobe.figures.catalogue.loaders import load_probes
-from tprprobe.figures.probes import probe_table
+from tprprobe.figures.probes import average_probes, probe_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import adjust
 
@@ -319,6 +319,14 @@ def test_a_rule_that_knows_the_word_is_no_control_of_a_decoders_states():
     assert "most frequent label of the word" not in {*table.scene.levels["line"]}
 
 
+def test_a_control_of_one_site_is_none_of_another():
+    rows = drawn_rows()
+    shuffled = rows[rows["site"].str.endswith("tpr")].assign(control="shuffled", f1=0.4)
+    means = average_probes(pd.concat([rows, shuffled], ignore_index=True)).set_index("kind")
+    assert {*means.loc["tpr", "control_name"]} == {"shuffled"}
+    assert {*means.loc["role", "control_name"]} == {"majority"}
+
+
 def test_the_table_marks_what_beats_its_strongest_control():
     rows = drawn_rows().assign(best_control="majority", beyond=None)
     is_real = rows["control"] == "real"
@@ -331,6 +339,8 @@ def test_the_table_marks_what_beats_its_strongest_control():
 def test_a_store_for_probes_has_what_controls_are_made_of():
     names = ["encoder.0.self.role", "encoder.0.self.query", "encoder.0.self.role_weights"]
     assert needed_sites(SITES, names) == [names[0], names[2]]
+    hub = ["layers.embedding", "layers.0.self.filler", "layers.0.hidden"]  # without roles
+    assert needed_sites(SITES, hub) == [hub[0], hub[2]]
     assert needed_sites(["encoder.-1.self.query"], names) == names[1:]
     with pytest.raises(InputError, match="unknown site"):
         needed_sites(["decoder.*"], names)

@@ -318,6 +318,8 @@ def test_a_table_has_a_number_a_row_and_whatever_names_it():
     assert wide[["k", "share"]].to_numpy().tolist() == [[2, 0.5], [3, 0.25]]
     assert np.isnan(wide["size"].iloc[1])
     assert "share_low" not in wide
+    draws = Results(tabulate([{"control": "random"} | number("share", x) for x in (0.1, 0.2)]))
+    assert draws.wide()["share"].to_list() == [0.1, 0.2]
 
 
 # ---------------------------------------------------------------- the door

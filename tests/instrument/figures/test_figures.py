@@ -27,6 +27,7 @@ from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.overlay import marks_legend
+from tprprobe.figures.state_shares import share_bars
 
 
 @pytest.fixture(scope="module")
@@ -231,16 +232,37 @@ def test_scores_of_ones_own_are_drawn(scores):
 
 def test_input_embeddings_are_the_layer_before_the_first_and_hollow_marks_are_explained(scores):
     rows = scores[scores["task"] == "pos"]
-    static = rows.head(1).assign(control="static", site="encoder.embedding", layer=None, f1=0.6)
+    static = rows.head(1).assign(control="static", site="encoder.embedding", layer=None, f1=0.2)
     table = pd.concat([rows.assign(beyond=[True, *[None] * (len(rows) - 1)]), static])
     figure = tp.draw("probes", table, title="", ylim=(0.2, 1))
     panel = figure.axes[0]
     assert (panel.get_title(loc="left"), panel.get_ylim()) == ("", (0.2, 1))
     lines = {line.get_label(): line for line in panel.lines}
-    assert lines["input embedding"].get_xydata().tolist() == [[-1, 0.6]]
+    assert lines["input embedding"].get_xydata().tolist() == [[-1, 0.2]]
     assert any(label.startswith("hollow") for label in lines)
     with pytest.raises(InputError, match="give the lower and the upper end"):
         tp.draw("probes", table, ylim=(1, 1))
+    best = table.assign(
+        behind_best=[0.1, 0.0, *[np.nan] * (len(table) - 2)], p_behind=0.01, head=None
+    )
+    strongest = best.assign(f1=best["f1"].replace(0.2, 0.9), documents=20, data="dev.conllu")
+    scene = tp.figures.probes.probe_table(strongest.assign(model="m")).scene
+    assert {*scene.rows["line"]} == {"hidden"}  # the embeddings are the band, not drawn again
+    assert scene.rows.set_index("x")["best"].to_dict() == {0: False, 1: True}
+    assert "over 20 documents. Model: m. Data: dev.conllu." in scene.note
+    assert "layer 1 is best; every other layer is worse" in scene.note
+
+
+def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
+    places = ("additive", 0.3, -0.1, 0.7), ("bag", 0.5, 0.2, 0.8), ("factored", 0.1, -0.1, 0.3)
+    shares = pd.DataFrame(places, columns=["family", "share", "share_low", "share_high"]).assign(
+        site="encoder.0.hidden", roles="left", control="",
+        share_by_length=0.0, share_by_length_low=-0.1, share_by_length_high=0.1,
+    )  # fmt: skip
+    figure = render(share_bars(shares, ["encoder.0.hidden"], "model"))
+    assert texts(figure) == ["50%"]
+    hatched = [bar.get_width() for bar in figure.axes[0].patches if bar.get_hatch()]
+    assert sorted(hatched)[-2:] == pytest.approx([0.1, 0.3])
 
 
 def test_every_panel_has_axes_of_its_own(scores):

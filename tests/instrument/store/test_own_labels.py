@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from planted.stores import number_tokens, write_store
 
@@ -24,10 +25,14 @@ def store(tmp_path):
 
 def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     labeled = store.with_labels("place", PLACES * 60)
-    rows = tp.probe(labeled, "place").set_index("control")
+    rows = tp.probe(labeled.with_labels("next", [*PLACES[1:], PLACES[0]] * 60), ["place", "next"])
+    assert capsys.readouterr().err.count("place, next: these data have at most 30 different") == 1
+    assert "f1_high best_control" in repr(rows)
+    assert "<th>f1_high</th>\n      <th>best_control</th>" in rows._repr_html_()
+    rows = rows[rows["task"] == "place"].set_index("control")
+    assert type(rows) is pd.DataFrame
     assert rows.loc["real", "f1"] == 1
     assert rows.loc["identity", "f1"] < 0.8
-    assert "30 word types, whose random labels any probe memorizes" in capsys.readouterr().err
     assert rows.loc["real", "best_control"] not in ("control", "prefix")
     assert "place" not in store.tokens
     assert "place" not in tp.open_store(store.path).tokens

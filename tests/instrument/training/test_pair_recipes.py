@@ -96,7 +96,7 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right_and_what_it_leav
     assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
     for command in commands["What is not on this page?"].split("; ")[:2]:
         assert cli(*shlex.split(command)[1:]).exit_code == 0
-    command = shlex.split(commands["What does a late layer hold together?"])
+    command = shlex.split(commands["Which tokens does a late layer group?"])
     assert cli(*command[1:], "--out", "clusters").exit_code == 0
     shown, again = (load_clusters(folder)[0] for folder in ("page/clusters", "clusters"))
     assert (shown.labels == again.labels).all()

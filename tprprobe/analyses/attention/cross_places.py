@@ -15,8 +15,13 @@ from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import sides_of
 from tprprobe.store import Store
 
-OFFSETS = range(-2, 3)
+OFFSETS = {" − 2": -2, " − 1": -1, "": 0, " + 1": 1, " + 2": 2}
 OUTPUT = "output"  # the column of the place that a query writes
+RELATIONS = {
+    f"place i{shift} from the {side}": (side, offset)
+    for side in SIDES
+    for shift, offset in OFFSETS.items()
+}
 
 
 def list_cross_maps(store: Store) -> list[str]:
@@ -38,15 +43,12 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
         weights = np.concatenate([store.attention(site, sample) for site in sites])
         attended = np.nan_to_num(weights[:, queries.index][..., keys.index]).argmax(-1).T
         document, outputs = int(queries["document"].iloc[0]), queries[OUTPUT].to_numpy(float)
-        for side in SIDES:
+        for relation, (side, offset) in RELATIONS.items():
             places = keys[side].to_numpy(float, na_value=np.nan)
-            for offset in OFFSETS:
-                related = places[None] == outputs[:, None] + offset
-                rows = np.flatnonzero(related.any(1))
-                hits = related[rows[:, None], attended[rows]]
-                tally = Tally(document, hits, related[rows].mean(1))
-                shift = f" {'+' if offset > 0 else '−'} {abs(offset)}" if offset else ""
-                tallies[f"place i{shift} from the {side}"].append(tally)
+            related = places[None] == outputs[:, None] + offset
+            rows = np.flatnonzero(related.any(1))
+            hits = related[rows[:, None], attended[rows]]
+            tallies[relation].append(Tally(document, hits, related[rows].mean(1)))
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
     return choose_relations(tallies, heads, seed)
@@ -73,6 +75,18 @@ def read_queries(
         queries, keys = queries[queries[OUTPUT].notna()], keys[keys["mark"].isna()]
         if len(queries) and len(keys) > 1:
             yield int(str(sample)), queries, keys
+
+
+def share_by_output(store: Store, site: str, head: int, relation: str) -> "pd.Series[float]":
+    """Of every place of the output, the share of texts in which a head looks most at the related place of the source."""
+    side, offset = RELATIONS[relation]
+    tables = []
+    for sample, queries, keys in read_queries(store, [site]):
+        weights = store.attention(site, sample)[head][queries.index][:, keys.index]
+        places = keys[side].to_numpy(float, na_value=np.nan)[np.nan_to_num(weights).argmax(-1)]
+        outputs = queries[OUTPUT].astype(int)
+        tables.append(pd.DataFrame({OUTPUT: outputs, "holds": places == outputs + offset}))
+    return pd.concat(tables).groupby(OUTPUT)["holds"].mean()
 
 
 def mean_map(store: Store, site: str, head: int) -> Float[np.ndarray, "output source"]:

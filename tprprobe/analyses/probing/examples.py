@@ -189,7 +189,9 @@ def _spans(target: Target, task: Task) -> list[tuple[int, int]]:
     spans = [span for span in (target.span1, target.span2) if span is not None]
     if len(spans) != task.spans:
         raise InputError(
-            f"a target of {task.name} ({target.label}) has {len(spans)} spans, the task has {task.spans}"
+            f"{task.name} is a task on {('single spans', 'pairs of spans')[task.spans - 1]}, and its target "
+            f"{target.label} has {len(spans)} (in words: {spans}): give all its targets span2, or none, or extract "
+            "them under a name of their own (--labels NAME=FILE.jsonl)"
         )
     return spans
 

@@ -35,7 +35,15 @@ def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
 
 
 def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The sites, of all ``names`` of a model, that a store needs for probes and their controls."""
+    """The sites, of all ``names`` of a model, that a store needs for probes and their controls; by default only hidden states of a
+    model without roles.
+    """
+    if (
+        tuple(patterns) == SITES
+        and not fnmatch.filter(names, "*.role")
+        and fnmatch.filter(names, "*.hidden")
+    ):
+        patterns = ["*.hidden"]
     weights = fnmatch.filter(names, f"*{WEIGHTS}")
     embedding = [site for side in SIDES if (site := _find_embedding(names, side))]
     return select([*_present(patterns, names), *weights, *embedding], names)

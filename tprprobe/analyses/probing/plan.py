@@ -50,7 +50,7 @@ def plan_run(
     is_sequence = settings.needs == "sequences"
     if is_sequence:
         table = _with_symbols(table, names)
-    tasks = find_tasks(names, table.columns)
+    tasks = find_tasks(names, table)
     sites = features.find_sites(store, settings.sites)
     if test is not None:
         features.check_test(store, test, sites, settings)

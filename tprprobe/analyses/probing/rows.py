@@ -12,6 +12,7 @@ from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.intervals import LEVEL
 from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, Results, load_results
 from tprprobe.evaluation.runner import SCORE
+from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import read_table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -20,16 +21,39 @@ PROBE += ["n_train", "labels", "lost", "validations"]
 SCORES = [
     f"{metric}{end}" for metric in ("f1", "macro_f1", "accuracy") for end in ("", "_low", "_high")
 ]
-COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test")
+COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test", "documents")
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beats_controls", "beyond")  # the last two are one
 ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs of 0.3 and before
-INTEGERS = ("n_train", "labels", "lost", "n_test")
+INTEGERS = ("n_train", "labels", "lost", "n_test", "documents")
 P_BEHIND = "p_behind"
 BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
 BEHIND_NOTE = f"; {BEHIND_BEST}: how much the best layer is better (paired); {ALIKE}: not distinguished from it (Holm)"
+
+
+class Rows(pd.DataFrame):
+    """The rows of a run; printed they have the columns that are read first, what is made of them is a plain table."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def _shown(self) -> tuple[pd.DataFrame, str]:
+        metric = find_metric(self)
+        scores = [metric, f"{metric}_low", f"{metric}_high"]
+        names = ["task", "side", "site", "head", "control", *scores, "best_control", "beats_controls"]  # fmt: skip
+        table = self[[name for name in names if name in self]].dropna(axis=1, how="all")
+        return table, f"[{len(self)} rows; {len(self.columns)} columns, see .columns]"
+
+    def __repr__(self) -> str:
+        table, note = self._shown()
+        return f"{table.to_string(max_rows=60, na_rep='', float_format='{:.3f}'.format)}\n\n{note}"
+
+    def _repr_html_(self) -> str:
+        table, note = self._shown()
+        return as_html("", table, note)
 
 
 def list_rows(results: Results) -> pd.DataFrame:
@@ -43,6 +67,7 @@ def list_rows(results: Results) -> pd.DataFrame:
         control=wide["control"].replace("", REAL),
         probe=wide["estimator"].replace("", None),
         n_test=f1["n"].astype(int),
+        documents=f1["n_groups"],
         best_control=rivals,
         best_control_f1=f1["rival_value"],
         beats_controls=beats_controls,
@@ -64,7 +89,7 @@ def list_rows(results: Results) -> pd.DataFrame:
 def load_rows(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a run, from its results; of a run of version 0.3 and before, its table."""
     if (Path(folder) / FILE).is_file():
-        return list_rows(load_results(folder))
+        return Rows(list_rows(load_results(folder)))
     rows = read_table(Path(folder) / ROWS, {}, REMEDY)
     return rows.assign(beats_controls=rows.get("beyond"))
 
@@ -96,6 +121,18 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
         if lines[column].nunique() < 2:
             lines = lines.drop(columns=column)
     return lines
+
+
+def describe_basis(rows: pd.DataFrame) -> str:
+    """On how many documents intervals and tests rest, and what share of the targets a probe learned from."""
+    real = rows[rows["control"] == REAL]
+    n_documents, n_train, n_test = (
+        int(real[name].max()) for name in ("documents", "n_train", "n_test")
+    )
+    return (
+        f"every interval and p-value rests on {n_documents:,} documents; a probe learned from {n_train:,} targets, {n_test:,} were tested: "
+        "the documents of a turn that it does not learn from choose its penalty, or test it"
+    )
 
 
 def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:

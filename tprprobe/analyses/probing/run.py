@@ -125,12 +125,13 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
                 f"{task}: {targets.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
             )
-        if targets.has_few_types and run.settings.has("control"):
-            stderr.print(
-                f"{targets.name[0]}: at most {FEW_TYPES} word types, whose random labels any probe memorizes: scores need not beat the "
-                "control task, but static, identity and the baseline model",
-                soft_wrap=True,
-            )
+    few = dict.fromkeys(targets.name[0] for targets in run.splits if targets.has_few_types)
+    if few and run.settings.has("control"):
+        stderr.print(
+            f"{', '.join(few)}: these data have at most {FEW_TYPES} different words, and a probe can memorize one random label "
+            "for each. So a score is compared with all controls but the control task.",
+            soft_wrap=True,
+        )
     results: list[TrialResult] = []
     with progress() as bars:
         total = sum(len(trials) for stacks in run.rounds for trials in stacks)

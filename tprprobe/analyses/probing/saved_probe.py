@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tprprobe.analyses.probing.examples import Examples, read_examples
 from tprprobe.analyses.probing.features import FeatureSource, site_vectors
-from tprprobe.analyses.probing.labelled_words import read_corpus
+from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.stored_states import RowReader, StoredStates
 from tprprobe.analyses.probing.task import Task
@@ -72,6 +72,7 @@ class SavedProbe:
         weights: Its weights by name.
         mean: What is subtracted from every vector.
         scale: What every dimension is divided by.
+        learned: Hashes of the texts that it learned from; empty in a probe of an earlier version.
         site: The site that it reads.
         head: The head that it reads; None: all heads.
         side: ``source`` or ``target``.
@@ -82,7 +83,7 @@ class SavedProbe:
     Examples:
         >>> saved = tp.load_probe("pos/probes/pos.encoder.1.self.role.seed0")
         >>> saved.predict(tp.open_store("english")).columns.to_list()
-        ['sample', 'span1', 'span2', 'label', 'predicted', 'probability']
+        ['sample', 'span1', 'span2', 'words', 'label', 'predicted', 'probability', 'learned']
     """
 
     task: Task
@@ -92,6 +93,7 @@ class SavedProbe:
     weights: Mapping[str, Tensor]
     mean: Tensor
     scale: Tensor
+    learned: Tensor
     site: str
     head: int | None
     side: str
@@ -169,18 +171,29 @@ class SavedProbe:
 
     def _table(self, examples: Examples, logits: Float[Tensor, "target label"]) -> pd.DataFrame:
         shares = logits.sigmoid() if self.loss == "sigmoid" else logits.softmax(-1)
-        best = shares.max(-1)
+        best, corpus = shares.max(-1), examples.corpus
         labels = np.array(self.labels, object)
+        places = [*zip(examples.sample.tolist(), examples.words, strict=True)]
+        texts = corpus.origin.sequences[examples.sample, 0].astype(np.int64)
         spans = [[f"[{a},{b})" for a, b in spans] for spans in examples.words.tolist()]
         columns = {
             "sample": examples.sample,
             "span1": [first_span for first_span, *_ in spans],
             "span2": ["".join(second_span) for _, *second_span in spans],
+            "words": [_join_words(corpus, n, s) for n, s in places],
             "label": [" ".join(labels[marks]) for marks in examples.labels],
             "predicted": labels[best.indices.numpy()],
             "probability": best.values.numpy(),
+            "learned": np.isin(texts, self.learned),
         }
         return pd.DataFrame(columns)
+
+
+def _join_words(corpus: Corpus, sample: int, spans: np.ndarray) -> str:
+    """The words of the spans of a target; those of a pair with a bar between."""
+    words = [np.arange(start, stop) for start, stop in spans]
+    places = [corpus.words.find(np.full(len(numbers), sample), numbers) for numbers in words]
+    return " | ".join(" ".join(corpus.words.form[place[place >= 0]]) for place in places)
 
 
 def save_probe(folder: Path, result: TrialResult) -> None:
@@ -209,7 +222,9 @@ def save_probe(folder: Path, result: TrialResult) -> None:
     )
     scaling = {"mean": getattr(estimator, "mean_", 0.0), "scale": getattr(estimator, "scale_", 1.0)}
     tensors = {name: torch.as_tensor(x).expand(source.width) for name, x in scaling.items()}
-    tensors = estimator.tensors() | tensors
+    samples = np.unique(examples.sample[splits.folds[0].train])
+    learned = examples.corpus.origin.sequences[samples, 0].astype(np.int64)
+    tensors = estimator.tensors() | tensors | {"learned": torch.from_numpy(learned)}
     files = {
         CONFIG: json.dumps(config.model_dump(), indent=1, ensure_ascii=False) + "\n",
         WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}),
@@ -259,10 +274,18 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
     with as_input_error(f"{folder} is damaged"):
         weights = load((folder / WEIGHTS).read_bytes())
         mean, scale = weights.pop("mean"), weights.pop("scale")
+        learned = weights.pop("learned", torch.zeros(0, dtype=torch.long))
         sizes = {name: tuple(weight.shape[1:]) for name, weight in weights.items()}
     if sizes != config.shape.sizes():
         raise InputError(f"{folder} is damaged: its weights are of another shape")
-    names = {field.name for field in fields(SavedProbe)} - {"weights", "mean", "scale", "window"}
+    names = {field.name for field in fields(SavedProbe)} - {
+        "weights",
+        "mean",
+        "scale",
+        "learned",
+        "window",
+    }
     as_written = {name: getattr(config, name) for name in names}
     window = range(*config.window)
-    return SavedProbe(weights=weights, mean=mean, scale=scale, window=window, **as_written)
+    tensors = {"mean": mean, "scale": scale, "learned": learned}
+    return SavedProbe(weights=weights, window=window, **tensors, **as_written)

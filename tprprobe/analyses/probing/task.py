@@ -5,9 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+import pandas as pd
+
 from tprprobe.errors import InputError
 from tprprobe.files import assets
 from tprprobe.files.settings import Settings, parse, read_toml
+from tprprobe.gold.labels import decode_cell
 
 FILE, ALL = "task.toml", "all"
 
@@ -52,34 +55,36 @@ def list_tasks() -> dict[str, Task]:
 
 
 def find_tasks(
-    names: str | os.PathLike[str] | Iterable[str | Path], columns: Iterable[str]
+    names: str | os.PathLike[str] | Iterable[str | Path], tokens: pd.DataFrame
 ) -> list[Task]:
-    """The tasks of those names; ``all`` are those that ship and have a column in the token table. A column of labels of single
-    words, such as ``role`` of minimal pairs, is a task without a task.toml.
+    """The tasks of those names; ``all`` are those that ship and have a column in the token table. Any other column of labels, of
+    single words or of pairs, is a task without a task.toml.
     """
-    names_of_columns = {*columns}
     if names == ALL:
         shipped = list_tasks().values()
-        tasks = [task for task in shipped if task.cells in names_of_columns]
+        tasks = [task for task in shipped if task.cells in tokens]
         if not tasks:
             raise _unlabelled(", ".join(task.cells for task in shipped))
         return tasks
     listed = [names] if isinstance(names, str | os.PathLike) else names
-    tasks = [_of_column(name, names_of_columns) or read_task(name) for name in listed]
+    tasks = [_of_column(name, tokens) or read_task(name) for name in listed]
     if not tasks:
         raise InputError("no task: give one or several, or all")
     for task in tasks:
-        if task.cells not in names_of_columns:
+        if task.cells not in tokens:
             raise _unlabelled(task.cells)
     return tasks
 
 
-def _of_column(name: str | os.PathLike[str], columns: set[str]) -> Task | None:
-    """The task of a column that no shipped task and no folder is named like."""
+def _of_column(name: str | os.PathLike[str], tokens: pd.DataFrame) -> Task | None:
+    """The task of a column that no shipped task and no folder of a task is named like; its labels say of how many spans."""
     column = str(name)
-    if column not in columns or column in assets.available("probes") or Path(column).exists():
+    is_task = column in assets.available("probes") or (Path(column) / FILE).exists()
+    if column not in tokens or is_task:
         return None
-    return Task(name=column, title=column, spans=1)
+    cells = map(str, tokens[column].dropna().unique())
+    is_of_pairs = any(target.span2 for cell in cells for target in decode_cell(cell, 0))
+    return Task(name=column, title=column, spans=2 if is_of_pairs else 1)
 
 
 def _unlabelled(columns: str) -> InputError:

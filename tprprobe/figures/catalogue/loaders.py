@@ -135,18 +135,23 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     """
     folders = [Path(source) for source in sources]
     tables = [PROBES.load(folder) for folder in folders]
-    names = [_probed_model(folder) for folder in folders]
+    names = [_probed(folder, "model") for folder in folders]
     labels = [
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
-    tables = [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)]
+    data = [_probed(folder, "data").rpartition("/")[2] for folder in folders]
+    tables = [
+        rows.assign(model=name, data=texts)
+        for name, texts, rows in zip(labels, data, tables, strict=True)
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
-def _probed_model(folder: Path) -> str:
-    model = read_json(folder / PROBED)["store"]["model"]
-    name = model.get("name") if isinstance(model, dict) else model
+def _probed(folder: Path, kind: str) -> str:
+    """The name of the model, or the data, of a run; the folder's where it tells none."""
+    origin = read_json(folder / PROBED)["store"].get(kind)
+    name = origin.get("name") if isinstance(origin, dict) else origin
     return str(name or folder.resolve().name)
 
 

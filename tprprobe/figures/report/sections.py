@@ -55,5 +55,5 @@ def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -
     site = f"--site {roles.site}" + ("" if roles.head is None else f" --head {roles.head}")
     deeper = f"tprprobe cluster STORE {site} --k {roles.k}"
     return Section(
-        "What do the clusters hold together?", text, figures, folded=folded, deeper=deeper
+        "Which tokens do the clusters group?", text, figures, folded=folded, deeper=deeper
     )

@@ -38,8 +38,6 @@ PLAIN = Placement()
 Options = dict[str, Any]  # of ``from_pretrained``
 SHORT, LONG = 4, 9  # symbols of two texts that are read together
 LAYER_SITES = ("self.query", "self.key", "self.value", "self.attention", "self.filler", "mlp")
-TOLERANCE = 1e-3  # of a state's largest number, how much rounding may change it, or so many steps of its dtype:
-STEPS = 10
 HEADS = {  # transformers' mappings from configurations to the models with a head
     SEQ2SEQ: "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
     MASKED: "MODEL_FOR_MASKED_LM_MAPPING",
@@ -183,12 +181,12 @@ def attach_layers(
     attached.attach_again = lambda twin: attach_layers(twin, tokenizer, name, source, encoding)
     attached.eval()
     with faults.refusing(f"{name} does not run on texts of two lengths"):
-        attached.notes = settle(attached)
+        settle(attached)
     return attached
 
 
 @torch.no_grad()
-def settle(model: Pretrained) -> dict[str, str]:
+def settle(model: Pretrained) -> None:
     """Removes the sites that no run reaches and tests whether padding changes states; notes on both."""
     pad = model.config.pad
     symbols = [i for i in range(1, min(count_rows(model.module), 30)) if i != pad]
@@ -201,22 +199,12 @@ def settle(model: Pretrained) -> dict[str, str]:
     states = [name for name in padded if name.endswith(".hidden")]
     with capture(model, states) as unpadded:
         model.run(ids[1:, :SHORT], target[1:])
-    changed = (_differs(padded[n][1:, : v.shape[1]], v) for n, v in unpadded.items())
-    model.needs_equal_lengths = any(changed)
-    notes = {}
-    if model.needs_equal_lengths:
-        notes["batches"] = "of texts of one length, since padding changes the states of this model"
+    model.compare_padded((padded[n][1:, : v.shape[1]], v) for n, v in unpadded.items())
     layers = [name.removesuffix(".hidden") for name in states]
     lacking = {site: sum(f"{at}.{site}" not in padded for at in layers) for site in LAYER_SITES}
     if any(lacking.values()):
         listing = ", ".join(f"{site} in {n}" for site, n in lacking.items() if n)
-        notes["no sites"] = f"{listing} of {len(layers)} layers"
-    return notes
-
-
-def _differs(padded: Tensor, unpadded: Tensor) -> bool:
-    moved = max(TOLERANCE, STEPS * torch.finfo(unpadded.dtype).eps)
-    return bool((padded - unpadded).abs().max() > moved * unpadded.abs().max())
+        model.notes["no sites"] = f"{listing} of {len(layers)} layers"
 
 
 def head_of(module: PreTrainedModel) -> str | None:

@@ -1,0 +1,95 @@
+"""Modules of another library: their vectors are those of a text alone, and sites that do not fit are explained."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import tprprobe as tp
+from tprprobe.errors import InputError
+
+TEXTS = ["3 4", "5 6 7 8 9 1 2", "1 2 3", "8 9 4 5"]
+SITES = {"encoder.0.hidden": "gru", "decoder.0.hidden": "decoder", "encoder.encoding": "pool"}
+
+
+class Reader(nn.Module):
+    """A GRU over digits, and a decoder that starts from its final state; ``kind`` says how padding comes in."""
+
+    def __init__(self, kind: str):
+        super().__init__()
+        self.kind, self.n_calls = kind, 0
+        self.embed = nn.Embedding(10, 8, padding_idx=0)
+        self.gru = nn.GRU(8, 8, batch_first=True, bidirectional=kind == "bidirectional")
+        self.decoder = nn.GRU(8, 8, batch_first=True)
+        self.pool = nn.Identity()
+
+    def forward(self, ids: torch.Tensor, target: torch.Tensor) -> None:
+        self.n_calls += 1
+        vectors, inside = self.embed(ids), (ids != 0)[..., None]
+        states, final = self.gru(vectors)
+        last = states[torch.arange(len(ids)), inside.sum(1)[:, 0] - 1, :8]
+        self.decoder(self.embed(target), final[-1:] if self.kind == "final" else last[None])
+        if self.kind == "sum":  # padding adds 0, unless the baseline model's weights are permuted
+            self.pool(vectors.sum(1))
+        else:
+            self.pool((vectors * inside).sum(1) if self.kind != "mean" else vectors.mean(1))
+
+
+def attach(kind: str, sites: dict[str, str]) -> Any:
+    torch.manual_seed(0)
+    return tp.attach(Reader(kind), sites)
+
+
+def extract(model: Any, texts: list[str], out: Any, **options: Any) -> Any:
+    return tp.extract(model, texts, out=out, vocabulary=lambda t: [*map(int, t.split())], **options)
+
+
+@pytest.mark.parametrize("kind", ["final", "bidirectional", "mean", "sum", "masked"])
+def test_vectors_are_those_of_a_text_alone(kind, tmp_path, capsys):
+    """A line and the manifest say where batches have texts of one length; a module that masks is read as fast as before."""
+    model = attach(kind, SITES)
+    store = extract(model, TEXTS, tmp_path / "together")
+    line = "of texts of one length" in capsys.readouterr().err
+    assert line == (kind != "masked")
+    assert ("batches" in store.manifest["model"]) == (kind in ("final", "bidirectional", "mean"))
+    assert ("batches" in store.control.manifest["model"]) == line
+    if kind == "masked":  # for widths 1, for both stores a test on two texts and a batch
+        assert model.get_submodule("_foreign").n_calls == 1 + 2 * (3 + 1)
+    alone = [extract(attach(kind, SITES), [t], tmp_path / t[0]) for t in TEXTS]
+    for whole, parts in ((store, alone), (store.control, [part.control for part in alone])):
+        for site in SITES:
+            rows = np.concatenate([part.read(site) for part in parts])
+            np.testing.assert_allclose(whole.read(site), rows, atol=1e-6)
+
+
+def test_lengths_that_only_later_texts_have(tmp_path):
+    """The first 1,000 texts, which are all compared, show no padding."""
+    texts = ["1 2"] * 1000 + TEXTS
+    sites = {"decoder.0.hidden": "decoder"}
+    store = extract(attach("final", sites), texts, tmp_path / "long", control=False)
+    alone = extract(attach("final", sites), TEXTS[:1], tmp_path / "alone", control=False)
+    is_first = (store.tokens["sample"] == 1000).to_numpy()[store.tokens["side"] == "target"]
+    np.testing.assert_allclose(store.read("decoder.0.hidden")[is_first], alone.read("decoder.0.hidden"), atol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sites", "message"),
+    [
+        ({"encoder.embedding": "embed"}, r"called twice in one pass: give .*'NAME:input'"),
+        (
+            {"decoder.0.hidden": "gru"},
+            r"decoder reads the start symbol and the target .*encoder\.…",
+        ),
+    ],
+)
+def test_a_site_of_another_length_is_explained(sites, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        extract(attach("masked", sites), ["3 4 5"], tmp_path / "store")
+
+
+def test_targets_that_no_site_reads_are_not_reported(tmp_path, capsys):
+    store = extract(attach("masked", {"encoder.0.hidden": "gru"}), TEXTS, tmp_path / "store")
+    assert "target:" not in capsys.readouterr().err
+    assert set(store.tokens["side"]) == {"source"}
