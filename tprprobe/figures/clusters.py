@@ -43,7 +43,7 @@ PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
 N_DISTINCTIVE, STABLE = 5, 0.5  # tokens that describe a cluster; agreement of random starts
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
-N_NARROW = 24  # tokens of a text in a column of a paper
+N_NARROW, N_OTHERS = 24, 6  # tokens of a text, names of the baseline model in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
 OTHER = (0.88, 0.88, 0.88)  # clusters of the baseline model that are like none of the model
 
@@ -159,7 +159,8 @@ def cluster_strips(
         key = [(colors[i], text) for i, text in texts.items() if i in labels]
         if baseline is not None:
             others = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
-            key += [(OTHER, key_of_own[i]) for i in others if i in key_of_own]
+            named = [(OTHER, key_of_own[i]) for i in others if i in key_of_own]
+            key += named if len(named) <= N_OTHERS or not look.is_narrow else []
         notes = [
             f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
         ]
