@@ -80,7 +80,7 @@ def run_demo(out: Path) -> Path:
             "Do the digits of a denominator look at the '/' that divides by them? The head that does so "
             "most, in three kinds of question that were picked by rule.",
             fig3,
-            deeper=f"tprprobe app {out}    (page Attention)",
+            deeper=f"tprprobe app {out}    # page Attention",
         ),
         _reconstruction_section(store),
         binding_section(),

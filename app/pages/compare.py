@@ -23,6 +23,9 @@ def compare() -> None:
         names = (name, widgets.choose("With", candidates, "with", *twins[:1]))
         stores = [state.open_store(state.root(), name) for name in names]
         sites = [contents.list_vectors(store) for store in stores]
+        if not all(sites):
+            st.info("One of these stores holds no vectors: choose another.")
+            return
         site = widgets.choose_site("Site", sites[0], "site", contents.first_role(sites[0]))
         index = sites[1].index(site) if site in sites[1] else contents.first_role(sites[1])
         second_site = widgets.choose_site("Site of the second", sites[1], "other", index)

@@ -11,6 +11,7 @@ from planted.sentences import ENCODER, plant
 
 import tprprobe as tp
 from tprprobe.analyses.naming import name_words
+from tprprobe.extraction import extract
 
 FOLDER = Path(__file__).parents[2] / "app/pages"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "overview")
@@ -49,6 +50,17 @@ def test_every_page_draws_itself(open_page, runs, name):
     assert app.title[0].value == name.capitalize()
     messages = [*app.info, *app.warning]  # what a planted run lacks is said, not left out
     assert charts(app) or components_by_kind(app) or messages
+
+
+@pytest.mark.parametrize("name", ["overview", *PAGES])
+def test_a_store_of_attention_maps_alone_has_its_pages(
+    open_page, tmp_path, make_model, make_data, name
+):
+    data, sites = make_data([("ab", "a"), ("ba", "b")]), ["encoder.0.self.attention"]
+    extract(make_model(), data, sites, tmp_path / "runs/store")
+    app = open_page(tmp_path / "runs", name, slice="token=a")
+    assert not app.exception
+    assert "samples" in " ".join(text.value for text in app.markdown) or name != "overview"
 
 
 def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):

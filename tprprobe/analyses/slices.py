@@ -95,13 +95,13 @@ def slice_tokens(store: Store, where: str, site: str) -> pd.DataFrame:
     """
     side = store.side(site)
     flags = find_slice(store, side, where)
-    return _read_side(store, side)[flags]
+    return read_side(store, side)[flags]
 
 
 @lru_cache(maxsize=16)
 def find_slice(store: Store, side: str, where: str) -> Bool[np.ndarray, " token"]:
     """Which tokens of a side (or samples, where these have one vector each) meet the conditions."""
-    tokens = _read_side(store, side)
+    tokens = read_side(store, side)
     flags = np.ones(len(tokens), bool)
     for condition in parse_slice(where):
         column = _read_column(store, side, condition.column)
@@ -115,15 +115,18 @@ def find_slice(store: Store, side: str, where: str) -> Bool[np.ndarray, " token"
 
 
 @lru_cache(maxsize=8)
-def _read_side(store: Store, side: str) -> pd.DataFrame:
-    site = next(name for name, spec in store.specs.items() if spec.rows == side)
+def read_side(store: Store, side: str) -> pd.DataFrame:
+    """The tokens of a side, or the samples; of a store of attention maps alone, the tokens."""
+    site = next((name for name, spec in store.specs.items() if spec.rows == side), None)
+    if site is None:
+        return store.tokens[store.tokens["side"] == side].reset_index(drop=True)
     return store.tokens_of(site)
 
 
 @lru_cache(maxsize=64)
 def _read_column(store: Store, side: str, name: str) -> pd.Series:
     """The values of a column; words' labels for all their tokens."""
-    tokens = _read_side(store, side)
+    tokens = read_side(store, side)
     if name == LENGTH:
         return tokens.groupby("sample")["position"].transform("size")
     if name not in tokens:
@@ -135,7 +138,7 @@ def score_slices(store: Store, side: str, slices: Iterable[str]) -> pd.DataFrame
     """Metrics by slice, a row each, the first of all tokens: samples, tokens, and the share of right answers (where the model
     answered).
     """
-    everything = np.ones(len(_read_side(store, side)), bool)
+    everything = np.ones(len(read_side(store, side)), bool)
     rows = [_score(store, side, "all tokens", everything)]
     rows += [_score(store, side, where, find_slice(store, side, where)) for where in slices]
     return pd.DataFrame(rows).dropna(axis=1, how="all")
@@ -144,7 +147,7 @@ def score_slices(store: Store, side: str, slices: Iterable[str]) -> pd.DataFrame
 def _score(
     store: Store, side: str, name: str, flags: Bool[np.ndarray, " token"]
 ) -> dict[str, object]:
-    tokens = _read_side(store, side)[flags]
+    tokens = read_side(store, side)[flags]
     samples = tokens.drop_duplicates("sample")
     row: dict[str, object] = {"slice": name, "samples": len(samples), "tokens": len(tokens)}
     if store.has_answers and "correct" in samples and store.tokens["correct"].any():

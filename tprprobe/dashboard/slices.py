@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tprprobe.analyses.slices import find_slice as find_slice
+from tprprobe.analyses.slices import read_side
 from tprprobe.analyses.slices import score_slices as score_slices
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
@@ -21,8 +22,9 @@ FILE = "views/slices.json"  # of a store
 
 
 def find_side(store: Store) -> str:
-    """The side whose tokens slices are counted in: the source's where that has vectors."""
+    """The side whose tokens slices are counted in: the source's where that has vectors, or none but attention maps."""
     rows = [spec.rows for spec in store.specs.values() if not spec.is_attention]
+    rows = rows or store.tokens["side"].unique().tolist()
     return next((side for side in SIDES if side in rows), rows[0])
 
 
@@ -45,8 +47,7 @@ def save_slice(store: Store, where: str) -> None:
 def list_samples(store: Store, where: str) -> list[int]:
     """The samples that have a token in a slice."""
     side = find_side(store)
-    site = next(name for name, spec in store.specs.items() if spec.rows == side)
-    samples = store.tokens_of(site)["sample"].to_numpy()
+    samples = read_side(store, side)["sample"].to_numpy()
     return np.unique(samples[find_slice(store, side, where)]).tolist()
 
 

@@ -14,9 +14,9 @@ def compare_padded(model: Attached, pairs: Pairs, sites: Sequence[str], pad: int
     """Reads texts of several lengths together and alone; if these differ, batches have texts of one length, and a line says so."""
     together = read_block(model, pairs, sites, pad)
     model.needs_equal_lengths = True
-    alone = read_block(model, pairs, sites, pad)
-    arrays = [(together.rows[name], rows) for name, rows in alone.rows.items()]
-    for name, maps in alone.maps.items():
+    separate = read_block(model, pairs, sites, pad)
+    arrays = [(together.rows[name], rows) for name, rows in separate.rows.items()]
+    for name, maps in separate.maps.items():
         arrays += zip(together.maps[name], maps, strict=True)
     weights = (w for w in model.parameters() if w.is_floating_point())
     dtype = next(weights, torch.zeros(0)).dtype  # whose rounding counts

@@ -14,6 +14,7 @@ from tprprobe.analyses.probing.rows import (
     name_score,
     rank_layers,
 )
+from tprprobe.analyses.probing.scores import OF_ALL
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
@@ -151,8 +152,8 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     metric = find_metric(probes)
     if metric != "f1":
         probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
-    is_whole = probes["head"].isna() | (probes["head"] == ALL_HEADS)
-    real = probes[(probes["control"] == "real") & is_whole]
+    probes = probes[probes["head"].isna() | (probes["head"] == ALL_HEADS)]
+    real = probes[probes["control"] == "real"]
     names: Any = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
     places = names.str[0].where(names.str.len() > 1, "").str.replace(".", " ")
     real = real.assign(kind=real["site"].astype(str).map(kind_of), place=places)
@@ -181,8 +182,9 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     label = "F1" if metric == "f1" else metric
     means.attrs["label"] = name_score(real) if label == "F1" and "accuracy" in real else label
     means.attrs["baselines"] = by_side.mean().to_dict("records")
-    is_drawn = is_whole & probes["control"].isin(["static", *TWINS])
-    drawn: Any = probes[is_drawn].assign(row=lambda rows: rows.index)
+    drawn: Any = probes[probes["control"].isin(["static", *TWINS])].assign(
+        row=lambda rows: rows.index
+    )
     by_site = drawn.groupby(["task", "side", "model", "control", "site"], sort=False)
     points = by_site[["row", "n_train", *(f"f1{end}" for end in ENDS)]].first().reset_index()
     means.attrs["controls"] = points.to_dict("records")
@@ -211,15 +213,14 @@ def _sort_kinds(names: Iterable[str]) -> list[str]:
 
 
 def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
-    """The name of a row's best control, in a table that names none the highest, and its score; NaN where it has none."""
-    is_real = probes["control"] == "real"
-    sites = probes.loc[is_real, "site"]
-    rows = probes[~is_real & (probes["side"] == row["side"])]
+    """The name of a row's best control, in a table that names none the highest, and its score; NaN where it has none, measured
+    there or once for all vectors.
+    """
+    rows = probes[(probes["control"] != "real") & (probes["side"] == row["side"])]
     rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
     is_layer = rows["layer"].isna() | (rows["layer"] == row["layer"])
-    is_here = (rows["site"] == row["site"]) & is_layer
-    is_of_site = rows["site"].isin(sites) & (rows["control"] != "static")
-    rows = rows[is_here | ~rows["control"].isin(rows.loc[is_of_site | is_here, "control"])]
+    is_here = is_layer & rows["site"].isin(["", row["site"]])
+    rows = rows[is_here | rows["control"].isin(OF_ALL)]
     means = rows.groupby("control")[[f"f1{end}" for end in ENDS]].mean()
     name = row["best_control"] if "best_control" in row else means["f1"].nlargest(1).index.min()
     if name not in means.index:
@@ -269,9 +270,13 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     sizes = counts.map(lambda n: f"\nlearned from {n:,} targets" if n and not is_crowded else "")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
-    means = means.assign(panel=titles + sizes, line=names, group=means["kind"], x=means["layer"])
+    groups = means["kind"] if means["kind"].nunique() > 1 else names  # one vector: a color a model
+    means = means.assign(panel=titles + sizes, line=names, group=groups, x=means["layer"])
     is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
     means = means.assign(sure=is_sure)
+    vectors, compared = (
+        table["line"].unique() for table in (means, means[means["control_name"] != "none"])
+    )
     added = [*_list_embeddings(means, attributes["controls"], is_one)]
     added += _list_twins(means, attributes["controls"]) if is_one else ()
     means = pd.concat([means, pd.DataFrame(added)], ignore_index=True) if added else means
@@ -300,6 +305,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     in_sight = [level for level in levels if level[-1] >= lower_limit]
     controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
+    band += f" (of {', '.join(compared)})" * (len(compared) < len(vectors))
     across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
         rows, bands, attributes["label"], across=across, limits=(lower_limit, 1),

@@ -82,7 +82,7 @@ def summarize_reconstruction(results: pd.DataFrame) -> str:
 
 def _compare_to_random(results: pd.DataFrame, model: str) -> str:
     lines = [
-        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out)"
+        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals over questions, of differences over the draws of projections, too)"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)

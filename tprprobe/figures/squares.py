@@ -6,13 +6,15 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from tprprobe.figures.colors import palette, text_color
+from tprprobe.figures.colors import GRAY, palette, text_color
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
@@ -34,6 +36,7 @@ FLAT, NARROW_ROW, MAX_ROWS = (
     14,
 )  # inches of a row of numbers, where there are more than so many
 LARGEST, LEAST, EM = 6.5, 4.2, 0.58  # points of a text in a square; font sizes a letter
+LINE = 1.1  # font sizes from one name to the next
 MAX_NAME = 12  # characters of a column that stand in one line
 MIN_CELLS = 20  # of a side without text
 
@@ -56,7 +59,9 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     tidy(panel, squares.title)
     frame(panel)
     if squares.bar:
-        bar = panel.figure.colorbar(image, ax=panel, fraction=0.05, shrink=0.7, label=squares.bar)
+        look: Options = {"fraction": 0.05, "shrink": 0.7, "label": squares.bar}
+        look |= {"extend": "both"} if squares.signed else {}
+        bar = panel.figure.colorbar(image, ax=panel, **look)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=7)
         bar.ax.yaxis.label.set(size=8)
@@ -83,7 +88,8 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     )  # fmt: skip
     backs = np.asarray(colors(image.norm(values)))
     if squares.within is not None:
-        backs[squares.within] = to_rgba(FAINT)
+        backs[squares.within] *= 1 - GRAY
+        backs[squares.within] += GRAY * np.array(to_rgba(FAINT))
         image.set(data=backs)
     _write_squares(panel, squares, backs)
     return image
@@ -132,26 +138,47 @@ class SquareText(Text):
 
     def draw(self, renderer: Any) -> None:  # MixedModeRenderer of PDF derives from no other
         """Draws the text in the size of its square."""
-        assert self.axes is not None
-        width, height = np.abs(np.diff(self.axes.transData.transform([(0, 0), (1, 1)]), axis=0))[0]
-        room = min(width / (EM * self.longest), height) / renderer.points_to_pixels(1)
+        width, height = _measure_square(self.axes, renderer)
+        room = min(width / (EM * self.longest), height)
         self.set_fontsize(min(float(self.get_fontsize()), room))
         if room >= LEAST:
             super().draw(renderer)
 
 
+def _measure_square(panel: Any, renderer: Any) -> Float[np.ndarray, "2"]:
+    """The points from a square to the next, to the right and downward."""
+    corners = panel.transData.transform([(0, 0), (1, 1)])
+    return np.abs(corners[1] - corners[0]) / renderer.points_to_pixels(1)
+
+
+class NameSizes(Artist):
+    """Nothing that is seen: where a layout left less room than was expected, names of rows and columns are smaller."""
+
+    def draw(self, renderer: Any) -> None:
+        """Sets the sizes before the names are drawn."""
+        assert self.axes is not None
+        axes = self.axes.xaxis, self.axes.yaxis
+        for axis, room in zip(axes, _measure_square(self.axes, renderer), strict=True):
+            gap = np.diff(axis.get_majorticklocs()[:2]).sum() * room / LINE
+            for name in axis.get_ticklabels() if gap else ():
+                name.set_fontsize(min(float(name.get_fontsize()), gap))
+
+
 def frame(panel: Axes) -> None:
-    """A frame around squares, whose names are as large as a row or column has room for."""
+    """A frame around squares, whose names are as large as a row or column has room for; else every second (third …) stands there."""
     panel.tick_params(length=0)
+    panel.add_artist(NameSizes())
     panel.spines[:].set(visible=True, color=MUTED)
     width, height = (side / panel.figure.dpi for side in panel.figure.bbox.size)
     spec = panel.get_subplotspec()
     down, across = spec.get_gridspec().get_geometry() if spec else (1, 1)
-    rooms = [width / across - 1, height / down - 0.9]
-    if panel.get_aspect() == 1 and not isinstance(panel.figure, Drawing):
-        rooms = [min(rooms) - 0.5] * 2  # squares in given axes are as wide as high
-    for axis, room in zip((panel.xaxis, panel.yaxis), rooms, strict=True):
-        names = [label.get_text() for label in axis.get_ticklabels()]
-        size = 72 * max(room, 0.5) / max(len(names), 1)
+    rooms = {panel.xaxis: width / across - 1, panel.yaxis: height / down - 0.9}
+    names = {axis: [label.get_text() for label in axis.get_ticklabels()] for axis in rooms}
+    sizes = {axis: 72 * max(room, 0.5) / max(len(names[axis]), 1) for axis, room in rooms.items()}
+    for axis, texts in names.items():
+        size = sizes[axis] if panel.get_aspect() == "auto" else min(sizes.values())
         step = math.ceil(SMALLEST / size)
-        axis.set_ticks(range(0, len(names), step), names[::step], fontsize=min(TICKS, step * size))
+        size = min(TICKS, step * size / current_look().scale)
+        axis.set_ticks(range(0, len(texts), step), texts[::step], fontsize=size)
+        if step > 1 and axis.get_label_text():
+            axis.set_label_text(f"{axis.get_label_text()}, 1 of {step} named")

@@ -229,7 +229,9 @@ def title_size() -> float:
 def legend(
     figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str], **look: Any
 ) -> None:
-    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; else below axes that are laid out, or inside."""
+    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; of
+    given axes below them where a layout makes room, else inside.
+    """
     settings = current_look()
     if not settings.legend:
         return
@@ -238,9 +240,11 @@ def legend(
     place: Options = {"fontsize": size, "labelspacing": 0.25, "handlelength": 2, "columnspacing": 1}
     if isinstance(figure, Axes):
         place |= {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
-        if figure.figure.get_layout_engine() is not None:  # which finds room below the label of x
-            place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 5}
-            place |= {"ncols": columns}
+        names = figure.xaxis.get_tightbbox()
+        if figure.figure.get_layout_engine() is not None and names is not None:
+            below = (figure.bbox.y0 - names.y0) * 72 / figure.figure.dpi * settings.scale
+            place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": columns}
+            place |= {"borderaxespad": below / 6 + 0.5}
     else:
         place |= {"loc": "outside lower center", "ncols": columns, "frameon": False, **look}
         if settings.height is None and isinstance(figure, Figure):

@@ -285,6 +285,16 @@ def test_the_baseline_model_is_a_line_unless_it_is_the_band_of_the_strongest_con
     assert ("permuted" in scene.band) != is_line
 
 
+@pytest.mark.parametrize("head", [None, 3])
+def test_a_control_is_of_the_site_and_layer_that_it_was_measured_at(head):
+    rows = drawn_rows()[lambda rows: (rows["control"] == "real") & (rows["task"] == "pos")]
+    measured = rows[rows["site"] == "decoder.1.cross.role"].assign(control="shuffled", f1=0.3)
+    of_head = measured.assign(site="decoder.1.cross.tpr", head=head, f1=0.9)
+    scene = probe_table(pd.concat([rows, measured, *([of_head] if head else [])])).scene
+    assert scene.bands[["x", "value"]].to_numpy().tolist() == [[1, 0.3]]
+    assert scene.band == "strongest control: shuffled (of role)"
+
+
 def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
     for name, f1 in (("same", 0.846), ("document", 0.857)):
         rows = drawn_rows().drop(columns="model")

@@ -125,10 +125,10 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
                 f"{task}: {targets.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
             )
-    few = dict.fromkeys(targets.name[0] for targets in run.splits if targets.has_few_types)
-    if few and run.settings.has("control"):
+    small_tasks = dict.fromkeys(targets.name[0] for targets in run.splits if targets.has_few_types)
+    if small_tasks and run.settings.has("control"):
         stderr.print(
-            f"{', '.join(few)}: these data have at most {FEW_TYPES} different words, and a probe can memorize one random label "
+            f"{', '.join(small_tasks)}: these data have at most {FEW_TYPES} different words, and a probe can memorize one random label "
             "for each. So a score is compared with all controls but the control task.",
             soft_wrap=True,
         )

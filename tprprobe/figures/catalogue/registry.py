@@ -148,9 +148,7 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
     if look.panel is not None:
         if not isinstance(figure, Scene):
-            raise InputError(
-                f"{name} is one drawing, whose panels do not stand alone: leave out panel"
-            )
+            raise InputError(f"{name} is drawn as a whole: leave out panel")
         figure = figure.choose(look.panel)
     if look.title is not None and not isinstance(figure, Drawing):
         figure, look = replace(figure, title=look.title), replace(look, title=None)
