@@ -25,11 +25,11 @@ from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import (
     COLUMNS,
-    WHITE,
     Color,
     Strip,
     Strips,
     count_slots,
+    join_strips,
     measure_page,
     write_token,
 )
@@ -43,7 +43,7 @@ PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
 N_DISTINCTIVE, STABLE = 5, 0.5  # tokens that describe a cluster; agreement of random starts
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
-N_NARROW = 24  # tokens of a text in a column of a paper
+N_NARROW, N_OTHERS = 24, 6  # tokens of a text, names of the baseline model in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
 OTHER = (0.88, 0.88, 0.88)  # clusters of the baseline model that are like none of the model
 
@@ -134,14 +134,12 @@ def cluster_strips(
         likeness = adjusted_rand_score(*both.T)
     if not store.has_answers:
         tokens = tokens.drop(columns=["prediction", "correct"], errors="ignore")
-    look, candidates = current_look(), []
+    overlay = gold_tokens(store, samples) if gold else None
+    look, candidates, chosen = current_look(), [], list(samples or ())
     if samples is None:
         candidates = _list_samples(store, tokens, correct_only)
         if look.is_narrow and not store.has_answers:
             tokens = _shorten(tokens)
-    overlay = gold_tokens(store, samples) if gold else None
-    chosen = samples
-    if chosen is None:
         chosen = _choose_samples(tokens, candidates, overlay, n_rows or 12, n_rows is None)
     groups = dict(list(tokens.groupby("sample")))
     if missing := [sample for sample in chosen if sample not in groups]:
@@ -159,7 +157,8 @@ def cluster_strips(
         key = [(colors[i], text) for i, text in texts.items() if i in labels]
         if baseline is not None:
             others = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
-            key += [(OTHER, key_of_own[i]) for i in others if i in key_of_own]
+            named = [(OTHER, key_of_own[i]) for i in others if i in key_of_own]
+            key += named if len(named) <= N_OTHERS or not look.is_narrow else []
         notes = [
             f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
         ]
@@ -251,16 +250,6 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
     lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
     return Strips(lines, [(colors[label], text) for label, text in texts.items()])
-
-
-def join_strips(strips: Sequence[Strip]) -> Strip:
-    """Texts in one line, an empty square between them."""
-    texts, colors, notes = [], [], []
-    for strip in strips:
-        texts += [*strip.tokens, " "]
-        colors += [*strip.colors, WHITE]
-        notes += [*strip.notes, ""]
-    return Strip(texts[:-1], colors[:-1], notes[:-1])
 
 
 def explain_ends(store: Store) -> str:

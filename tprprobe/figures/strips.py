@@ -127,6 +127,16 @@ class Strip:
         return self.lines * self.line_height + GAP + (HEADING if self.heading else 0)
 
 
+def join_strips(strips: Sequence[Strip]) -> Strip:
+    """Texts in one line, an empty square between them."""
+    texts, colors, notes = [], [], []
+    for strip in strips:
+        texts += [*strip.tokens, " "]
+        colors += [*strip.colors, WHITE]
+        notes += [*strip.notes, ""]
+    return Strip(texts[:-1], colors[:-1], notes[:-1])
+
+
 @dataclass(frozen=True, eq=False)
 class Strips(Scene):
     """Strips one below the other; ``key`` has a color and what it means each."""
