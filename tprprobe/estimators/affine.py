@@ -67,10 +67,10 @@ class Affine:
 
     def errors(self, vectors: Float64[np.ndarray, "row width"]) -> Float64[np.ndarray, " row"]:
         """|z − ẑ|² of each vector."""
-        read = vectors[:, self.columns]
+        inputs = vectors[:, self.columns]
         if self.projection is not None:
-            read = read @ self.projection
-        residual = vectors[:, self.target] - read @ self.weight - self.bias
+            inputs = inputs @ self.projection
+        residual = vectors[:, self.target] - inputs @ self.weight - self.bias
         return np.square(residual).sum(1)
 
     def total(self, moments: Moments) -> float:
@@ -122,7 +122,7 @@ def fit_projected(
 ) -> Affine:
     """The map from a projection of the columns; its penalty is chosen on the folds, where there are some."""
     places = split_projected(projection)
-    projected = [part.project(columns, target, projection) for part in (moments, *folds)]
+    projected = [m.project(columns, target, projection) for m in (moments, *folds)]
     strength = choose_strength(projected[1:], *places) if folds else 0.0
     fit = fit_affine(projected[0], *places, [strength])[0]
     return replace(fit, columns=columns, target=target, projection=projection)

@@ -161,8 +161,8 @@ class TPDecomposition(BaseEstimator):
                 f"{self.n_features_in_} features as input: give the columns of the fit"
             )
         filler, role, members = read_pairs(pairs)
-        part_fit, known = self._fit.parts[0], self._fit.pairs
-        codes = lookup_names(known.fillers, filler), lookup_names(known.roles, role)
+        part_fit, pair_names = self._fit.parts[0], self._fit.pairs
+        codes = lookup_names(pair_names.fillers, filler), lookup_names(pair_names.roles, role)
         return part_fit.encode(members, [codes]) + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:

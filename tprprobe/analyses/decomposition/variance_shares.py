@@ -139,8 +139,8 @@ def score_shares(
     """
     rows: list[Row] = []
     # sites and baselines share the moments of a design, and of its shuffled roles
-    new = partial(BindingComponents, random_state=seed)
-    estimators = {scheme: (new(), new()) for scheme in schemes}
+    make_estimator = partial(BindingComponents, random_state=seed)
+    estimators = {scheme: (make_estimator(), make_estimator()) for scheme in schemes}
     for site in sites:
         plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed)
         stores = {"": store, **store.twins}

@@ -201,21 +201,21 @@ def rank_layers(rows: pd.DataFrame) -> dict[str, str]:
 def compare_with_best(layers: pd.DataFrame) -> str:
     """The clause of the rows of one vector's layers."""
     best = layers.sort_values(BEHIND, kind="stable")["layer"].iloc[0]
-    others = layers[layers["layer"] != best]
-    alike = others.loc[others[P_BEHIND] >= LEVEL, "layer"].unique().tolist()
-    if len(alike) == others["layer"].nunique():
-        rest = "no other layer is distinguished from it"
+    other_layers = layers[layers["layer"] != best]
+    alike = other_layers.loc[other_layers[P_BEHIND] >= LEVEL, "layer"].unique().tolist()
+    if len(alike) == other_layers["layer"].nunique():
+        clause = "no other layer is distinguished from it"
     elif len(alike):
-        rest = f"{_join_layers(alike)} not distinguished from it"
+        clause = f"{_join_layers(alike)} not distinguished from it"
     else:
-        rest = "every other layer is worse"
-    return f"layer {best} is best; {rest}"
+        clause = "every other layer is worse"
+    return f"layer {best} is best; {clause}"
 
 
 def _join_layers(layers: Sequence[object]) -> str:
     """``layer 3 is`` or ``layers 3, 4 and 5 are``."""
-    *first, last = map(str, layers)
-    return f"layers {', '.join(first)} and {last} are" if first else f"layer {last} is"
+    *earlier, final = map(str, layers)
+    return f"layers {', '.join(earlier)} and {final} are" if earlier else f"layer {final} is"
 
 
 def worth_refining(rows: pd.DataFrame) -> list[str]:

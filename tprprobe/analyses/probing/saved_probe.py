@@ -223,8 +223,8 @@ def save_probe(folder: Path, result: TrialResult) -> None:
     scaling = {"mean": getattr(estimator, "mean_", 0.0), "scale": getattr(estimator, "scale_", 1.0)}
     tensors = {name: torch.as_tensor(x).expand(source.width) for name, x in scaling.items()}
     samples = np.unique(examples.sample[splits.folds[0].train])
-    learned = examples.corpus.origin.sequences[samples, 0].astype(np.int64)
-    tensors = estimator.tensors() | tensors | {"learned": torch.from_numpy(learned)}
+    learned_samples = examples.corpus.origin.sequences[samples, 0].astype(np.int64)
+    tensors = estimator.tensors() | tensors | {"learned": torch.from_numpy(learned_samples)}
     files = {
         CONFIG: json.dumps(config.model_dump(), indent=1, ensure_ascii=False) + "\n",
         WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}),

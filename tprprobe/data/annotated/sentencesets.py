@@ -127,9 +127,10 @@ def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
         sentences = annotations.add_labels(sentences, path, task)
         for name in {*annotated.tasks} - {*labels}:
             if all(s.targets.get(name) == s.targets[task] for s in sentences):
-                targets = [{k: t for k, t in s.targets.items() if k != name} for s in sentences]
-                pairs = zip(sentences, targets, strict=True)
-                sentences = [replace(sentence, targets=rest) for sentence, rest in pairs]
+                sentences = [
+                    replace(s, targets={k: t for k, t in s.targets.items() if k != name})
+                    for s in sentences
+                ]
     files = tuple(map(Path, labels.values()))
     return replace(annotated, sentences=tuple(sentences), label_files=annotated.label_files + files)
 

@@ -135,8 +135,8 @@ class Cells:
         lengths, size = np.unique(self.counts.lengths, return_inverse=True)
         fillers, roles = self.counts.fillers, self.counts.roles
         n_units = np.bincount(fillers.indices)
-        own = np.where(n_units >= OWN_PREFERENCE, np.arange(1, 1 + len(n_units)), 0)
-        key = own[fillers.indices[self.at_filler]] * len(lengths) + size[self.unit]
+        filler_ids = np.where(n_units >= OWN_PREFERENCE, np.arange(1, 1 + len(n_units)), 0)
+        key = filler_ids[fillers.indices[self.at_filler]] * len(lengths) + size[self.unit]
         key = key * (1 + int(self.counts.role_of.max())) + roles.indices[self.at_role]
         key = pd.factorize(key)[0]
         tokens = (self.counts.lengths[self.unit]) / np.asarray(fillers.sum(1)).ravel()[self.unit]
@@ -165,11 +165,11 @@ class Cells:
         return expected
 
 
-def _find(codes: Int[np.ndarray, " code"], wanted: Numbers) -> Numbers:
-    """The number of every wanted code, −1 where there is none."""
+def _find(codes: Int[np.ndarray, " code"], sought_codes: Numbers) -> Numbers:
+    """The number of every sought_codes code, −1 where there is none."""
     order = np.argsort(codes)
-    at = order[np.minimum(np.searchsorted(codes, wanted, sorter=order), len(codes) - 1)]
-    return np.where(codes[at] == wanted, at, -1)
+    rows = order[np.minimum(np.searchsorted(codes, sought_codes, sorter=order), len(codes) - 1)]
+    return np.where(codes[rows] == sought_codes, rows, -1)
 
 
 def cooccur(counts: csr_array) -> csr_array:

@@ -201,7 +201,9 @@ def settle(model: Pretrained) -> None:
         model.run(ids[1:, :SHORT], target[1:])
     model.compare_padded((padded[n][1:, : v.shape[1]], v) for n, v in unpadded.items())
     layers = [name.removesuffix(".hidden") for name in states]
-    lacking = {site: sum(f"{at}.{site}" not in padded for at in layers) for site in LAYER_SITES}
+    lacking = {
+        site: sum(f"{layer}.{site}" not in padded for layer in layers) for site in LAYER_SITES
+    }
     if any(lacking.values()):
         listing = ", ".join(f"{site} in {n}" for site, n in lacking.items() if n)
         model.notes["no sites"] = f"{listing} of {len(layers)} layers"
