@@ -182,7 +182,8 @@ def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
                 note = "" if row["low"] is not None else " no interval"
                 yield f"{name:16} {score}{note}  n {row['n']}"
         return
-    for name, row in {**summary["modules"], "all": summary}.items():
+    total = "all" if summary["modules"] else "exact match"
+    for name, row in {**summary["modules"], total: summary}.items():
         score = interval_text(Interval(row["exact_match"], *row["exact_match_interval"]))
         line = f"{name:44} {score}"
         if "control" in row:

@@ -1,7 +1,7 @@
 """Affine maps in closed form, from moments that parts of the rows add up to: ŷ = x W + b, with a ridge penalty or none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -38,6 +38,16 @@ class Moments:
         scatter += np.outer(difference, difference * (self.count * right.count / count))
         return Moments(count, self.mean + difference * (right.count / count), scatter)
 
+    def project(
+        self, columns: slice, target: slice, projection: Float64[np.ndarray, "d_in width"]
+    ) -> "Moments":
+        """Those of a projection of some columns, with the target columns behind it."""
+        across = projection.T @ self.scatter[columns, target]
+        inside = projection.T @ self.scatter[columns, columns] @ projection
+        mean = np.concatenate([self.mean[columns] @ projection, self.mean[target]])
+        scatter = np.block([[inside, across], [across.T, self.scatter[target, target]]])
+        return Moments(self.count, mean, scatter)
+
     def effective_rank(self, columns: slice) -> float:
         """The participation ratio (Σ λ)² / Σ λ² of the eigenvalues of these columns' scatter."""
         scatter = self.scatter[columns, columns]
@@ -46,21 +56,29 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """ẑ = vᵀ W + b for v the ``columns`` of a vector whose ``target`` columns are z."""
+    """ẑ = vᵀ W + b for v the ``columns`` of a vector, or a projection of them, and z its ``target`` columns."""
 
     columns: slice
     target: slice
     weight: Float64[np.ndarray, "d_in d_out"]
     bias: Float64[np.ndarray, " d_out"]
     alpha: float = 0.0
+    projection: Float64[np.ndarray, "d_column d_in"] | None = None
 
     def errors(self, vectors: Float64[np.ndarray, "row width"]) -> Float64[np.ndarray, " row"]:
         """|z − ẑ|² of each vector."""
-        residual = vectors[:, self.target] - vectors[:, self.columns] @ self.weight - self.bias
+        read = vectors[:, self.columns]
+        if self.projection is not None:
+            read = read @ self.projection
+        residual = vectors[:, self.target] - read @ self.weight - self.bias
         return np.square(residual).sum(1)
 
     def total(self, moments: Moments) -> float:
         """Σ |z − ẑ|² over all vectors that the moments are of."""
+        if self.projection is not None:
+            projected = moments.project(self.columns, self.target, self.projection)
+            columns, target = split_projected(self.projection)
+            return replace(self, columns=columns, target=target, projection=None).total(projected)
         offset = moments.mean[self.target] - moments.mean[self.columns] @ self.weight - self.bias
         cross = moments.scatter[self.columns, self.columns] @ self.weight
         cross -= 2 * moments.scatter[self.columns, self.target]
@@ -87,6 +105,27 @@ def fit_affine(
         bias = moments.mean[target] - moments.mean[columns] @ weight
         fits.append(Affine(columns, target, weight, bias, alpha))
     return fits
+
+
+def split_projected(projection: Float64[np.ndarray, "d_in width"]) -> tuple[slice, slice]:
+    """The columns of the projection, and those of the target, in vectors with projected moments."""
+    width = projection.shape[1]
+    return slice(0, width), slice(width, None)
+
+
+def fit_projected(
+    moments: Moments,
+    folds: Sequence[Moments],
+    columns: slice,
+    target: slice,
+    projection: Float64[np.ndarray, "d_in width"],
+) -> Affine:
+    """The map from a projection of the columns; its penalty is chosen on the folds, where there are some."""
+    places = split_projected(projection)
+    projected = [part.project(columns, target, projection) for part in (moments, *folds)]
+    strength = choose_strength(projected[1:], *places) if folds else 0.0
+    fit = fit_affine(projected[0], *places, [strength])[0]
+    return replace(fit, columns=columns, target=target, projection=projection)
 
 
 def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> float:

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from tprprobe.figures.colors import line_colors, palette, text_color
+from tprprobe.figures.colors import GRAY, line_colors, palette, text_color
 from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
 from tprprobe.figures.theme import FONT, MONO, find_theme, shade, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
@@ -193,6 +193,7 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     if squares.within is not None:
         gray = np.where(squares.within, 1, np.nan)
         look = {"colorscale": [find_theme(dark).faint] * 2, "showscale": False, "hoverinfo": "skip"}
+        look |= {"opacity": GRAY}
         chart.add_heatmap(z=gray, x=columns, y=rows, xgap=1, ygap=1, **look)
     backs = shade(np.nan_to_num(squares.values.ravel()) / end, dark)
     for index, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):

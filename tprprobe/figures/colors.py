@@ -13,6 +13,7 @@ from tprprobe.figures.look import current_look
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6, 0.7, 2.4)  # of every hue: full, light, dark, between, darkest
 RAMP = "viridis"  # of values in an order, such as positions
+GRAY = 0.65  # of the color of a square within its control
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:

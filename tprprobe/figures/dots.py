@@ -60,8 +60,10 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
         Grid: _draw_grid,
     }
     figure = draw[type(scene)](scene, axes)
-    if scene.note and isinstance(figure, Drawing):
-        figure.put_below(scene.note.splitlines())
+    if isinstance(figure, Drawing):
+        figure.scene = scene
+        if scene.note:
+            figure.put_below(scene.note.splitlines())
     return figure
 
 

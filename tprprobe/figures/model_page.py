@@ -159,9 +159,9 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             sites = f"{len(bound)} of {len(records)} sites bind tokens to {name}, most at {where}"
             if len(records) == 1:
                 sites = f"It binds tokens to {name}"
-            bound_texts.append(
-                f"{sites}: {share} of the variance depends on which token has which{beside}."
-            )
+            where = "stands at which place" if roles == PLACE else f"has which {name}"
+            text = f"{sites}: {share} of the variance depends on which token {where}{beside}."
+            bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
         else:
             unbound_texts.append(
                 f"No binding of tokens to {name} was found; the largest share is {share}, at {where}."

@@ -23,7 +23,7 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     """The share of the difference between two texts' answers that is recovered when one state is replaced.
 
     ``patchings`` has the rows of :func:`tprprobe.interventions.patch_positions`. Red: towards the other text; blue: away from
-    it; gray: not beyond the control. The last column is the control of the row: the largest share of its random directions.
+    it; grayed: not beyond the control. The last column is the control of the row: the largest share of its random directions.
     """
     rows, controls = _split(patchings)
     sites = list(rows["site"].unique())
@@ -36,7 +36,7 @@ def patching_squares(patchings: pd.DataFrame) -> Squares:
     n_draws = int(controls.groupby("site").size().max())
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
-    colors = f"Gray: within the control of the row. Shares below {MIN_WRITTEN:.2f} have no number."
+    colors = f"Grayed: within the control of the row. Shares below {MIN_WRITTEN:.2f} have no number; above 1 a state moves the answers further than the other text does."
     beyond = np.abs(wide.to_numpy()) > control.to_numpy()[:, None]
     within = np.column_stack([~beyond, np.zeros((len(sites), 2), bool)])
     numbers = np.char.replace(np.char.mod("%.2f", values), "-", "−")
@@ -104,7 +104,9 @@ def _compare_answers(row: pd.Series) -> str:
         for (text, margin), answer in zip(margins.items(), answers, strict=True)
         if margin < UNDECIDED
     ]
-    warning = f"Take care: {' and '.join(unclear)}. " if unclear else ""
+    is_swapped = max(margins.values()) <= -UNDECIDED
+    advice = f" (exchange them: --answers {answers[1]},{answers[0]})" if is_swapped else ""
+    warning = f"Take care: {' and '.join(unclear)}{advice}. " if unclear else ""
     return f"{warning}{_name_contrast(row)}."
 
 

@@ -34,8 +34,9 @@ ROWS = {
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
-    f"n = {SMALL}: on the {SMALL} that the map was fitted to.\n“R² over random”: beyond random projections of LN(z) as wide as a head."
+    f"n = {SMALL}: on the {SMALL} that the map was fitted to.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
 )
+SPREAD = "R²: of maps that were fitted to {} questions, on a third as many; bands: 95 % intervals over questions and, of random projections, over their draws"
 EXACT = 0.9995  # R² that is written as 1
 COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
 
@@ -81,7 +82,7 @@ def summarize_reconstruction(results: pd.DataFrame) -> str:
 
 def _compare_to_random(results: pd.DataFrame, model: str) -> str:
     lines = [
-        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out)"
+        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals over questions, of differences over the draws of projections, too)"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
@@ -147,7 +148,11 @@ def reconstruction_scene(
         pictures.append(_error_lines(_choose_layer(of_model, layer), str(model), printed))
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
-    return Grid(pictures, 2, note="\n".join(_name_data(trained)))
+    notes = _name_data(trained)
+    if trained["layer"].nunique() > 1:
+        fitted = largest_fit(trained, "held_out")["n"].unique()
+        notes.append(SPREAD.format(" or ".join(map("{:,}".format, fitted))))
+    return Grid(pictures, 2, note="\n".join(notes))
 
 
 def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]) -> Lines:
@@ -168,15 +173,15 @@ def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]
 
 
 def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
-    """R² by layer with 95 % intervals; of the baseline model, only the heads."""
+    """R² by layer with 95 % intervals; of the baseline model, heads and random projections."""
     tables = [
         results[~results["untrained"]],
-        results[results["untrained"] & results["predictor"].eq("heads")],
+        results[results["untrained"] & results["predictor"].isin(["heads", "random"])],
     ]
     rows = pd.concat([largest_fit(table, "held_out") for table in tables])
     rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("layer")
     groups = rows["predictor"].map(PREDICTORS)
-    names = groups.mask(rows["untrained"], "one head, untrained model")
+    names = groups.mask(rows["untrained"], groups + ", untrained model")
     rows = measured(rows, "r2", panel=model, line=names, group=groups, x=rows["layer"], sure=True)
     lowest = max(0.0, np.floor(10 * rows["low"].min() - 0.5) / 10)
     title = "R² by layer, held out"

@@ -99,7 +99,7 @@ class Lines(Scene):
 class Squares(Scene):
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
 
-    ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are gray.
+    ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are grayed.
     """
 
     values: Float[np.ndarray, "row column"]

@@ -14,7 +14,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from tprprobe.figures.colors import palette, text_color
+from tprprobe.figures.colors import GRAY, palette, text_color
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
@@ -59,7 +59,9 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     tidy(panel, squares.title)
     frame(panel)
     if squares.bar:
-        bar = panel.figure.colorbar(image, ax=panel, fraction=0.05, shrink=0.7, label=squares.bar)
+        look: Options = {"fraction": 0.05, "shrink": 0.7, "label": squares.bar}
+        look |= {"extend": "both"} if squares.signed else {}
+        bar = panel.figure.colorbar(image, ax=panel, **look)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=7)
         bar.ax.yaxis.label.set(size=8)
@@ -86,7 +88,8 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     )  # fmt: skip
     backs = np.asarray(colors(image.norm(values)))
     if squares.within is not None:
-        backs[squares.within] = to_rgba(FAINT)
+        backs[squares.within] *= 1 - GRAY
+        backs[squares.within] += GRAY * np.array(to_rgba(FAINT))
         image.set(data=backs)
     _write_squares(panel, squares, backs)
     return image

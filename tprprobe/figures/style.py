@@ -58,6 +58,7 @@ class Drawing(Figure):
     _below = 0.0  # inches
     _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
+    scene: Any  # what it shows, where its panels can be drawn alone
 
     def put_below(self, lines: Sequence[str]) -> None:
         """Put lines of text below all that is drawn, which lengthens the files and changes nothing else.

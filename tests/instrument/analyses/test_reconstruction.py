@@ -144,6 +144,26 @@ def test_paper_reading_is_the_in_sample_fit_of_100(planted):
     assert len(np.unique(split.questions[split.sweeps["question"] == 0])) == 100
 
 
+def test_the_gain_is_as_uncertain_as_so_few_random_projections(planted):
+    """Their mean R² and the half-width of its interval, beside 200 projections that scikit-learn fits."""
+    store, rows, _, table = planted
+    split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    train, test = rows[~split.held_out], rows[split.held_out]
+    scores = []
+    for seed in range(200):
+        projection = np.random.default_rng(seed).normal(size=(D_MODEL, WIDTH))
+        errors = test - LinearRegression().fit(train @ projection, train).predict(test @ projection)
+        scores.append(1 - np.square(errors).sum() / np.square(test - train.mean(0)).sum())
+    error = np.std(scores) / np.sqrt(layers.PROJECTIONS)
+    uncertain = [
+        pick(table, predictor=name, penalty="none", split="held_out", **ALL)
+        for name in ("random", "pca", "heads")
+    ]
+    assert uncertain[0].r2 == pytest.approx(np.mean(scores), abs=3 * error)
+    for row in uncertain[1:]:
+        assert row.gain_high - row.gain_low > 2 * 2 * 0.8 * error
+
+
 def test_reference_lines(planted):
     store, rows, _, table = planted
     split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)

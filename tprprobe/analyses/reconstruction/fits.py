@@ -15,7 +15,14 @@ from jaxtyping import Bool, Float64, Int
 
 from tprprobe.analyses.reconstruction import layers
 from tprprobe.errors import InputError
-from tprprobe.estimators.affine import Affine, Moments, choose_strength, fit_affine, fit_principal
+from tprprobe.estimators.affine import (
+    Affine,
+    Moments,
+    choose_strength,
+    fit_affine,
+    fit_principal,
+    fit_projected,
+)
 from tprprobe.evaluation.results import Results, load_view, melt
 from tprprobe.files.tables import read_table
 from tprprobe.statistics import bounds, replicate_totals
@@ -73,7 +80,11 @@ def fit_predictors(layer: layers.Layer, training: Training) -> Iterator[Predicto
             yield Predictor("head", head, penalty, [affine])
         yield Predictor("heads", None, penalty, heads)
         yield Predictor("all heads", None, penalty, [fit(slice(0, layer.heads[-1].stop))])
-        yield Predictor("random", None, penalty, list(map(fit, layer.random)))
+        random = [
+            fit_projected(moments, folds, layer.inputs, target, projection)
+            for projection in layer.projections
+        ]
+        yield Predictor("random", None, penalty, random)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,12 +239,18 @@ def _bounds(
     errors: Float64[np.ndarray, "question predictor"],
     dimensions: Int[np.ndarray, " question"],
 ) -> Float64[np.ndarray, "bound predictor"]:
-    """The BOUNDS of every predictor, by the bootstrap over questions; NaN for a training set without intervals."""
+    """The BOUNDS of every predictor, by the bootstrap over questions and, of random projections, by the spread of their draws;
+    NaN for a training set without intervals.
+    """
     if not scored.training.has_interval:
         return np.full((len(BOUNDS), len(scored.predictors)), np.nan)
     sums = np.column_stack([errors, dimensions])[dimensions > 0]
     *_, n = totals = replicate_totals(sums).T
     lost, mean = totals[:-1].T, totals[[0]].T
+    deviation = np.random.default_rng(0).standard_t(layers.PROJECTIONS - 1, len(lost))
+    for rival in {*scored.rivals}:  # their mean is uncertain by how few were drawn
+        draws = [fit.total(scored.moments) for fit in scored.predictors[rival].maps]
+        lost[:, rival] += deviation * np.std(draws, ddof=1) / np.sqrt(len(draws))
     scores = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
     return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])
 

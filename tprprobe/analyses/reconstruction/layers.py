@@ -1,4 +1,4 @@
-"""What reconstruction reads: one layer of a store (values of all heads, random projections, z), and how its rows are split."""
+"""What reconstruction reads: one layer of a store (values of all heads, LN(z), z), and how its rows are split."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import parts_of
 
-ROWS_PER_BLOCK, PROJECTIONS = 4096, 4
+ROWS_PER_BLOCK, PROJECTIONS = 4096, 20
 SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
 
 
@@ -33,7 +33,7 @@ def merge(first_parts: MomentsByPart, second_parts: MomentsByPart) -> MomentsByP
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One layer's v and z in a store, and the columns of what is read from it: every head's v, random projections as wide, z."""
+    """One layer's v and z in a store, and the columns of what is read from it: every head's v, LN(z), z."""
 
     store: Store
     number: int
@@ -41,19 +41,21 @@ class Layer:
     input_site: str
     target_site: str
     heads: list[slice]
-    random: list[slice]
+    inputs: slice
     target: slice
-    projections: Float64[np.ndarray, "d_model projected"]  # of LN(z), which v is an affine map of
+    projections: Float64[
+        np.ndarray, "draw d_model projected"
+    ]  # of LN(z), which v is an affine map of
 
     @classmethod
     def find(cls, store: Store, number: int, target_site: str, seed: int) -> "Layer":
         sites = f"encoder.{number}.self.value", SITES["input"].format(number), target_site
         (n_heads, width), (d_model,), (d_target,) = (store.specs[site].shape for site in sites)
-        columns = [slice(i * width, (i + 1) * width) for i in range(n_heads + PROJECTIONS)]
-        heads, random, end = columns[:n_heads], columns[n_heads:], columns[-1].stop
-        gaussian = np.random.default_rng(seed).normal(size=(d_model, PROJECTIONS * width))
-        target, projections = slice(end, end + d_target), gaussian / np.sqrt(d_model)
-        return cls(store, number, *sites, heads, random, target, projections)
+        start, *ends = np.cumsum([n_heads * width, d_model, d_target]).tolist()
+        heads = [slice(i * width, (i + 1) * width) for i in range(n_heads)]
+        inputs, target = slice(start, ends[0]), slice(*ends)
+        projections = np.random.default_rng(seed).normal(size=(PROJECTIONS, d_model, width))
+        return cls(store, number, *sites, heads, inputs, target, projections)
 
     @property
     def width(self) -> int:
@@ -64,12 +66,12 @@ class Layer:
         return parts_of(self.store.count_rows(self.value_site))
 
     def blocks(self, span: slice = slice(None)) -> Iterator[Block]:
-        """All rows (of a part) in blocks: the heads' v, the projections of LN(z), z."""
+        """All rows (of a part) in blocks: the heads' v, LN(z), z."""
         for rows, values in self.store.iterate(self.value_site, None, ROWS_PER_BLOCK, span):
             inputs = self.store.read_finite(self.input_site, rows).astype(np.float64)
             target = self.store.read_finite(self.target_site, rows)
             flat = values.reshape(len(values), -1)
-            yield rows, np.concatenate([flat, inputs @ self.projections, target], axis=1)
+            yield rows, np.concatenate([flat, inputs, target], axis=1)
 
 
 def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> MomentsByPart:

@@ -143,14 +143,12 @@ def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[st
 
 def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None) -> Any:
     """The figure of matplotlib, with its look."""
-    figure = getattr(picture, "scene", picture)  # a table's own picture
+    figure = getattr(picture, "scene", picture)  # of a table or a drawing
     if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
     if look.panel is not None:
         if not isinstance(figure, Scene):
-            raise InputError(
-                f"{name} is one drawing, whose panels do not stand alone: leave out panel"
-            )
+            raise InputError(f"{name} is drawn as a whole: leave out panel")
         figure = figure.choose(look.panel)
     if look.title is not None and not isinstance(figure, Drawing):
         figure, look = replace(figure, title=look.title), replace(look, title=None)
