@@ -238,7 +238,9 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
     if "best" in points and points["best"].any():
         best = points["best"].astype(bool)
         ring = {"marker": "o", "markersize": 9, "linestyle": "", "markerfacecolor": "none"}
-        panel.plot(x[best], points["value"][best], color=color, label="ring: best layer", **ring)
+        panel.plot(x[best], points["value"][best], color=color, **ring)
+        ring |= {"markersize": 6, "color": MUTED, "label": "ring: best layer"}
+        panel.plot([], [], **ring)
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:

@@ -166,8 +166,8 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
-    default_layers = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
-    real = real.assign(layer=real["layer"].fillna(pd.Series(default_layers, real.index)))
+    default_layers = (names.str[-1] == "embedding") * EMBEDDING
+    real = real.assign(layer=real["layer"].fillna(default_layers))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
     marks = ["control_name", "site", "row", "beats_controls"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")

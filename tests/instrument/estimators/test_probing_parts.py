@@ -33,6 +33,7 @@ from tprprobe.evaluation.metrics import (
     count_terms,
 )
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.dots import style_lines
 from tprprobe.figures.probes import average_probes, probe_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import adjust
@@ -310,6 +311,8 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
     assert {*texts["tiny (same)"]} == {"84.6 / 84.6 (20.0)"}
     assert {*texts["tiny (document)"]} == {"85.7 / 85.7 (20.0)"}
     assert {*load_probes([tmp_path / "same"])["model"]} == {"tiny"}
+    styles = style_lines(probe_table(probes, kinds=["tpr"]).scene.rows).values()
+    assert len({style["color"] for style in styles}) == 2  # paler is the baseline model
 
 
 def test_table_4_has_a_row_a_layer_and_a_column_a_task():

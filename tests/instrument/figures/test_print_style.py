@@ -7,12 +7,17 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.text import Text
 from planted.printed import DPI, FIGURES, FOLDER
 
 from tprprobe.figures import colors
+from tprprobe.figures.dots import render, style_lines
+from tprprobe.figures.look import Look
+from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
 
 # Severe deficiency of cones for long, middle and short waves. Source: Machado, Oliveira & Fernandes (2009), Table 1.
@@ -42,6 +47,14 @@ def test_hues_are_told_apart_by_all_eyes(eyes):
     ]
     perceived = [lab(np.array(SEEN_AS[eyes]) @ color) for color in linear]
     assert min(np.linalg.norm(a - b) for a, b in combinations(perceived, 2)) > MIN_DISTANCE
+
+
+def test_lines_beyond_the_colors_that_are_asked_for_have_hues_of_their_own():
+    with Look(colors=["#009E73"]).used():
+        styles = style_lines(pd.DataFrame({"line": ["a", "b", "c"]}))
+    assert [tuple(np.round(style["color"], 9)) for style in styles.values()] == [
+        tuple(np.round(to_rgb(hue), 9)) for hue in ("#009E73", *colors.HUES[:2])
+    ]
 
 
 def draw(figure):
@@ -88,6 +101,22 @@ def overlaps(figure):
         for (name, a), (other_name, b) in combinations(drawn_texts, 2)
         if a.padded(-1).overlaps(b.padded(-1))
     ]
+
+
+def test_names_of_squares_in_given_axes_lie_apart_and_are_thinned_alike():
+    names = [f"token {i}" for i in range(31)]
+    titles = ("query", "key")
+    figure = Figure(figsize=(6.3, 2.4), layout="constrained")
+    panel = figure.subplots(1, 2)[1]
+    with Look(fontsize=9).used():
+        render(Squares(np.eye(31), names, names, titles, bar="attention"), panel)
+    FigureCanvasAgg(figure).draw()  # settles the layout
+    assert overlaps(figure) == []
+    x_names, y_names = (
+        [t.get_text() for t in axis.get_ticklabels()] for axis in (panel.xaxis, panel.yaxis)
+    )
+    assert x_names == y_names == names[::2]
+    assert [panel.get_xlabel(), panel.get_ylabel()] == [f"{t}, 1 of 2 named" for t in titles[::-1]]
 
 
 def is_drawn(text):
