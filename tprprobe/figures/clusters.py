@@ -45,7 +45,7 @@ N_DISTINCTIVE, STABLE = 5, 0.5  # tokens that describe a cluster; agreement of r
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 N_NARROW, N_OTHERS = 24, 6  # tokens of a text, names of the baseline model in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
-OTHER = (0.88, 0.88, 0.88)  # clusters of the baseline model that are like none of the model
+UNMATCHED_COLOR = (0.88, 0.88, 0.88)  # of the baseline's clusters that are like none of the model
 
 
 def role_clusters(
@@ -98,8 +98,8 @@ def quote_sign(name: str) -> str:
 
 def label_named(names: pd.DataFrame) -> dict[int, str]:
     """The name of every cluster that has one, with its precision: `IN (.90)`."""
-    named = names[names["name"] != UNNAMED]
-    cells = zip(named["cluster"], named["name"], named["precision"], strict=True)
+    with_names = names[names["name"] != UNNAMED]
+    cells = zip(with_names["cluster"], with_names["name"], with_names["precision"], strict=True)
     return {
         label: f"{quote_sign(visible(name, KEY_LENGTH))} " + f"({share:.2f})".replace("(0.", "(.")
         for label, name, share in cells
@@ -130,35 +130,35 @@ def cluster_strips(
     likeness, like = math.nan, dict[int, int]()
     if baseline is not None:
         tokens, like = _put_beside(tokens, store, baseline)
-        both = tokens.dropna(subset="beside")[["label", "beside"]].to_numpy(int)
-        likeness = adjusted_rand_score(*both.T)
+        label_pairs = tokens.dropna(subset="beside")[["label", "beside"]].to_numpy(int)
+        likeness = adjusted_rand_score(*label_pairs.T)
     if not store.has_answers:
         tokens = tokens.drop(columns=["prediction", "correct"], errors="ignore")
     overlay = gold_tokens(store, samples) if gold else None
-    look, candidates, chosen = current_look(), [], list(samples or ())
+    look, candidates, sample_ids = current_look(), [], list(samples or ())
     if samples is None:
         candidates = _list_samples(store, tokens, correct_only)
         if look.is_narrow and not store.has_answers:
             tokens = _shorten(tokens)
-        chosen = _choose_samples(tokens, candidates, overlay, n_rows or 12, n_rows is None)
+        sample_ids = _choose_samples(tokens, candidates, overlay, n_rows or 12, n_rows is None)
     groups = dict(list(tokens.groupby("sample")))
-    if missing := [sample for sample in chosen if sample not in groups]:
+    if missing := [sample for sample in sample_ids if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
     colors, texts = palette(roles.k), describe_clusters(roles, names or {})
-    own = {label: (colors[i], str(i)) for label, i in like.items()}
+    marks = {label: (colors[i], str(i)) for label, i in like.items()}
     key_of_own = {i: f"{_letter(i)}: {name}" for i, name in (baseline_names or {}).items()}
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
     vectors = "raw" if roles.raw else "standardized"
 
-    def build(chosen: Sequence[int]) -> Strips:
-        strips = [_strip(groups[sample], colors, overlay, own) for sample in chosen]
-        rows = pd.concat([groups[sample] for sample in chosen])
+    def build(sample_ids: Sequence[int]) -> Strips:
+        strips = [_strip(groups[sample], colors, overlay, marks) for sample in sample_ids]
+        rows = pd.concat([groups[sample] for sample in sample_ids])
         labels = {*rows["label"]}
         key = [(colors[i], text) for i, text in texts.items() if i in labels]
         if baseline is not None:
-            others = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
-            named = [(OTHER, key_of_own[i]) for i in others if i in key_of_own]
-            key += named if len(named) <= N_OTHERS or not look.is_narrow else []
+            unmatched = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
+            baseline_key = [(UNMATCHED_COLOR, key_of_own[i]) for i in unmatched if i in key_of_own]
+            key += baseline_key if len(baseline_key) <= N_OTHERS or not look.is_narrow else []
         notes = [
             f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
         ]
@@ -167,7 +167,7 @@ def cluster_strips(
             noun += " answered right" * (correct_only and "correct" in tokens)
             n_clusters = tokens.loc[tokens["sample"].isin(candidates), "label"].nunique()
             notes.append(
-                f"{len(chosen)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
+                f"{len(sample_ids)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
@@ -179,9 +179,11 @@ def cluster_strips(
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
 
     room = look.height or (ROOM if look.width and n_rows is None else math.inf)
-    while samples is None and len(chosen) > 1 and measure_page(build(sorted(chosen))) > room:
-        chosen = chosen[:-1]
-    return build(chosen if samples is not None else sorted(chosen))
+    while (
+        samples is None and len(sample_ids) > 1 and measure_page(build(sorted(sample_ids))) > room
+    ):
+        sample_ids = sample_ids[:-1]
+    return build(sample_ids if samples is not None else sorted(sample_ids))
 
 
 def _shorten(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -320,7 +322,7 @@ def _strip(
     question: pd.DataFrame,
     colors: Sequence[Color],
     overlay: pd.DataFrame | None,
-    own: Mapping[int, tuple[Color, str]] = MappingProxyType({}),
+    marks: Mapping[int, tuple[Color, str]] = MappingProxyType({}),
 ) -> Strip:
     token = question.iloc[0]
     after, color = _answer_text(token)
@@ -335,7 +337,7 @@ def _strip(
         after_color=color,
         frames=frames,
         gold=letters,
-        beside=[own.get(i, (OTHER, _letter(i))) for i in question["beside"].astype(int)]
+        beside=[marks.get(i, (UNMATCHED_COLOR, _letter(i))) for i in question["beside"].astype(int)]
         if "beside" in question and question["beside"].notna().all()
         else (),
     )

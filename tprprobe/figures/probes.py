@@ -89,25 +89,25 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     table = pd.DataFrame(cells).fillna("–")
-    same = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
-    origins = {name: table[name].unique() for name in same}
+    constant = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
+    origins = {name: table[name].unique() for name in constant}
     if "data" in probes:
         origins["data"] = probes["data"].unique()
-    read = [
+    origin_lines = [
         f"{name.capitalize()}: {names[0]}." for name, names in origins.items() if len(names) == 1
     ]
     ranks = rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
     clauses = [f"{vector}: {clause}." for vector, clause in ranks.items()]
     documents = probes.get("documents", pd.Series(dtype=float)).max()
     count = "" if pd.isna(documents) else f"{int(documents):,} "
-    note = "".join(f"\n{line}" for line in [*read, *clauses]) + note
+    note = "".join(f"\n{line}" for line in [*origin_lines, *clauses]) + note
     caption = write_caption(probes, rows, BRACKETS.format(count), note)
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
     kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
     title = TITLE.format(rows.attrs["label"], kind_of_probes)
     shaded = f"Shaded: 95 % intervals over {count}documents."
-    rows.attrs["note"] = "\n".join([" ".join([shaded, *read]), *clauses])
-    return ProbeTable(table.drop(columns=same), title, caption, ruled, rows=rows)
+    rows.attrs["note"] = "\n".join([" ".join([shaded, *origin_lines]), *clauses])
+    return ProbeTable(table.drop(columns=constant), title, caption, ruled, rows=rows)
 
 
 def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: str) -> str:

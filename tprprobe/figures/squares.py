@@ -35,7 +35,7 @@ FLAT, NARROW_ROW, MAX_ROWS = (
     0.1,
     14,
 )  # inches of a row of numbers, where there are more than so many
-LARGEST, LEAST, EM = 6.5, 4.2, 0.58  # points of a text in a square; font sizes a letter
+LARGEST, SMALLEST_FONT, EM = 6.5, 4.2, 0.58  # points of a text in a square; font sizes a letter
 LINE = 1.1  # font sizes from one name to the next
 MAX_NAME = 12  # characters of a column that stand in one line
 MIN_CELLS = 20  # of a side without text
@@ -141,7 +141,7 @@ class SquareText(Text):
         width, height = _measure_square(self.axes, renderer)
         room = min(width / (EM * self.longest), height)
         self.set_fontsize(min(float(self.get_fontsize()), room))
-        if room >= LEAST:
+        if room >= SMALLEST_FONT:
             super().draw(renderer)
 
 
