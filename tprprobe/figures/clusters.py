@@ -135,14 +135,14 @@ def cluster_strips(
     if not store.has_answers:
         tokens = tokens.drop(columns=["prediction", "correct"], errors="ignore")
     overlay = gold_tokens(store, samples) if gold else None
-    look, candidates, sample_ids = current_look(), [], list(samples or ())
+    look, candidates, ids = current_look(), [], list(samples or ())
     if samples is None:
         candidates = _list_samples(store, tokens, correct_only)
         if look.is_narrow and not store.has_answers:
             tokens = _shorten(tokens)
-        sample_ids = _choose_samples(tokens, candidates, overlay, n_rows or 12, n_rows is None)
+        ids = _choose_samples(tokens, candidates, overlay, n_rows or 12, n_rows is None)
     groups = dict(list(tokens.groupby("sample")))
-    if missing := [sample for sample in sample_ids if sample not in groups]:
+    if missing := [sample for sample in ids if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
     colors, texts = palette(roles.k), describe_clusters(roles, names or {})
     marks = {label: (colors[i], str(i)) for label, i in like.items()}
@@ -150,9 +150,9 @@ def cluster_strips(
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
     vectors = "raw" if roles.raw else "standardized"
 
-    def build(sample_ids: Sequence[int]) -> Strips:
-        strips = [_strip(groups[sample], colors, overlay, marks) for sample in sample_ids]
-        rows = pd.concat([groups[sample] for sample in sample_ids])
+    def build(ids: Sequence[int]) -> Strips:
+        strips = [_strip(groups[sample], colors, overlay, marks) for sample in ids]
+        rows = pd.concat([groups[sample] for sample in ids])
         labels = {*rows["label"]}
         key = [(colors[i], text) for i, text in texts.items() if i in labels]
         if baseline is not None:
@@ -167,7 +167,7 @@ def cluster_strips(
             noun += " answered right" * (correct_only and "correct" in tokens)
             n_clusters = tokens.loc[tokens["sample"].isin(candidates), "label"].nunique()
             notes.append(
-                f"{len(sample_ids)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
+                f"{len(ids)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
@@ -179,11 +179,9 @@ def cluster_strips(
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
 
     room = look.height or (ROOM if look.width and n_rows is None else math.inf)
-    while (
-        samples is None and len(sample_ids) > 1 and measure_page(build(sorted(sample_ids))) > room
-    ):
-        sample_ids = sample_ids[:-1]
-    return build(sample_ids if samples is not None else sorted(sample_ids))
+    while samples is None and len(ids) > 1 and measure_page(build(sorted(ids))) > room:
+        ids = ids[:-1]
+    return build(ids if samples is not None else sorted(ids))
 
 
 def _shorten(tokens: pd.DataFrame) -> pd.DataFrame:
