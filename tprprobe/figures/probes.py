@@ -93,9 +93,8 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     origins = {name: table[name].unique() for name in constant}
     if "data" in probes:
         origins["data"] = probes["data"].unique()
-    origin_lines = [
-        f"{name.capitalize()}: {names[0]}." for name, names in origins.items() if len(names) == 1
-    ]
+    single = {name: values[0] for name, values in origins.items() if len(values) == 1}
+    origin_lines = [f"{name.capitalize()}: {value}." for name, value in single.items()]
     ranks = rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
     clauses = [f"{vector}: {clause}." for vector, clause in ranks.items()]
     documents = probes.get("documents", pd.Series(dtype=float)).max()
@@ -182,10 +181,8 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     label = "F1" if metric == "f1" else metric
     means.attrs["label"] = name_score(real) if label == "F1" and "accuracy" in real else label
     means.attrs["baselines"] = by_side.mean().to_dict("records")
-    drawn: Any = probes[probes["control"].isin(["static", *TWINS])].assign(
-        row=lambda rows: rows.index
-    )
-    by_site = drawn.groupby(["task", "side", "model", "control", "site"], sort=False)
+    twins: Any = probes.assign(row=probes.index)[probes["control"].isin(["static", *TWINS])]
+    by_site = twins.groupby(["task", "side", "model", "control", "site"], sort=False)
     points = by_site[["row", "n_train", *(f"f1{end}" for end in ENDS)]].first().reset_index()
     means.attrs["controls"] = points.to_dict("records")
     means.attrs["best"] = [*real.loc[real[BEHIND] == 0, "row"]] if BEHIND in real else []
