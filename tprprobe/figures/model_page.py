@@ -126,8 +126,8 @@ def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
     if not sites[0].endswith(".embedding") or np.isnan(words.get("share", np.nan)):
         return ""
     return (
-        f" At the input embeddings, where there is nothing but tokens and places, the estimate is {percent(words, 'share')}: "
-        "what it lacks there, so few texts cannot tell, and the gray rest of other layers is no evidence of context as far as it is no larger."
+        f" At the input embeddings, where there is nothing but tokens and places, the estimate is {percent(words, 'share')}. "
+        "The gray rest of another layer is evidence of context only where it is larger than the rest there."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
@@ -85,7 +85,14 @@ class Page:
 @cache
 def _read_template() -> Template:
     source = (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
-    return Environment(autoescape=True).from_string(source)
+    environment = Environment(autoescape=True)
+    environment.filters["code"] = _mark_code
+    return environment.from_string(source)
+
+
+def _mark_code(text: str) -> Markup:
+    """The escaped text, with what stands between backticks as code."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def write_report(
