@@ -51,6 +51,9 @@ class Drawing(Figure):
 
     The layout is settled once, when the figure is first saved, for all formats.
 
+    Attributes:
+        scene: What the figure shows; only set where its panels can be drawn alone.
+
     Examples:
         >>> tp.draw("attention", store, head=0).savefig("map.svg")
     """
@@ -58,7 +61,7 @@ class Drawing(Figure):
     _below = 0.0  # inches
     _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
-    scene: Any  # what it shows, where its panels can be drawn alone
+    scene: Any
 
     def put_below(self, lines: Sequence[str]) -> None:
         """Put lines of text below all that is drawn, which lengthens the files and changes nothing else.
