@@ -9,12 +9,12 @@ import pandas as pd
 
 from tprprobe.analyses.probing.rows import (
     BEYOND,
+    OF_ALL,
     find_metric,
     name_control,
     name_score,
     rank_layers,
 )
-from tprprobe.analyses.probing.scores import OF_ALL
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tprprobe.evaluation.controls import REAL
+from tprprobe.evaluation.controls import BASELINES, REAL
 from tprprobe.evaluation.intervals import LEVEL
 from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, Results, load_results
 from tprprobe.evaluation.runner import SCORE
@@ -28,6 +28,7 @@ BEST = ("best_control", "best_control_f1", "beats_controls", "beyond")  # the la
 ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs of 0.3 and before
 INTEGERS = ("n_train", "labels", "lost", "n_test", "documents")
 P_BEHIND = "p_behind"
+OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
 BEHIND_NOTE = f"; {BEHIND_BEST}: how much the best layer is better (paired); {ALIKE}: not distinguished from it (Holm)"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.probing.examples import Splits
-from tprprobe.analyses.probing.rows import name_vector
+from tprprobe.analyses.probing.rows import OF_ALL, name_vector
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.trials import (
     CURVE,
@@ -19,7 +19,7 @@ from tprprobe.analyses.probing.trials import (
     TrialResult,
     count_baselines,
 )
-from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
+from tprprobe.evaluation.controls import IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
 from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits
 from tprprobe.evaluation.results import BEHIND, Row, number, tabulate
@@ -32,7 +32,6 @@ Key = tuple[object, ...]  # values of columns
 SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
-OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 SELECTIVITY = {"selectivity": "control", "prefix_selectivity": "prefix"}  # to which control
 PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 
