@@ -4,8 +4,8 @@ Parts and their order do not depend on who computes them, so that sums are the s
 """
 
 import functools
-import operator
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +20,8 @@ ROWS_PER_PART = 2**16  # rows
 AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
 LOST = 6  # times that as long after one another there is no worker
+
+_own = threading.local()  # the function that a thread of a worker has read last
 
 Part = TypeVar("Part")  # a slice of rows, or what else a function takes
 Result = TypeVar("Result")
@@ -37,17 +39,29 @@ def each_part(function: Callable[[Part], Result], parts: Sequence[Part]) -> Iter
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
+    from distributed.protocol.pickle import dumps
+
+    content = dumps(function)
     with _lost_workers():
-        # the function as a task, which Dask repeats if the worker that holds it is lost
-        sent = client.submit(lambda: function, pure=False)
+        # its content as a task, which Dask repeats if the worker that holds it is lost
+        sent = client.submit(lambda: content, pure=False)
         ahead = AHEAD * sum(client.nthreads().values())
         pending: deque[Any] = deque()
         for rows in parts:
-            pending.append(client.submit(operator.call, sent, rows, pure=False))
+            pending.append(client.submit(_call, sent, rows, pure=False))
             if len(pending) > ahead:
                 yield _wait(client, pending.popleft())
         while pending:
             yield _wait(client, pending.popleft())
+
+
+def _call(content: bytes, part: Any) -> Any:
+    """The result of a function that every thread has for itself, since a model in use must not be sent on or shared."""
+    from distributed.protocol.pickle import loads
+
+    if getattr(_own, "content", None) is not content:
+        _own.content, _own.function = content, loads(content)
+    return _own.function(part)
 
 
 def _wait(client: Any, task: Any) -> Any:
