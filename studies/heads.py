@@ -26,7 +26,7 @@ HEADS = assets.find("studies", "matched-starts") / "heads.csv"
 # measure → what it is, of the last encoder layer
 MEASURES = {
     "attention": "attention of a digit on the '/' in whose denominator it is after all flips, the best head",
-    "polarity": "numerator or denominator told by role clusters, the mean head",
+    "polarity": "numerator or denominator predicted by role clusters, mean over heads",
     "polarity control": "the same by clusters of the best of queries, keys, fillers, random projections",
 }
 

@@ -22,14 +22,19 @@ MAX_PARTS = 64
 
 
 def write_part(
-    run: Extraction, out: Path, ranges: Sequence[range], twins: Sequence[str], few: int, number: int
+    run: Extraction,
+    out: Path,
+    ranges: Sequence[range],
+    twins: Sequence[str],
+    n_control: int,
+    number: int,
 ) -> int:
-    """Writes a part, or the rest of one whose worker was lost: the number of its samples. Twins read the first ``few`` of all."""
+    """Writes a part, or the rest of one whose worker was lost: the number of its samples. Twins read the first ``n_control`` of all."""
     samples, share = ranges[number], part_of(out, f"{number}-of-{len(ranges)}")
-    controls = find_controls(run.model, twins) if samples.start < few and twins else {}
+    controls = find_controls(run.model, twins) if samples.start < n_control and twins else {}
     if not is_finished(share):
         with alone(share):
-            run.extract(share, samples, controls, few, resume=share.exists())
+            run.extract(share, samples, controls, n_control, resume=share.exists())
     return len(samples)
 
 

@@ -94,7 +94,7 @@ class Extraction:
         n_control: int,
         resume: bool,
     ) -> None:
-        """Writes the store of these samples, and in it those of controls on the first ``few`` of all."""
+        """Writes the store of these samples, and in it those of controls on the first ``n_control`` of all."""
         if not samples:
             return
         main = Pass(None, self._open(self.model, out, len(self.data), resume), len(self.data))
