@@ -172,7 +172,7 @@ def cluster_strips(
         if baseline is not None:
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
             notes.append(f"{bars} (ARI of both {likeness:.2f})")
-        notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
+        notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         notes.append("after a name: its held-out precision" * bool(names))
         notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
         title = f"{kind}: {site_label(roles.site, roles.head)}"
@@ -254,7 +254,7 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
 
 def explain_ends(store: Store) -> str:
     """What the signs of start and end are, where texts have them."""
-    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
+    return "⊢ start, ⊣ end. " if store.tokens["token"].eq("<sos>").any() else ""
 
 
 def list_distinctive(tokens: pd.DataFrame) -> dict[int, str]:
