@@ -33,11 +33,12 @@ ESTIMATED = (
     "it cannot predict tokens that it has not seen (`tprprobe docs share`)."
 )
 MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
+GENERATED = "generated sentences, each a second time with two words exchanged; "
+SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
 N_LISTED = 6  # relations of a sentence
 RIVALS = "chance and the best fixed distance"
-MARGIN = (
-    0.1  # beyond its controls, of the lower end of the interval of a head that follows a relation
-)
+MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
+ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
@@ -56,6 +57,7 @@ def describe_run(subject: Any) -> str:
     baseline = ", ".join(subject.store.twins)
     name = subject.data.name
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
+    name = f"{GENERATED}{name}" if name.startswith("pairs:") else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
@@ -209,7 +211,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
-            f"None of {n_heads} heads follows a relation clearly ({MARGIN:.0%} of the cases or more beyond {RIVALS}, by the lower end of the interval). "
+            f"None of {n_heads} heads follows a relation clearly ({100 * MARGIN:.0f}\u00a0% of the cases or more beyond {RIVALS}, by the lower end of the interval). "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
@@ -220,11 +222,11 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {_list_relations(relations)}. "
         f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
-        f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it."
+        f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it.{SINK if relations.str.startswith('first').any() else ''}"
     )
     note = (
         "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on the texts that score. "
-        f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {MARGIN:.0%} of the cases above "
+        f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
         "chance or, where the relation is no fixed distance itself, above the best fixed distance. "
         f"Every interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{_say_guesses(subject)}"
     )
@@ -273,7 +275,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     """Scores of probes by layer beside the strongest control."""
     guessed = subject.store.facts.labels
     names = {
-        task: f"{TITLES.get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
+        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
         for task in table["task"].unique()
     }
     deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
@@ -301,10 +303,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     )  # the caption has it
     note = (
         f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
-        f"Filled marks: above every control (paired, Holm).{_say_guesses(subject)}"
+        f"Filled marks: above every control (paired tests, corrected by Holm).{_say_guesses(subject)}"
     )
-    ranks = rank_layers(real)
-    note += "".join(f" {vector}: {clause}." for vector, clause in ranks.items())
     return _section("probes", text, render(scene), deeper, note, lack)
 
 
