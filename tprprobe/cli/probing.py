@@ -64,6 +64,12 @@ def probe(
         float, typer.Option(help="GB of memory for probes and vectors.", rich_help_panel=PROBES)
     ] = 2.0,
     test: Annotated[Path | None, typer.Option(help="Another store to test the probes on.")] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="TASK=FILE: labels of STORE's texts, first added to it (then others see them)."
+        ),
+    ] = None,
     device: common.Device = "cpu",
     scheduler: common.Scheduler = None,
     out: common.Out = None,
@@ -73,6 +79,7 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
+    from tprprobe.analyses.probing.file_labels import add_file_labels
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -96,6 +103,8 @@ def probe(
         if names := ", ".join(name for name, value in of_model.items() if value):
             raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
         opened = open_store(store)
+    for own_task, file in common.split_labels(labels).items():
+        opened = add_file_labels(opened, own_task, file)
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
     with scheduled(scheduler):
         rows, text = _probe(opened, task, out, refine, settings | {"estimator": estimator})
