@@ -33,7 +33,12 @@ PROBES, MODEL = "Probes", "Without a store"
     controls="control",
 )
 def probe(
-    task: Annotated[str, typer.Argument(help="A task of probes/ (pos dep srl …), or all.")],
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="Any labels of the store (pos dep …), several (pos,dep), or all that ship."
+        ),
+    ],
     store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
     ckpt: Annotated[
         str | None,
@@ -107,8 +112,11 @@ def probe(
         opened = add_file_labels(opened, own_task, file)
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
     with scheduled(scheduler):
-        rows, text = _probe(opened, task, out, refine, settings | {"estimator": estimator})
+        tasks = task.split(",") if "," in task else task
+        rows, text = _probe(opened, tasks, out, refine, settings | {"estimator": estimator})
     common.show(as_json, rows, lambda: text)
+    if out is not None:
+        common.say(f"next: tprprobe figure probes --ckpt {out} --out probes.pdf")
 
 
 def _extract(
@@ -123,7 +131,7 @@ def _extract(
 
 
 def _probe(
-    store: "Store", task: str, out: Path | None, refine: bool, settings: dict[str, Any]
+    store: "Store", task: str | list[str], out: Path | None, refine: bool, settings: dict[str, Any]
 ) -> "tuple[pd.DataFrame, str]":
     import pandas as pd
 
@@ -133,6 +141,7 @@ def _probe(
         BEHIND_NOTE,
         NOTE,
         describe_basis,
+        explain_controls,
         rank_layers,
         screen,
         worth_refining,
@@ -149,7 +158,8 @@ def _probe(
     table = screen(rows)
     note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
     ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]
-    return rows, "\n".join([note, table.to_string(index=False), *ranks, describe_basis(rows)])
+    lines = [note, table.to_string(index=False), *ranks, *explain_controls(rows)]
+    return rows, "\n".join([*lines, describe_basis(rows)])
 
 
 @common.of_model

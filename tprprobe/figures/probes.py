@@ -31,7 +31,7 @@ from tprprobe.store.layout import TWINS
 ALL_HEADS = -1  # as head; where it is missing, too
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 ENDS = ("", "_low", "_high")
-NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
+NAMES = {name: CONTROLS[name] for name in ("majority", "identity")}
 UNREAD = " (no control here: the probed state precedes the word)"
 STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
@@ -90,7 +90,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     table = pd.DataFrame(cells).fillna("–")
     constant = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
-    origins = {name: table[name].unique() for name in constant}
+    origins = {name: table[name].unique() for name in constant if table[name][0] not in PLAIN}
     if "data" in probes:
         origins["data"] = probes["data"].unique()
     single = {name: values[0] for name, values in origins.items() if len(values) == 1}
@@ -125,8 +125,8 @@ def _describe_targets(rows: pd.DataFrame) -> str:
     """From how many targets of every task and side probes learned, and what rules without vectors score."""
     lines = []
     for (task, side), points in rows.groupby(["task", rows["place"].map(_side)], sort=False):
-        n_train = int(points["n_train"].max())
-        facts = [f"learned from {n_train:,} targets"] if n_train else []
+        n_train, n_test = (int(points[name].max()) for name in ("n_train", "n_test"))
+        facts = [f"learned from {n_train:,} targets, {n_test:,} tested"] if n_train else []
         facts += [
             f"{NAMES[row['control']]} {100 * row['f1']:.1f}{UNREAD * _is_unread(row)}"
             for row in rows.attrs["baselines"]
@@ -167,7 +167,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
     default_layers = (names.str[-1] == "embedding") * EMBEDDING
     real = real.assign(layer=real["layer"].fillna(default_layers))
-    keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
+    keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train", "n_test"]
     marks = ["control_name", "site", "row", "beats_controls"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     means = real.groupby(keys, as_index=False).agg(how)
@@ -198,8 +198,8 @@ def _fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
         )
     sites: Any = probes["site"].astype(str)
     is_target = sites.str.startswith("decoder")
-    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": "", "n_train": 0}
-    absent |= {"side": np.where(is_target, "target", "source")}
+    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": ""}
+    absent |= {"side": np.where(is_target, "target", "source"), "n_train": 0, "n_test": 0}
     absent |= {"beats_controls": probes.get("beyond")}  # of version 0.4 and before
     probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})
     return probes.assign(control=probes["control"].fillna("").replace("", "real"))

@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Shaped
@@ -76,9 +76,8 @@ class Store(StoreContents):
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
             if self.labels:  # its tokens are the first of these
-                own = self.tokens[[*self.labels]].head(len(twin.tokens)).to_dict("series")
-                table = twin.tokens.assign(**own)
-                twins[kind] = replace(twin, table=table, labels=self.labels)
+                own: Any = self.tokens[[*self.labels]].head(len(twin.tokens))
+                twins[kind] = replace(twin, table=twin.tokens.assign(**own), labels=self.labels)
         return twins
 
     @property

@@ -5,10 +5,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from tprprobe.console import note
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import QUESTION
 from tprprobe.gold.annotations import read_annotated
 from tprprobe.gold.labels import LAST_WORD, WITHOUT_TOKEN, WORD, Labelled, encode_shared
 from tprprobe.store import Store
@@ -37,14 +37,18 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
     for sentence in read_annotated(file, task):
         sentences[_without_blanks(sentence.text)].append(sentence)
     tokens, n_labeled = store.tokens, 0
+    if not {WORD, QUESTION} <= {*tokens}:
+        raise InputError(f"the token table of {store.path} has no words of texts, to be labeled")
     cells, source = np.full(len(tokens), "", object), np.flatnonzero(tokens["side"] == SIDE)
     samples = tokens.iloc[source].groupby("sample", observed=True).indices
     for sample, rows in samples.items():
         words = tokens.iloc[source[rows]]
-        if matches := sentences.get(_without_blanks(str(words["question"].iloc[0]))):
-            _check_words(store, words, matches[0], f"{file}: sentence {matches[0].name}", sample)
+        firsts = words[WORD].tolist()
+        lasts = words.get(LAST_WORD, words[WORD]).tolist()
+        if matches := sentences.get(_without_blanks(str(words[QUESTION].iloc[0]))):
+            _check_words(store, max(lasts) + 1, matches[0], f"{file}: sentence", sample)
             targets = [target for match in matches for target in match.targets.get(task, ())]
-            ranges = [*zip(words[WORD].tolist(), words[LAST_WORD].tolist(), strict=True)]
+            ranges = [*zip(firsts, lasts, strict=True)]
             cell_of_range = encode_shared(targets, len(matches[0].words), {*ranges})
             cells[source[rows]] = [cell_of_range[word_range] for word_range in ranges]
             n_labeled += 1
@@ -57,14 +61,13 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
 
 
 def _check_words(
-    store: Store, words: pd.DataFrame, sentence: Labelled, place: str, sample: object
+    store: Store, n_words: int, sentence: Labelled, place: str, sample: object
 ) -> None:
     """Checks that a sample has as many words as its sentence, or fewer where some have no token."""
-    n_words, counts = int(words[LAST_WORD].max()) + 1, store.facts.counts
-    is_whole = not any(counts.get(f"{SIDE}.{name}") for name in ("texts_cut", MISSING))
+    is_whole = not any(store.facts.counts.get(f"{SIDE}.{name}") for name in ("texts_cut", MISSING))
     if n_words > len(sentence.words) or (is_whole and n_words < len(sentence.words)):
         raise InputError(
-            f"{place} has {len(sentence.words)} words, sample {sample} of {store.path} {n_words}: extract from this file, "
+            f"{place} {sentence.name} has {len(sentence.words)} words, sample {sample} of {store.path} {n_words}: extract from this file, "
             "so that its words count"
         )
 
