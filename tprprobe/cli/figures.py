@@ -71,16 +71,17 @@ def figure(
         Path | None, typer.Option(help="A .pdf .svg .png; for tables also .md .tex .csv .parquet.")
     ] = None,
 ) -> None:
-    """Draw a figure or table. Without a name, list all figures, or with --store those of the store.
+    """Draw a figure or table. Without a name, list all figures, or those of the --store or of the run (--ckpt).
 
     A figure may have further options, the keywords of its function: an option that it does not have says which.
     """
     from tprprobe.figures import catalogue
 
     if name is None:
-        entries = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
-        if store is not None:
-            common.say(f"{store}: figures of this store: {len(entries)}")
+        source = store or (ckpt or [None])[0]
+        entries = catalogue.list_figures() if source is None else catalogue.list_drawable(source)
+        if source is not None:
+            common.say(f"{source}: figures of this {'store' if store else 'run'}: {len(entries)}")
         longest = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")

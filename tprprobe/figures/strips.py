@@ -215,15 +215,18 @@ def _cell() -> float:
 
 
 def _place_key(texts: Sequence[str], columns: int, letter: float) -> list[tuple[int, float]]:
-    """Line and column of every entry of the key; a line has as many as it has room for."""
-    places, line, column = [], 0, 0.0
-    for text in texts:
-        width = 1.8 + letter * len(text)
-        if column and column + width > columns:
-            line, column = line + 1, 0.0
-        places.append((line, column))
-        column += width
-    return places
+    """Line and column of every entry of the key, in as many columns as make the fewest lines; a long one takes several."""
+    layouts = []
+    for across in range(1, 5):
+        room, places, line, start = columns / across, [], 0, 0
+        for text in texts:
+            slots = min(across, math.ceil((1.8 + letter * len(text)) / room))
+            if start + slots > across:
+                line, start = line + 1, 0
+            places.append((line, start * room))
+            start += slots
+        layouts.append((line, across, places))
+    return min(layouts)[2]
 
 
 def _draw_key(

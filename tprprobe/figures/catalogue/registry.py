@@ -18,6 +18,7 @@ from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import Drawing, GivenAxes, save
 from tprprobe.figures.tables import TEXTS, Table
 from tprprobe.store import Store
+from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
@@ -27,14 +28,16 @@ LOOKS = tuple(Look.__dataclass_fields__)
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
-    """The figures and tables that can be drawn of a store alone."""
-    store = as_store(source)
+    """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
+    is_folder = not isinstance(source, Store) and not STORE.is_in(source) and Path(source).is_dir()
+    inputs = find_inputs(source) if is_folder else {"store": source}
+    store = as_store(inputs["store"]) if "store" in inputs else None
     return [
         entry
         for entry in load_figures()
-        if "store" in entry.inputs
-        and all(name == "store" or row.default is not None for name, row in entry.inputs.items())
-        and entry.concerns(store)
+        if entry.inputs.keys() & inputs
+        and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
+        and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
 
 
