@@ -120,7 +120,8 @@ def choose_store() -> None:
             st.session_state["store"] = linked = name
         alike = [name for name in names if linked and name.endswith(f"/{linked}")]
         if linked not in names and len(alike) == 1:  # a link may leave out the folders above
-            st.session_state["store"] = st.query_params["store"] = linked = alike[0]
+            st.query_params["store"] = alike[0]
+            st.rerun()
         index = next((i for i, name in enumerate(names) if _opens(name)), 0)
         name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names

@@ -68,7 +68,8 @@ def _show_slices(store) -> None:
 @state.page("Overview")
 def overview() -> None:
     runs, views = state.runs(), tp.dashboard
-    if (store := state.find_store()) is None and _show_results(runs, None):
+    if state.find_store() is None and _show_results(runs, None):
+        st.caption("No store lies here: there are only these results.")
         return
     store = state.store()
     widgets.lead(views.contents.summarize_store(store))

@@ -127,7 +127,7 @@ def open_app(
     runs: Annotated[Path, typer.Argument(help="The folder that holds your runs.")] = Path("runs"),
     port: Annotated[int | None, typer.Option(help="Default: the first free from 8501.")] = None,
 ) -> None:
-    """Open the dashboard for the stores and results in a folder and below it, on this machine only; needs tprprobe[app]."""
+    """Open the dashboard for the stores and results in a folder and below it, on this machine only; needs the extra app."""
     from tprprobe.cli.server import serve
 
     serve(runs, port)
