@@ -125,10 +125,10 @@ def report(
 
 
 def open_app(
-    runs: Annotated[Path, typer.Argument(help="A folder with runs, or one run.")] = Path("runs"),
+    runs: Annotated[Path, typer.Argument(help="The folder that holds your runs.")] = Path("runs"),
     port: Annotated[int | None, typer.Option(help="Default: the first free from 8501.")] = None,
 ) -> None:
-    """Open the dashboard for the stores and results in a folder, on this machine only."""
+    """Open the dashboard for the stores and results in a folder and below it, on this machine only; needs the extra app."""
     from tprprobe.cli.server import serve
 
     serve(runs, port)
