@@ -241,5 +241,7 @@ def examine(
         options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
-    lines, page = examination.lines, str(examination.page)
-    common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))
+    page = str(examination.page)
+    texts = [section.as_text() for section in examination.sections]
+    facts = {"lines": examination.lines, "page": page}
+    common.show(as_json, facts, lambda: "\n\n".join([*texts, f"page: {page}"]))

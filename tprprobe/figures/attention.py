@@ -19,7 +19,7 @@ from tprprobe.store.token_texts import spell
 COLORS = "Blues"
 MIN_WEIGHT = 0.05  # attention that is printed
 MAX_LENGTH = 14  # characters of a token along an axis
-CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · # start, % end · framed: the query"
+CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · ⊢ start, ⊣ end · framed: the query"
 
 
 def row_strips(

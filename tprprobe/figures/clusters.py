@@ -158,7 +158,7 @@ def cluster_strips(
         if baseline is not None:
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
             notes.append(f"{bars} (ARI of both {likeness:.2f})")
-        notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
+        notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
             notes += ["after a name: its held-out precision", explain_tags(list_exact(store))]
             notes.append(NOT_STABLE * any("*" in text for _, text in key))
@@ -243,7 +243,7 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
 
 def explain_ends(store: Store) -> str:
     """What the signs of start and end are, where texts have them."""
-    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
+    return "⊢ start, ⊣ end. " if store.tokens["token"].eq("<sos>").any() else ""
 
 
 def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:

@@ -92,6 +92,10 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     n_draws = int(controls.groupby("site").size().max())
     last, name = int(rows["position"].max()), f"the {kind or 'state'} of one token"
     sentences = [_compare_answers(rows.iloc[0]), *_describe(ranges, last, name)]
+    worst = rows.assign(random=rows["site"].map(_find_controls(controls))).nsmallest(1, "recovered")
+    if (worst["recovered"] < -worst["random"].clip(lower=MIN_WRITTEN)).item():
+        place = labels[worst["site"].item()].replace(EMBEDDING, f"the {EMBEDDING}")
+        sentences += [f"Most against it works {name} in {place} ({_describe_cells(worst, last)})."]
     return f"{' '.join(sentences)} Random: the largest of {n_draws} random directions of equal length, at that token and layer."
 
 

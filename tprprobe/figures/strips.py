@@ -34,7 +34,7 @@ from tprprobe.figures.style import (
 )
 from tprprobe.store.token_texts import spell
 
-SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
+SIGNS = {"<sos>": "⊢", "<eos>": "⊣", " ": "␣"}  # which texts hardly contain
 CELL = 0.165  # inches
 LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width

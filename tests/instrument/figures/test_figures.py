@@ -175,7 +175,7 @@ def test_attention_of_answers_to_questions(store):
     np.testing.assert_array_equal(image.get_array(), store.attention(CROSS, 2)[1])
     keys = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert len(keys) == image.get_array().shape[1]
-    assert (keys[0], keys[-1]) == ("#", "%")
+    assert (keys[0], keys[-1]) == ("⊢", "⊣")
 
 
 @pytest.mark.parametrize(

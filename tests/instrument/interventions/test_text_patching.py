@@ -20,6 +20,7 @@ from tprprobe.figures.squares import SquareText
 from tprprobe.figures.style import FAINT
 from tprprobe.interventions import patch_positions
 from tprprobe.interventions.patched_runs import PatchedRuns
+from tprprobe.interventions.text_patching import read_answer_ids
 
 pytest.importorskip("transformers")
 TEXT, AGAINST = "The cat saw the dog ", "The cat say the dog "  # open behind a blank
@@ -95,6 +96,12 @@ def test_the_sentence_is_true():
         "Nowhere does the state of one token carry most of the difference beyond the control."
         in nothing
     )
+    assert "against" not in sentence + nothing
+    against = summarize_patching(plant_shares([[0.9, -0.1], [0.6, -0.7]], [0.2, 0.3]))
+    assert (
+        "against it works the state of one token in layer 1 (position 1, ‘b’, the last: −0.70; random at most 0.30)."
+        in against
+    )
     undecided = summarize_patching(plant_shares([[0.9, 0.1]], [0.1], text=0.09, against=-1.0))
     assert undecided.startswith(
         "Take care: the first text does not clearly prefer its answer ‘is’ and "
@@ -132,6 +139,9 @@ def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):
     model = tp.load_model(f"hf:{folder}")
     with pytest.raises(tp.InputError, match="texts of as many tokens"):
         patch_positions(model, TEXT, "The dog")
+    assert (
+        len({*read_answer_ids(model, (TEXT, AGAINST), None)}) == 2
+    )  # though both predict one token
     with pytest.raises(tp.InputError, match="different tokens"):
         patch_positions(model, TEXT, AGAINST, ["dog", "dog"])
     with pytest.raises(tp.InputError, match="as likely after either text"):
@@ -152,6 +162,7 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
         r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout
     )
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
+    assert pd.read_csv(tmp_path / "out" / "patching.csv").shape == table.shape
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
     assert table.groupby("site").size().nunique() == 1
     assert all((tmp_path / "out" / f"patching.{e}").stat().st_size for e in ("pdf", "svg", "png"))
