@@ -176,7 +176,7 @@ def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
     rows += KEY_LINE * (key[-1][0] + 1) if key else 0
     width = look.inches or max(columns * cell + 2 * MARGIN, NARROWEST)
     title = wrap_lines(scene.title, width - 2 * MARGIN, BOLD_LETTER * title_size() / TITLE)
-    note = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
+    note = wrap_lines(scene.note * look.notes, width - 2 * MARGIN, LETTER)
     foot = FOOT + 0.11 * note.count("\n") if note else MARGIN
     head = HEAD + 0.15 * title.count("\n") if title else MARGIN
     return _Layout(scene, columns, key, rows, title, note, width, head, foot)
@@ -198,7 +198,7 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     axes.set(xlim=(0, layout.columns), ylim=(layout.rows, 0))
     axes.set_axis_off()
     if ax:
-        axes.set_title(scene.title, loc="left", fontsize=TITLE)
+        axes.set_title(scene.title)
     top = 0.0
     for strip in scene.strips:
         _draw(axes, strip, top, scale)
