@@ -71,12 +71,12 @@ def figure(
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
     style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .pdf .svg .png; for tables also .md .tex .csv .parquet.")
+        Path | None, typer.Option(help="A .pdf .svg .png .csv; of tables also .md .tex.")
     ] = None,
 ) -> None:
     """Draw a figure or table. Without a name, list all figures, or with --store those of the store.
 
-    A figure may have further options, the keywords of its function: an option that it does not have says which.
+    A figure may have further options, the keywords of its function: an option that it does not have says which. More: tprprobe docs figures.
     """
     from tprprobe.figures import catalogue
 

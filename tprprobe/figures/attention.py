@@ -60,7 +60,10 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
     title = _title(store, site, sample, head)
-    return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", title=title)
+    origin = f"Model: {store.facts.model.name}. Data: {store.facts.data.name}."
+    return Squares(
+        weights, _signs(queries), _signs(keys), titles, bar="attention", title=title, note=origin
+    )
 
 
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:

@@ -40,7 +40,7 @@ class Look:
     legend: bool = True
     notes: bool = True
     panel: int | str | None = None
-    asked: list[str] = field(default_factory=list, init=False, repr=False)  # what has read colors
+    asked: list[str] = field(default_factory=list, repr=False)  # what has read colors
 
     @property
     def inches(self) -> float | None:

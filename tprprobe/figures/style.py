@@ -198,9 +198,9 @@ def tidy(
     axes.spines[["left", "bottom"]].set_color(MUTED)
     if is_ours(axes):
         look: Options = {"loc": "left", "fontsize": size, "fontweight": "bold"}
-        axes.set_title(_wrap_title(axes, title), **look)
+        axes.set_title(wrap_title(axes, title), **look)
     else:
-        axes.set_title(_wrap_title(axes, title))
+        axes.set_title(wrap_title(axes, title))
     if is_ours(axes) or current_look().fontsize:
         axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
         axes.xaxis.label.set(size=FONTSIZE)
@@ -215,7 +215,7 @@ def is_ours(axes: Axes) -> bool:
     return isinstance(axes.get_figure(root=True), Drawing)
 
 
-def _wrap_title(axes: Axes, title: str) -> str:
+def wrap_title(axes: Axes, title: str) -> str:
     """The title in lines that the panel's share of the figure has room for."""
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1

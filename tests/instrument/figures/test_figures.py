@@ -51,17 +51,17 @@ def test_role_clusters_show_every_cluster_of_right_answers(store, roles):
     shown = [int(text) for text in texts(figure) if text.isdigit() and int(text) < roles.k]
     assert {*tokens.loc[tokens["correct"].astype(bool), "label"]} <= {*shown}
     written = figure.texts[-1].get_text().replace("\n", " ")
-    assert re.search(r"6 of 6 questions answered right, chosen .*: (\d+) of \1", written)
+    assert re.search(r"6 of the 6 questions that were answered right, chosen .*: (\d+) of \1", written)
 
 
 def test_texts_are_as_many_as_are_asked_for_or_fit_the_column(store):
     options = {"head": 0, "k": 4, "width": "acl"}
     two = tp.draw("roles", store, n_rows=2, **options)
-    assert "2 of 6 questions" in two.texts[-1].get_text()
+    assert "2 of the 6 questions" in two.texts[-1].get_text()
     whole, low = (tp.draw("roles", store, height=height, **options) for height in (None, 3))
-    assert "6 of 6 questions" in whole.texts[-1].get_text()
+    assert "6 of the 6 questions" in whole.texts[-1].get_text()
     assert whole.get_figheight() < 6.5
-    assert re.search(r"[1-4] of 6 questions", low.texts[-1].get_text())
+    assert re.search(r"[1-4] of the 6 questions", low.texts[-1].get_text())
     box = low.axes[0].get_position()
     assert box.ymin * 3 > low.texts[-1].get_window_extent().ymax / low.dpi
     for bad, message in (({"height": 1}, "height 1: these texts"), ({"n_rows": 0}, "n_rows 0")):

@@ -1,7 +1,7 @@
 """Figures and tables made by name: inputs loaded, options checked, drawn, saved."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures import dots
@@ -25,7 +26,7 @@ from tprprobe.store.reader import Source, as_store
 BACKENDS = ("matplotlib", "plotly")
 Picture = Scene | Drawing | Table
 Inputs = dict[str, Any]  # paths by the name of an input, of the store one
-LOOKS = tuple(field.name for field in fields(Look) if field.init)
+LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "asked")
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
@@ -128,7 +129,8 @@ def draw(
         raise InputError(
             f"{name} is made of {kinds}: give tp.draw a result, a table or their folder"
         )
-    with look.used():
+    room = _measure(look, ax)
+    with room.used():
         try:
             picture = build(name, **sources, **options)
         except KeyError as error:
@@ -136,7 +138,17 @@ def draw(
                 raise
             lack = f"{name}: the table has no column {error}; give a result, its folder, or a table with its columns"
             raise InputError(f"{lack} (`tprprobe docs columns`)") from error
+    look = replace(look, width=room.width)
+    with look.used():
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
+
+
+def _measure(look: Look, ax: GivenAxes | None) -> Look:
+    """The look with the inches of given axes, in which texts are chosen and laid out."""
+    if not isinstance(ax, Axes):
+        return look
+    width, height = (side / ax.figure.dpi for side in ax.bbox.size)
+    return replace(look, width=width, height=height, title="", notes=False)
 
 
 def _tabulate(picture: Picture) -> pd.DataFrame:
