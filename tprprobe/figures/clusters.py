@@ -150,10 +150,10 @@ def cluster_strips(
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"
-            noun += " answered right" * (correct_only and "correct" in tokens)
+            noun += " that were answered right" * (correct_only and "correct" in tokens)
             n_clusters = tokens.loc[tokens["sample"].isin(candidates), "label"].nunique()
             notes.append(
-                f"{len(ids)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
+                f"{len(ids)} of the {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
