@@ -197,11 +197,6 @@ def _number(counts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]
     return np.concatenate([start + n for start, n in zip(starts, numbers, strict=False)])
 
 
-def _name_each(columns: csr_array) -> list[Int[np.ndarray, " column"]]:
-    """Numbers by which every column is one of its own."""
-    return [np.arange(columns.shape[1])]  # pyright: ignore[reportOptionalSubscript]
-
-
 class Steps:
     """The nested steps of a decomposition of units, whose groups are joined to blocks: what each measures, beyond which fixed columns,
     beside which random components. Any states of the units are measured with them.
@@ -255,11 +250,12 @@ class Steps:
         if step == FILLERS:
             frequent, rare = self.all_fillers
             bag = join_columns(self.length, frequent, np.asarray(rare.sum(1)))
-            return self._draw(step, base, bag, [Component.random(rare, True, _name_each(rare))])
+            names = [np.arange(rare.shape[1])]  # pyright: ignore[reportOptionalSubscript]
+            return self._draw(step, base, bag, [Component.random(rare, True, names)])
         rare = [Component.random(self.rare)]
         base = join_columns(base, bag)
         if step == ROLES:
-            return self._draw(step, base, self.roles, [*rare, Component.random(self.rare_roles, True, _name_each(self.rare_roles))])
+            return self._draw(step, base, self.roles, [*rare, Component.random(self.rare_roles, True)])
         base = join_columns(base, self.roles)
         rare += [Component.random(self.rare_roles)]
         if step == BY_LENGTH:
