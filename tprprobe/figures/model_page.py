@@ -14,7 +14,8 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.clusters import describe_stability, explain_ends, text_strips
+from tprprobe.figures.cluster_labels import describe_stability
+from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.figures.clusters import describe_stability
+from tprprobe.figures.cluster_labels import describe_stability
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 
