@@ -1,6 +1,6 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,10 @@ ESTIMATED = (
     "Thin lines: 95\u00a0% intervals. Hatched: the interval holds 0, or, of bindings, they do not exceed those of shuffled roles. Tokens × length: what a token adds in longer texts but not in shorter ones. "
     "A share is of all possible texts of such tokens; `tprprobe decompose` prints the R² of held-out texts, too, which is lower where texts are few, because "
     "it cannot predict tokens that it has not seen (`tprprobe docs share`)."
+)
+GRAY = (
+    " The input embeddings hold nothing but tokens and places: gray there is an error of the estimate, and in another layer evidence "
+    "of context only where it is larger."
 )
 MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
 GENERATED = "generated sentences, each a second time with two words exchanged; "
@@ -98,7 +102,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     bound, unbound = _list_bindings(table)
     note = " ".join([ESTIMATED, *_calibrate(table)]) + _say_guesses(subject)
     if subject.unit == "mean":
-        note += _explain_rest(table, subject.sites) + MEANS
+        note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
@@ -118,17 +122,6 @@ def _compare_shares(words: Row, baseline: Row) -> str:
         return "These texts do not settle whether training changed this share: the intervals are too wide."
     changed = "lowered this share: more" if difference < 0 else "raised this share: less"
     return f"Training {changed} depends on places, bindings and context."
-
-
-def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
-    """How much the tokens explain of a mean of input embeddings, where no context is: what they leave there is an error of the estimate."""
-    words = _find(table, sites[0], PLACE, "bag")
-    if not sites[0].endswith(".embedding") or np.isnan(words.get("share", np.nan)):
-        return ""
-    return (
-        f" The input embeddings hold nothing but tokens and places; a gray rest there (tokens: {percent(words, 'share')}) is an error of the estimate. "
-        "In another layer, gray is evidence of context only where it is larger."
-    )
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
