@@ -53,8 +53,8 @@ class Subject:
         if trained.get("data") != self.data.name or self.data.split not in (ALL, trained["split"]):
             return ""
         with quiet():
-            known = {example.source for example in load_data(self.data.name, split="train")}
-        n_known = sum(example.source in known for example in self.data)
+            train_sources = {example.source for example in load_data(self.data.name, split="train")}
+        n_known = sum(example.source in train_sources for example in self.data)
         return f", {n_known or 'none'} of which the model was trained on"
 
     @property
@@ -120,7 +120,10 @@ class Subject:
     @cached_property
     def tasks(self) -> list[str]:
         """The tasks whose labels the words have."""
-        tasks = [*self.data.tasks, *(task for one in self.labellers for task in one.tasks)]
+        tasks = [
+            *self.data.tasks,
+            *(task for labeller in self.labellers for task in labeller.tasks),
+        ]
         return [task for task in tasks if task in self.store.tokens]
 
     @property

@@ -111,9 +111,9 @@ def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
     if not absent:
         return []
     store = subject.folder / "more"
-    chosen = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
+    options = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
     data = f"--data {subject.data.name} -n {len(subject.data)}"
-    commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {chosen} --out {store}"]
+    commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {options} --out {store}"]
     commands += [f"tprprobe name {store} --site '{site}' --k 12" for site in absent.values()]
     lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group and name their vectors."
     return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]

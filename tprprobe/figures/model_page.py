@@ -191,8 +191,8 @@ def _list_relations(relations: "pd.Series[str]") -> str:
     """The most frequent relations, and how many heads follow each of them."""
     counts = relations.value_counts()
     names = [f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items()]
-    rest = int(counts.iloc[N_LISTED:].sum())
-    return ", ".join([*names, *([f"others ({rest})"] if rest else [])])
+    n_others = int(counts.iloc[N_LISTED:].sum())
+    return ", ".join([*names, *([f"others ({n_others})"] if n_others else [])])
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
@@ -282,8 +282,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         score = f"{name_score(rows)} {percent(best, 'f1', 1)}"
         control_score = f"strongest control: {control}, {100 * best['best_control_f1']:.1f}\u00a0%"
         rank = next(iter(rank_layers(rows).values()), "").partition("; ")[-1]
-        learned = f"learned from {best['n_train']:,.0f} words"
-        clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (learned, control_score, rank)))})"
+        training = f"learned from {best['n_train']:,.0f} words"
+        clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (training, control_score, rank)))})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
     text = (

@@ -175,10 +175,10 @@ def read_answer_ids(
 ) -> tuple[int, int]:
     vocabulary = require_vocabulary(model)
     if answers is None:
-        first, second = (model.predict(text)[0] for text in texts)
-        answer, rival = int(first.argmax()), int(second.argmax())
+        p_text, p_against = (model.predict(text)[0] for text in texts)
+        answer, rival = int(p_text.argmax()), int(p_against.argmax())
         if answer == rival:  # then those whose probability differs most
-            answer, rival = int((first - second).argmax()), int((second - first).argmax())
+            answer, rival = int((p_text - p_against).argmax()), int((p_against - p_text).argmax())
     elif len(answers) == len(texts):
         _, targets = vocabulary.encode_answers([*texts], [*answers])
         starts = np.append(0, targets.lengths.cumsum())[:-1] + 1 + len(vocabulary.begun)

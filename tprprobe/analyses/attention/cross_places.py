@@ -89,8 +89,10 @@ def places_by_output(store: Store, site: str, head: int, seed: int = 0) -> "pd.S
     half = looks["document"].isin(documents[halve_documents(documents, seed)])
     counts = looks.groupby([half, OUTPUT, "side", "place"], dropna=False).size()
     shares = counts / counts.groupby(level=[0, 1, 2]).transform("sum")
-    chosen, others = (shares.xs(key).loc[lambda x: x.index.get_level_values("place").notna()] for key in (True, False))  # fmt: skip
-    return others.reindex(chosen.groupby(level=0).idxmax().to_list(), fill_value=0.0)
+    shares_of_half, shares_of_rest = (shares.xs(key).loc[lambda x: x.index.get_level_values("place").notna()] for key in (True, False))  # fmt: skip
+    return shares_of_rest.reindex(
+        shares_of_half.groupby(level=0).idxmax().to_list(), fill_value=0.0
+    )
 
 
 def mean_map(store: Store, site: str, head: int) -> Float[np.ndarray, "output source"]:
