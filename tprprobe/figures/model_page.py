@@ -27,12 +27,13 @@ from tprprobe.statistics import Row, write_interval
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 ESTIMATED = (
-    "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%. "
+    "Shares are estimates: one that is not there is 0 on average, and a large one may come out above 100\u00a0%. "
+    "What a token of a single text adds is taken to be what other rare tokens add. "
     "Thin lines: 95\u00a0% intervals. Hatched: the interval holds 0, or, of bindings, they do not exceed those of shuffled roles."
 )
 NOT_R2 = (
-    " A share counts all texts of such tokens; the R² of `tprprobe decompose` is lower where texts are few, because what it "
-    "predicts of held-out texts lacks their unseen tokens (`tprprobe docs share`)."
+    " The R² of `tprprobe decompose` is lower where texts are few: to R², tokens that no fitted text has are unexplained; a share "
+    "counts them like other rare tokens (`tprprobe docs share`)."
 )
 MEANS = " A mean over tokens hides most of their order: a high share does not say that the model ignores it."
 N_LISTED = 6  # relations of a sentence
