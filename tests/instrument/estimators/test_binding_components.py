@@ -1,5 +1,8 @@
 """Shares of variance: bags do not bind however they are pooled, planted bindings get their share."""
 
+import re
+from pydoc_data.topics import topics
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -71,6 +74,19 @@ def test_planted_bindings_get_their_share():
         estimates.append(measure(counts, states))
     assert np.mean([estimate.value for estimate in estimates]) == pytest.approx(SHARE, abs=0.005)
     assert sum(estimate.low <= SHARE <= estimate.high for estimate in estimates) >= DRAWS - 2
+
+
+def test_bindings_of_letters_that_prefer_places_get_their_share():
+    words = sorted(set(re.findall(r"\b[a-z]{2,14}\b", " ".join(topics.values()))))
+    counts = PairCounts.from_bindings([list(zip(word, range(14), strict=False)) for word in words])
+    rng = np.random.default_rng(1)
+    vectors, letters = rng.normal(size=(303, 16)), rng.normal(size=(26, 16))
+    states = counts.pairs @ vectors + counts.fillers @ letters
+    bound = subtract_expected(counts)[0] @ vectors
+    share = (bound**2).sum() / ((states - states.mean(0)) ** 2).sum()
+    estimate = measure(counts, states)
+    assert estimate.value == pytest.approx(share, rel=0.07)
+    assert estimate.low < share < estimate.high
 
 
 def measure_words(n, n_words, **options):

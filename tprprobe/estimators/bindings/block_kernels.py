@@ -14,7 +14,7 @@ BATCH = 64  # columns that are multiplied at a time
 N_TABLES = 64  # random tables, that say how much what vectors share by chance changes an estimate
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
-N_SUMS = 2  # of the series of the weights of a fixed component, whose n-th part is about 20⁻ⁿ
+N_SUMS = 4  # of the series of the weights of a fixed component, whose n-th part is about 20⁻ⁿ
 SHRINKAGE = 1.0  # of weights 1 / (count + SHRINKAGE)
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
