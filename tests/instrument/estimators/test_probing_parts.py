@@ -34,7 +34,7 @@ from tprprobe.evaluation.metrics import (
 )
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.line_styles import style_lines
-from tprprobe.figures.probes import average_probes, probe_table
+from tprprobe.figures.probes import probe_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import adjust
 
@@ -330,14 +330,6 @@ def test_a_rule_that_knows_the_word_is_no_control_of_a_decoders_states():
     table = table4(pd.concat([rows, identity], ignore_index=True))
     assert "of the word 90.0 (no control here: the probed state precedes the word)" in table.caption
     assert "most frequent label of the word" not in {*table.scene.levels["line"]}
-
-
-def test_a_control_of_one_site_is_none_of_another():
-    rows = drawn_rows()
-    shuffled = rows[rows["site"].str.endswith("tpr")].assign(control="shuffled", f1=0.4)
-    means = average_probes(pd.concat([rows, shuffled], ignore_index=True)).set_index("kind")
-    assert {*means.loc["tpr", "control_name"]} == {"shuffled"}
-    assert {*means.loc["role", "control_name"]} == {"majority"}
 
 
 def test_the_table_marks_what_beats_its_strongest_control():
