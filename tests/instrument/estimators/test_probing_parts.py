@@ -293,7 +293,7 @@ def test_a_control_is_of_the_site_and_layer_that_it_was_measured_at(head):
     of_head = measured.assign(site="decoder.1.cross.tpr", head=head, f1=0.9)
     scene = probe_table(pd.concat([rows, measured, *([of_head] if head else [])])).scene
     assert scene.bands[["x", "value"]].to_numpy().tolist() == [[1, 0.3]]
-    assert scene.band == "strongest control: shuffled (of role)"
+    assert scene.band == "strongest control: shuffled labels (of role)"
 
 
 def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
