@@ -162,7 +162,7 @@ def _probe(
     table = screen(rows)
     note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
     ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]
-    lines = [note, table.to_string(index=False), *ranks, *explain_controls(rows)]
+    lines = [note, table.to_string(index=False), *ranks, *explain_controls(rows["best_control"])]
     return rows, "\n".join([*lines, describe_basis(rows)])
 
 

@@ -20,11 +20,11 @@ NO_LABEL = re.compile(r"\s|\[\d+,\d+\)$")  # a blank, or a span at the end
 
 
 def add_labels(
-    tokens: pd.DataFrame, task: str, labels: Iterable[object], side: str, others: Iterable[str] = ()
+    tokens: pd.DataFrame, task: str, labels: Iterable[object], side: str, names: Iterable[str] = ()
 ) -> pd.DataFrame:
     """The tokens with a column ``task``, in which those of a side have these labels.
 
-    Every token is a word where there are no words, or where those of a word have several labels and no ``others`` (``pos``,
+    Every token is a word where there are no words, or where those of a word have several labels and no ``names`` (``pos``,
     or counted ``source.pos``) are labels of words.
     """
     if side not in SIDES:
@@ -41,7 +41,7 @@ def add_labels(
     if wrong := [label for label in texts.unique() if NO_LABEL.search(label)]:
         raise InputError(f"label {wrong[0]!r}: a label has no blanks and does not end in a span")
     place = _find_several(tokens[is_side].assign(**{task: texts.to_numpy()}), task)
-    if place and (of_words := {name.rpartition(".")[2] for name in others} & {*tokens} - {task}):
+    if place and (of_words := {name.rpartition(".")[2] for name in names} & {*tokens} - {task}):
         raise InputError(
             f"{place}: give all tokens of a word one label, beside those of words ({', '.join(sorted(of_words))})"
         )

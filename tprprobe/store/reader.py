@@ -76,8 +76,8 @@ class Store(StoreContents):
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
             if self.labels:  # its tokens are the first of these
-                own: Any = self.tokens.filter([*self.labels, *layout.WORDS]).head(len(twin.tokens))
-                twins[kind] = replace(twin, table=twin.tokens.assign(**own), labels=self.labels)
+                cols: Any = self.tokens.filter([*self.labels, *layout.WORDS]).head(len(twin.tokens))
+                twins[kind] = replace(twin, table=twin.tokens.assign(**cols), labels=self.labels)
         return twins
 
     @property
