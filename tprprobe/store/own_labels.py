@@ -2,16 +2,30 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.store.layout import SIDES
 
 WORD, LAST_WORD = "word", "last_word"
 RESERVED = {"side", "sample", "position", "token", WORD, LAST_WORD, "document", "split"}
 NO_LABEL = re.compile(r"\s|\[\d+,\d+\)$")  # a blank, or a span at the end
+KEYS = ["side", "sample", "position"]  # of a token
+
+
+def copy_labels(tokens: pd.DataFrame, of_twin: pd.DataFrame) -> pd.DataFrame:
+    """The tokens of a twin with all columns of those of the model, of which they are the same or a part."""
+    return of_twin[KEYS].merge(tokens, how="left", on=KEYS)
+
+
+def read_labels(file: Path, task: str) -> list[str]:
+    """The labels in the column ``task`` of a CSV file, empty where a token has none."""
+    with as_input_error(f"{file}: no labels", f"give a CSV file with a column {task}"):
+        return pd.read_csv(file, usecols=[task], dtype=str, keep_default_na=False)[task].tolist()
 
 
 def add_labels(

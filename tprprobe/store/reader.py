@@ -75,7 +75,15 @@ class Store(StoreContents):
         twins = {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
-        return twins
+        if not self.labels:
+            return twins
+        from tprprobe.store.own_labels import copy_labels
+
+        tables = {kind: copy_labels(self.tokens, twin.tokens) for kind, twin in twins.items()}
+        return {
+            kind: replace(twin, table=tables[kind], labels=self.labels)
+            for kind, twin in twins.items()
+        }
 
     @property
     def control(self) -> "Store | None":

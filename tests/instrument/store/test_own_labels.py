@@ -5,9 +5,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from planted.sentences import ENCODER, plant
 from planted.stores import number_tokens, write_store
+from typer.testing import CliRunner
 
 import tprprobe as tp
+from tprprobe.cli import app
 from tprprobe.errors import InputError
 
 PLACES = ["first", "second", ""]
@@ -67,3 +70,26 @@ def test_pieces_of_words_and_tokens_without_words(store):
 def test_labels_that_cannot_be(store, task, labels, side, message):
     with pytest.raises(InputError, match=message):
         store.with_labels(task, labels, side)
+
+
+def test_the_command_names_clusters_by_labels_in_a_file_which_the_twin_has_too(tmp_path):
+    store = plant(tmp_path / "store", 60)
+    tokens = store.tokens[store.tokens["side"] == "source"]
+    tags = tokens["pos"].astype(str).where(tokens["word"] >= 0, "")
+    tags.rename("tag").to_csv(tmp_path / "tags.csv")
+    options = ["--labels", f"tag={tmp_path / 'tags.csv'}", "--site", ENCODER, "--k", "8"]
+    arguments = ["name", str(store.path), *options, "--out", str(tmp_path / "names")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    contents = tp.load_run(tmp_path / "names")
+    names = contents["names"]
+    assert names is contents["."]
+    assert names.groupby("model")["ami_tag"].first().tolist() == pytest.approx(
+        names.groupby("model")["ami_pos"].first().tolist()
+    )
+    with pytest.raises(InputError, match="unknown result of this folder 'ones'"):
+        contents["ones"]
+    result = CliRunner().invoke(app, ["name", str(store.path), "--labels", "tag"])
+    assert "give TASK=FILE" in str(result.exception)
+    wrong = ["name", str(store.path), "--labels", f"pos2={tmp_path / 'tags.csv'}"]
+    assert "with a column pos2" in str(CliRunner().invoke(app, wrong).exception)
