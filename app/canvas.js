@@ -8,6 +8,7 @@ const BANDS = 256; // of an outline's height
 const NEAR = 6; // pixels around the pointer in which a point is found
 const WHOLE = [-0.03, 1.03, -0.03, 1.03]; // of the plane: left, right, below, above
 const AREAS = ["box", "lasso"];
+const SHOWN = 120; // tokens of a column beside an attention map
 
 const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
 
@@ -776,7 +777,7 @@ class Attend {
 
   take(data) {
     Object.assign(this, { data, at: null, codes: codesOf(data.map) });
-    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.slice(0, 120).map((sign, i) => {
+    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.slice(0, SHOWN).map((sign, i) => {
       const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => rows[i] < 0 || mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
       for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
       for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
@@ -790,7 +791,8 @@ class Attend {
       return ring;
     });
     const frame = make("div", { className: "map" }, canvas, ...rings, hint);
-    const height = step > 1 ? 1 : rows > 16 ? 20 : 28; // pixels of a row, of the words too
+    const longest = Math.min(Math.max(rows, columns) * step, SHOWN);
+    const height = Math.max(14, Math.min(28, Math.floor(616 / longest))); // pixels of a row, of the words too
     this.root.style.setProperty("--row", `${height}px`);
     Object.assign(frame.style, { aspectRatio: `${columns} / ${rows}`, width: step > 1 ? "100%" : `min(100%, ${height * columns}px)` });
     const names = step > 1 ? [] : [data.queries, data.keys].map(({ signs }, end) => {
@@ -810,8 +812,7 @@ class Attend {
     frame.addEventListener("pointerleave", () => (hint.hidden = true));
     const gold = data.gold && data.pairs.length ? `○ ${data.gold}` : "";
     const note = [step > 1 ? `a square is the largest of ${step} × ${step} weights` : "", gold].filter(Boolean).join(" · ");
-    const axes = "down: queries (attend) · across: keys (attended to)";
-    this.picture.replaceChildren(named, make("div", { className: "axis", textContent: [axes, note].filter(Boolean).join(" · ") }));
+    this.picture.replaceChildren(named, make("div", { className: "axis", textContent: [data.axes, note].filter(Boolean).join(" · ") }));
     this.paint();
   }
 

@@ -15,6 +15,7 @@ from doorkeeper import Doorkeeper
 from streamlit import env_util
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime import Runtime
+from streamlit.web import bootstrap
 from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
 
@@ -47,6 +48,8 @@ def keep_doors() -> None:
     page = Path(streamlit.__file__).with_name("static").joinpath("index.html").read_bytes()
     page = page.replace(b"<head>", b"<head>" + WHERE, 1)
     page = page.replace(b'<div id="root">', b'<div id="root">' + STARTING, 1)
+    quiet: Any = bootstrap
+    quiet._print_url = lambda _: None  # the command has said it
     server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime), page)
 
 

@@ -57,7 +57,7 @@ def _once(_make: Callable[[], Any], *key: Any) -> Any:
 
 def once(make: Callable[[], Any], *key: Any) -> Any:
     """What was made of the chosen store for the same key in the last minute, else what is made now."""
-    return _once(make, root(), store_name(), *key)
+    return _once(make, root(), st.session_state.get("store"), *key)
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
@@ -120,13 +120,14 @@ def choose_store() -> None:
             st.session_state["store"] = linked = name
         alike = [name for name in names if linked and name.endswith(f"/{linked}")]
         if linked not in names and len(alike) == 1:  # a link may leave out the folders above
-            st.session_state["store"] = linked = alike[0]
+            st.query_params["store"] = alike[0]
+            st.rerun()
         index = next((i for i, name in enumerate(names) if _opens(name)), 0)
         name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
-            st.warning(f"No store has the name in the address. This is {escape(name or '')}, not:")
-            st.text(linked)
+            missing = tp.dashboard.asking.visible(linked, 120)
+            st.warning(escape(f"No store {missing} here: this is {name}, and all are on the left."))
     above = shlex.join(["tprprobe", "app", str(runs().root.parent)])
     with st.sidebar.expander("Folder"):
         st.caption(f"Below `{root()}`; nothing else is read. To see results beside it:")
@@ -152,6 +153,11 @@ def store_name() -> str:
 
 def store() -> Any:
     return open_store(root(), store_name())
+
+
+def find_store() -> Any:
+    """The chosen store; None where there is none, as beside results that need no store to be shown."""
+    return store() if st.session_state.get("store") else None
 
 
 def choose_slice() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import state
 import streamlit as st
+from PIL import Image
 from streamlit.components.v2 import component
 
 import tprprobe as tp
@@ -15,7 +16,7 @@ FOLDER = Path(__file__).parent
 # The hyphen of a measured number; texts that are quoted keep theirs.
 HYPHEN = re.compile(r"(?<=[\s\[])-(?=\d+\.\d)")
 Status = Literal["running", "complete", "error"]
-COMMAND = 640  # pixels
+COMMAND, DENSITY = 640, 2  # pixels, and those of a picture in a pixel of the page
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=FOLDER.joinpath("page.js").read_text("utf-8"))
@@ -57,7 +58,7 @@ def lead(statement) -> None:
 
 def show_links(links) -> None:
     for link in links:
-        query = {"store": state.store_name(), **link.query, "link": "1"}
+        query = {"store": st.session_state.get("store") or "", **link.query, "link": "1"}
         st.page_link(f"pages/{link.page}.py", label=state.escape(link.label), query_params=query)
 
 
@@ -74,6 +75,31 @@ def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False)
     if expander.open:
         with expander:
             draw()
+
+
+def show_question(question, picture) -> None:
+    """A question of `tprprobe examine`, answered."""
+    st.subheader(state.escape(question.heading))
+    if question.text:
+        st.markdown(state.escape(question.text))
+    if picture:
+        with Image.open(picture) as pixels:
+            st.image(str(picture), width=pixels.width // DENSITY)
+    if question.lack:
+        st.caption(state.escape(question.lack))
+
+
+def show_examined(page: str, opened: bool = False) -> None:
+    """What `tprprobe examine` says in the folder of the store that belongs to a page."""
+    contents = tp.dashboard.contents
+    asked = [
+        (question, picture)
+        for question, picture in contents.read_examination(state.store())
+        if picture and contents.EXAMINED.get(picture.stem) == page
+    ]
+    if asked:
+        draw = lambda: [show_question(*question) for question in asked]  # noqa: E731
+        fold("What tprprobe examine says of this", "examined", draw, opened)
 
 
 def controls():
@@ -98,8 +124,9 @@ def choose_site(label: str, sites: list[str], key: str, index: int = 0) -> str:
 
 
 def choose_count() -> int:
-    """The number of clusters."""
-    return int(st.number_input("Clusters", 2, 60, 20, key="k", width=130, **state.KEEP))
+    """The number of clusters, at first that of the results beside the store."""
+    count = state.once(lambda: state.runs().count_clusters(state.store()), "count")
+    return int(st.number_input("Clusters", 2, 60, count, key="k", width=130, **state.KEEP))
 
 
 def show(view: Any, name: str) -> list[int]:
@@ -171,7 +198,8 @@ def table(rows, pinned: int = 1, **look):
 
 def list_unclaimed(*kinds: str) -> None:
     """One line about results that do not say of which store they are, and so are not shown."""
-    if unclaimed := state.runs().unclaimed(state.store(), *kinds):
+    store = state.find_store()
+    if unclaimed := store and state.runs().unclaimed(store, *kinds):
         st.caption(UNCLAIMED + ", ".join(map(state.escape, unclaimed)))
 
 

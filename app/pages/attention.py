@@ -10,7 +10,7 @@ import tprprobe as tp
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
-CLICK = "Click a square: that head is shown below. Squares are of all documents."
+CLICK = "Click a square: that head is shown below, on one sample. Squares are of {}."
 SHARP = "Mean largest weight of every head, in percent"
 
 
@@ -53,8 +53,11 @@ def attention() -> None:
     title = f"{follows[0].upper()}{follows[1:]}: percent by head" if follows else SHARP
     widgets.head(title, lambda: views.show_heads(scores, title), "heads")
     key, squares = f"{site}:{head}", views.pack_scores(scores, dark)
-    canvas.offer_heads("scored-heads", squares, key, look="squares", advice=CLICK)
-    sample = widgets.choose_sample(store, store.count_maps(site))
+    n_maps = store.count_maps(site)
+    some = f"the first {scores['n'].max()} of the {n_maps:,} samples that have maps"
+    advice = CLICK.format("all documents that have maps" if follows else some)
+    canvas.offer_heads("scored-heads", squares, key, look="squares", advice=advice)
+    sample = widgets.choose_sample(store, n_maps)
     maps = views.read_maps(store, site, sample)
     title = f"{tp.figures.labels.site_label(site, head)}, sample {sample}"
     widgets.head(title, lambda: views.show_matrix(store, maps, head), "matrix")
@@ -63,4 +66,5 @@ def attention() -> None:
     alike = tp.dashboard.contents.like(sites, site)
     label = f"All heads of {len(alike)} layers on this sample"
     widgets.fold(label, "heads", lambda: _show_heads(store, alike, sample, key))
+    widgets.show_examined("attention")
     widgets.fold("All numbers", "numbers", lambda: widgets.table(scores))

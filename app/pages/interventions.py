@@ -6,31 +6,37 @@ import widgets
 
 import tprprobe as tp
 
+KINDS = ("interventions", "behaviors")
 NOTHING = "No interventions in the model of this store yet. They show which vectors its answers, or its next words, depend on."
 
 
 @state.page("Interventions")
 def interventions() -> None:
-    runs, store, views = state.runs(), state.store(), tp.dashboard.interventions
-    folders = runs.beside(store, "interventions", "behaviors")
-    widgets.list_unclaimed("interventions", "behaviors")
-    if not folders and "imported" in store.manifest:
+    runs, store, views = state.runs(), state.find_store(), tp.dashboard.interventions
+    folders = runs.beside(store, *KINDS)
+    others = runs.of_others(store, *KINDS) if store else {}
+    widgets.list_unclaimed(*KINDS)
+    if not folders and not others and "imported" in state.store().manifest:
         st.info("These vectors were imported, so there is no model to edit.")
         return
-    if not folders:
+    if not folders and not others:
         widgets.offer_runs("sweep", "swaps", "pairs", why=NOTHING)
         link = tp.dashboard.statements.Link("Change the vectors of a text yourself, on Ask", "ask")
         widgets.show_links([link])
         return
     lead = st.container()
     with widgets.controls():
+        folders = folders | others
         name = widgets.choose("Run", list(folders), "intervention")
         tables = views.read_interventions(folders[name])
         edit = widgets.choose("Edit", list(tables), "edit")
     with lead:
         widgets.lead(views.summarize_edits(tables[edit], edit))
+        other = "Another model than that of the store. " if name in others else ""
+        st.caption(state.escape(other + views.describe_run(folders[name])))
     view = views.show_interventions(tables[edit], edit)
     widgets.show(view, "interventions")
     widgets.fold("All numbers", "numbers", lambda: widgets.table(view.data, 2))
-    with st.expander("Run another"):
-        widgets.offer_runs("sweep", "swaps", "pairs")
+    if store:
+        with st.expander("Run another"):
+            widgets.offer_runs("sweep", "swaps", "pairs")

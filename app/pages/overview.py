@@ -7,7 +7,6 @@ import widgets
 import tprprobe as tp
 
 MAX_STORES = 24  # in the table
-PICTURE = 760  # pixels
 
 
 def _show_sizes(store) -> None:
@@ -18,6 +17,7 @@ def _show_sizes(store) -> None:
             st.metric(key, facts[key], width="content")
         if (score := listed.score) is not None:
             right = "answered right" if listed.arithmetic else "as the reference"
+            right += ", test samples" * bool(listed.test)
             low, high = (f"{100 * end:.1f}" for end in (score.low, score.high))
             st.metric(right, f"{100 * score.value:.1f} % [{low}, {high}]", width="content")
     view = contents.show_sites(store)
@@ -37,16 +37,13 @@ def _list_stores(names) -> None:
 def _show_examination(questions) -> None:
     """The model on one page, as `tprprobe examine` wrote it."""
     for question, picture in questions:
-        st.subheader(state.escape(question.heading))
-        if question.text:
-            st.markdown(state.escape(question.text))
-        if picture:
-            st.image(str(picture), width=PICTURE)
-        if question.lack:
-            st.caption(state.escape(question.lack))
+        widgets.show_question(question, picture)
+        if page := tp.dashboard.contents.EXAMINED.get(picture.stem if picture else ""):
+            link = tp.dashboard.statements.Link(f"Show on {page.capitalize()}", page)
+            widgets.show_links([link])
 
 
-def _show_results(runs, store) -> None:
+def _show_results(runs, store) -> bool:
     summary = state.once(lambda: tp.dashboard.run_summary.summarize(runs, store), "summary")
     if statements := (*summary.roles, *summary.results):
         st.subheader("Results")
@@ -55,6 +52,7 @@ def _show_results(runs, store) -> None:
     if len(summary.names):
         label = f"All {len(summary.names)} named roles"
         widgets.fold(label, "named", lambda: widgets.table(summary.names))
+    return bool(statements)
 
 
 def _show_slices(store) -> None:
@@ -69,7 +67,11 @@ def _show_slices(store) -> None:
 
 @state.page("Overview")
 def overview() -> None:
-    runs, store, views = state.runs(), state.store(), tp.dashboard
+    runs, views = state.runs(), tp.dashboard
+    if state.find_store() is None and _show_results(runs, None):
+        st.caption("No store lies here: there are only these results.")
+        return
+    store = state.store()
     widgets.lead(views.contents.summarize_store(store))
     _show_examination(views.contents.read_examination(store))
     results = st.container()

@@ -27,8 +27,9 @@ def _show_probes(folders) -> None:
 
 @state.page("Probes")
 def probes() -> None:
-    if folders := state.runs().beside(state.store(), "probes"):
+    if folders := state.runs().beside(state.find_store(), "probes"):
         _show_probes(folders)
     else:
+        widgets.show_examined("probes", opened=True)
         widgets.offer_runs("probes", why=NOTHING)
     widgets.list_unclaimed("probes")

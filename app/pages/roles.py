@@ -33,6 +33,7 @@ def _show_names() -> None:
             widgets.fold("Proposed names", "proposed", draw)
     else:
         widgets.offer_runs("names")
+    widgets.show_examined("roles")
     widgets.list_unclaimed(*kinds)
 
 

@@ -177,12 +177,6 @@ def _draw(scene: Any, path: Path, *endings: str) -> None:
 @options_of("analyses.naming.run:name_all", without=["progress", "projections"], patterns="site")
 def name(
     store: common.StoreFolder,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Labels of your own: TASK=FILE.csv, in its column TASK a label for every source token."
-        ),
-    ] = None,
     scheduler: common.Scheduler = None,
     as_json: common.Json = False,
     **options: Any,
@@ -199,12 +193,9 @@ def name(
     from tprprobe.gold.structure import find_structure
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
-    from tprprobe.store.own_labels import read_labels
 
     opened, out = open_store(store), options.get("out")
-    for task, file in common.split_labels(labels or []).items():
-        opened = opened.with_labels(task, read_labels(Path(file), task))
-    has_words = bool(labels) or find_arithmetic(opened) is None
+    has_words = bool(opened.labels) or find_arithmetic(opened) is None
     options["progress"] = lambda jobs: track(jobs, "naming", len(jobs))
     if has_words:
         n_clusters = options.pop("k", [20])
@@ -250,5 +241,7 @@ def examine(
         options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
-    lines, page = examination.lines, str(examination.page)
-    common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))
+    page = str(examination.page)
+    texts = [section.as_text() for section in examination.sections]
+    facts = {"lines": examination.lines, "page": page}
+    common.show(as_json, facts, lambda: "\n\n".join([*texts, f"page: {page}"]))

@@ -64,16 +64,19 @@ def figure(
         str | None, typer.Option(help="Ends of the y axis in its numbers: .6,1 from 60 to 100 %.")
     ] = None,
     legend: Annotated[bool, typer.Option("--legend/--no-legend", help="Explain colors.")] = True,
+    notes: Annotated[
+        bool, typer.Option("--notes/--no-notes", help="Lines of text below the figure.")
+    ] = True,
     panel: Annotated[str | None, typer.Option(help="One panel alone: its name or number.")] = None,
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
     style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .pdf .svg .png; for tables also .md .tex .csv .parquet.")
+        Path | None, typer.Option(help="A .pdf .svg .png .csv; of tables also .md .tex.")
     ] = None,
 ) -> None:
     """Draw a figure or table. Without a name, list all figures, or those of the --store or of the run (--ckpt).
 
-    A figure may have further options, the keywords of its function: an option that it does not have says which.
+    A figure may have further options, the keywords of its function: an option that it does not have says which. More: tprprobe docs figures.
     """
     from tprprobe.figures import catalogue
 
@@ -99,7 +102,7 @@ def figure(
         raise InputError(f"--label {wrong[0]}: give OLD=NEW")
     labels = dict(text.split("=", 1) for text in label) if label else None
     options |= {"title": title, "legend": legend, "dpi": dpi, "style": style, "labels": labels}
-    options |= {"panel": panel}
+    options |= {"panel": panel, "notes": notes}
     options |= {"colors": colors and colors.split(","), "ylim": ylim and _read_ends(ylim)}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}
@@ -125,10 +128,10 @@ def report(
 
 
 def open_app(
-    runs: Annotated[Path, typer.Argument(help="A folder with runs, or one run.")] = Path("runs"),
+    runs: Annotated[Path, typer.Argument(help="The folder that holds your runs.")] = Path("runs"),
     port: Annotated[int | None, typer.Option(help="Default: the first free from 8501.")] = None,
 ) -> None:
-    """Open the dashboard for the stores and results in a folder, on this machine only."""
+    """Open the dashboard for the stores and results in a folder and below it, on this machine only; needs the extra app."""
     from tprprobe.cli.server import serve
 
     serve(runs, port)

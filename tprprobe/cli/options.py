@@ -116,12 +116,6 @@ def check_folder(folder: Path, resume: bool) -> None:
         raise InputError(f"{folder} is not empty: give --resume, or another folder")
 
 
-def split_labels(labels: list[str]) -> dict[str, str]:
-    if wrong := [label for label in labels if "=" not in label]:
-        raise InputError(f"--labels {wrong[0]!r}: give TASK=FILE, for example nel=entities.iob2")
-    return dict(label.split("=", 1) for label in labels)
-
-
 def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":
     from tprprobe.data.annotated.sentencesets import join_labels
     from tprprobe.gold.labellers import find_labellers, is_labeller
@@ -130,6 +124,13 @@ def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Lab
     files = {task: source for task, source in sources.items() if not is_labeller(source)}
     labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
     return join_labels(examples, files) if files else examples, labellers
+
+
+def split_labels(labels: list[str] | None) -> dict[str, str]:
+    """The sources of ``--labels TASK=FILE``, by task."""
+    if wrong := [label for label in labels or () if "=" not in label]:
+        raise InputError(f"--labels {wrong[0]!r}: give TASK=FILE, for example nel=entities.iob2")
+    return dict(label.split("=", 1) for label in labels or ())
 
 
 def print_json(content: Any) -> None:

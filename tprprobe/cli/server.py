@@ -25,6 +25,7 @@ SETTINGS = {
     "global.disableWidgetStateDuplicationWarning": "true",  # a link chooses, in place of a first choice
     "runner.postScriptGC": "false",  # a fifth of a second after every run; Python collects by itself
     "client.showErrorDetails": "none",
+    "logger.level": "warning",
     "client.showErrorLinks": "false",
 }
 
@@ -37,7 +38,7 @@ def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
     for package in ("streamlit", "plotly"):
         check_extra(package, "app", "the dashboard")
     free_port = find_port(port)
-    stderr.print(f"dashboard: http://{ADDRESS}:{free_port}", highlight=False)
+    stderr.print(f"dashboard: http://{ADDRESS}:{free_port} (Ctrl-C stops it)", highlight=False)
     command = arguments(root.resolve(), free_port)
     environment = {**os.environ, "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
     os.execve(command[0], command, environment)

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ BASELINES = {  # that need no head
     "shuffled": "another head, drawn at random",
     **{f"offset {n:+d}": f"the best fixed distance, {n:+d}" for n in OFFSETS},
 }
+AXES = "down: queries (attend) · across: keys (attended to)"
 SAME = "chosen and scored on the same, so a little too high"
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
@@ -151,7 +153,7 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     if "follows" not in scores:
         weight = percent(best, digits=0)
         sink = " on tokens other than the first" * has_sink(best["site"])
-        text = f"Sharpest of {n_heads} heads is {where}: a query’s largest weight{sink} is {weight} on average ({best['n']} samples)."
+        text = f"Sharpest of {n_heads} heads is {where}: a query’s largest weight{sink} is {weight} on average (the first {best['n']} samples)."
         return Statement(text, (link,))
     if picked is not None:
         return _summarize_picked(picked, str(best["follows"]), int(n_heads))
@@ -203,6 +205,11 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     """One head's map: the tokens of queries and keys with their rows, weights, gold pairs."""
     pairs, relation = gold_pairs(store, maps)
     packed = _pack_map(maps.weights[head], maps.queries, maps.keys, dark)
+    if packed["queries"]["side"] == "target":  # rows are named by what they read and write
+        signs = packed["queries"]["signs"]
+        signs = [f"{read} → {written}" for read, written in pairwise([*signs, "…"])]
+        packed["queries"] |= {"signs": signs, "special": [False] * len(signs)}
+        packed["axes"] = AXES.replace("attend)", "read → written)", 1)
     return packed | {"pairs": [list(pair) for pair in pairs], "gold": relation}
 
 
@@ -217,11 +224,12 @@ def pack_prompt(
 
 def _pack_map(
     weights: Float[np.ndarray, "query key"], queries: pd.DataFrame, keys: pd.DataFrame, dark: bool
-) -> dict[str, object]:
+) -> dict[str, Any]:
     sees_later = np.triu(weights, 1).any()
     sides = {"queries": _pack_side(queries, sees_later), "keys": _pack_side(keys, sees_later)}
     ramp = find_theme(dark).scale
-    return {"map": pack_weights(weights, CELLS), "pairs": [], "gold": "", "ramp": ramp, **sides}
+    packed = {"map": pack_weights(weights, CELLS), "pairs": [], "gold": "", "ramp": ramp, **sides}
+    return packed | {"axes": AXES}
 
 
 def _pack_side(tokens: pd.DataFrame, sees_later: object) -> dict[str, object]:

@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
+from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from tprprobe.analyses.naming.names import UNNAMED
@@ -18,23 +21,16 @@ from tprprobe.store.token_texts import visible
 
 DISJOINT = "the two have no token in common: choose sites of the same side"
 SAMPLES = 1000  # that are compared
+NOTE = (
+    "Percent of a row’s cluster. Clusters of the second have the number and the color of that of the first with which they share "
+    "most tokens, one to one. Agreement is 0 by chance, 1 for the same clusters."
+)
 
 
 def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     """The view of which clusters of one scene lie in which of another, of the tokens that both have (``pairs``)."""
-    if pairs.empty:
-        raise InputError(DISJOINT)
-    common = pairs.head(SAMPLES)
-    labels, second_labels = first.label(common["first"]), second.label(common["second"])
-    mapped = labels.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
-    joined = mapped.merge(
-        second_labels, left_on=["second", "position"], right_on=["sample", "position"]
-    )
-    if joined.empty:
-        raise InputError(DISJOINT)
-    a, b = joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()
-    counts = np.zeros((first.roles.k, second.roles.k), int)
-    np.add.at(counts, (a, b), 1)
+    joined, counts = _count_common(first, second, pairs)
+    a, b = joined["cluster_x"], joined["cluster_y"]
     scores = f"ARI {adjusted_rand_score(a, b):.2f}, AMI {adjusted_mutual_info_score(a, b):.2f}"
     title = f"Clusters of the same {len(joined):,} tokens: {scores}"
     axes = [f"{visible(scene.store.path.name)}: {scene.place}" for scene in (first, second)]
@@ -42,8 +38,36 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     texts = np.where(shares >= 0.1, np.char.mod("%.0f", 100 * shares), "")
     rows, columns = ([str(i) for i in range(n)] for n in counts.shape)
     scene = Squares(shares, rows, columns, (axes[0], axes[1]), texts)
-    note = "percent of a row's cluster; 0 agreement is what chance gives, 1 is the same clusters"
-    return View(title, joined, scene, note)
+    return View(title, joined, scene, NOTE)
+
+
+def renumber_clusters(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> Cloud:
+    """The second scene with the numbers, and so the colors, of the first: of every cluster that with which it shares most tokens, one to one."""
+    roles, (_, counts) = second.roles, _count_common(first, second, pairs)
+    if first.roles.k != roles.k:
+        return second
+    order = linear_sum_assignment(counts, maximize=True)[1]
+    labels = np.argsort(order).astype(np.int32)[roles.labels]
+    summary = roles.summary.iloc[order].assign(cluster=range(roles.k)).reset_index(drop=True)
+    roles = replace(roles, labels=labels, centers=roles.centers[order], summary=summary)
+    return replace(second, roles=roles)
+
+
+def _count_common(
+    first: Cloud, second: Cloud, pairs: pd.DataFrame
+) -> tuple[pd.DataFrame, Int[np.ndarray, "cluster second"]]:
+    """The tokens that both have, with their two clusters, and how many tokens every two clusters share."""
+    common = pairs.head(SAMPLES)[["first", "second"]]
+    labels, second_labels = first.label(common["first"]), second.label(common["second"])
+    mapped = labels.merge(common, left_on="sample", right_on="first")
+    joined = mapped.merge(
+        second_labels, left_on=["second", "position"], right_on=["sample", "position"]
+    )
+    if joined.empty:
+        raise InputError(DISJOINT)
+    counts = np.zeros((first.roles.k, second.roles.k), int)
+    np.add.at(counts, (joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()), 1)
+    return joined, counts
 
 
 def summarize_pairs(pairs: pd.DataFrame, names: Sequence[str]) -> Statement:

@@ -11,8 +11,11 @@ from tprprobe.analyses.attention.head_relations import list_maps as list_maps
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
+from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import TEST, TRAIN
+from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.settings import Document, parse
+from tprprobe.files.settings import Document, parse, read_toml
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import first_role as first_role
 from tprprobe.site.patterns import like as like
@@ -26,16 +29,19 @@ from tprprobe.store.sample_texts import score_answers
 from tprprobe.store.token_texts import visible
 
 EXAMINATION = "examination.json"  # of `tprprobe examine`
+EXAMINED = {"nested": "decomposition", "heads": "attention", "decoder": "attention"}  # pages
+EXAMINED |= {"clusters": "roles", "roles": "roles", "probes": "probes"}
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Whether a store's model ``writes``; the share of its answers that are right (None where that is not known); whether its
-    samples are ``arithmetic``; the ``exact`` labels of its words and those that a tagger ``guessed``; its ``twins``.
+    """The share of answers that are right (None where that is not known), of all samples or, where the model was trained on some,
+    of those in the ``test`` split; whether samples are ``arithmetic``; the ``exact`` labels of words and those that a tagger
+    ``guessed``; the ``twins``.
     """
 
-    writes: bool
     score: Interval | None
+    test: frozenset[int] | None
     arithmetic: bool
     exact: tuple[str, ...]
     guessed: tuple[str, ...]
@@ -54,10 +60,26 @@ def list_contents(store: Store) -> Contents:
     guessed = tuple(name for name in labels if name not in exact)
     sample = store.tokens["sample"].iloc[:1].tolist()
     is_arithmetic = store.has_questions and gold_tokens(store, sample) is not None
-    twins = tuple(twins_in(store.path))
-    return Contents(
-        store.has_answers, score_answers(store, is_arithmetic), is_arithmetic, exact, guessed, twins
-    )
+    test = _find_test(store) if store.has_answers else None
+    score = score_answers(store, is_arithmetic, test or None)
+    return Contents(score, test, is_arithmetic, exact, guessed, tuple(twins_in(store.path)))
+
+
+def _find_test(store: Store) -> frozenset[int] | None:
+    """The samples in the test split, where the recipe of the model names these data as what it was trained on; else None."""
+    data, recipe = store.facts.data, Path(store.facts.model_folder or "") / hub.RECIPE
+    try:
+        mixes = [mix for stage in read_toml(recipe)["stages"] for mix in stage["mix"]]
+        names = [Path(mix["data"]).name for mix in mixes if mix["split"] == TRAIN]
+        seed = mixes[0].get("seed", 0)
+    except (InputError, LookupError, TypeError, AttributeError):
+        return None
+    if Path(data.name or "").name not in names or data.split not in {None, "all", TRAIN}:
+        return None
+    from tprprobe.data.dataset import split_by_hash  # with all that reads data
+
+    texts = read_texts(store)
+    return frozenset(int(n) for n in texts.index if split_by_hash(f"{seed}/{texts[n]}") == TEST)
 
 
 def describe_store(store: Store) -> dict[str, str]:
@@ -66,7 +88,7 @@ def describe_store(store: Store) -> dict[str, str]:
     sides = [side for side in SIDES if lengths.get(side) and (side in rows or SAMPLE in rows)]
     tokens = [f"{lengths[side]:,} {side}" for side in sides]
     return {
-        "model": _name(store.facts.model),
+        "model": _name(store.facts.model, store.facts.model_folder),
         "data": _name(store.facts.data),
         "samples": f"{store.samples:,}",
         "tokens": tokens[0].split()[0] if len(tokens) == 1 else " + ".join(tokens) or "0",
@@ -76,10 +98,12 @@ def describe_store(store: Store) -> dict[str, str]:
     }
 
 
-def _name(origin: Origin) -> str:
-    """The name of a model or of data, of a path its last part, and the split."""
+def _name(origin: Origin, folder: str | None = None) -> str:
+    """The name of a model or of data, of a path its last part, and the split; of ``model`` in the folder of a run, the run's."""
     name = origin.name or ""
     name = name.rsplit("/", 1)[-1] if name.startswith(("/", ".")) else name
+    if name == "model" and folder:
+        name = Path(folder).parent.name
     parts = [part for part in (name, origin.split) if part and part != "all"]
     return visible(" · ".join(parts) or "–", 80)
 
@@ -98,7 +122,12 @@ def summarize_store(store: Store) -> Statement:
     text = f"Imported vectors: {text}" if is_imported else f"{facts['model']} read {text}"
     if score := contents.score:
         verdict = "answered right" if contents.arithmetic else "written exactly as the reference"
-        text += f"; {interval_text(score, '.1f', 100, ' %')} were {verdict}"
+        of_test, test = "", contents.test
+        if test is not None:
+            others = f"the other {store.samples - len(test):,} were used to train it"
+            of_test = f" of the {len(test):,} test samples ({others})"
+            of_test = of_test if test else " of these samples, on all of which it was trained,"
+        text += f"; {interval_text(score, '.1f', 100, ' %')}{of_test} were {verdict}"
     names = {
         "Labels of words: ": contents.exact,
         "Labels that a tagger guessed: ": contents.guessed,

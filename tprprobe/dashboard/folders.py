@@ -3,15 +3,18 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.dashboard.contents import describe_store
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import assets, hub
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import list_kinds
 from tprprobe.store import Store, open_store
 from tprprobe.store.contents import sort_results
@@ -19,6 +22,7 @@ from tprprobe.store.layout import ARRAYS, MANIFEST, TOKENS, TWINS
 from tprprobe.store.token_texts import visible
 
 MAX_FOLDERS, MAX_DEPTH = 20_000, 8  # that are looked into, and how far down
+DEFAULT_CLUSTERS = 20
 FOREIGN = ("zarr.json", ".zgroup", ".zarray")
 LONGEST = 20_000  # characters of a model's card that are shown
 
@@ -56,9 +60,13 @@ class Runs:
         is_alone = parents.count(path.parent) == 1
         return path.parent if is_alone and path != self.root else path
 
-    def beside(self, store: Store, *kinds: str) -> dict[str, Path]:
-        """The folders of kinds of results that were made of the store, or of its model."""
-        return self._sort(store, kinds)[0]
+    def beside(self, store: Store | None, *kinds: str) -> dict[str, Path]:
+        """The folders of kinds of results that were made of the store, or of its model; all of them without a store."""
+        return self._sort(store, kinds)[0] if store else self._list(kinds)
+
+    def of_others(self, store: Store, *kinds: str) -> dict[str, Path]:
+        """The folders of kinds of results that were made of other stores or models."""
+        return self._sort(store, kinds)[1]
 
     def unclaimed(self, store: Store, *kinds: str) -> list[str]:
         """The names of results of these kinds that do not say what they were made of."""
@@ -66,9 +74,19 @@ class Runs:
 
     def _sort(self, store: Store, kinds: Sequence[str]) -> list[dict[str, Path]]:
         """Results made of the store, of another one, and of nothing that they record."""
-        paths = {name: path for kind in kinds for name, path in self.folders.get(kind, {}).items()}
+        paths = self._list(kinds)
         groups = sort_results(store, paths.values())
         return [{name: path for name, path in paths.items() if path in group} for group in groups]
+
+    def _list(self, kinds: Sequence[str]) -> dict[str, Path]:
+        return {name: path for kind in kinds for name, path in self.folders.get(kind, {}).items()}
+
+    def count_clusters(self, store: Store) -> int:
+        """The number of clusters that results of the store have; without one, DEFAULT_CLUSTERS."""
+        for folder in self.beside(store, "clusters").values():
+            with suppress(InputError, LookupError, TypeError, ValueError):
+                return int(read_json(folder / CLUSTERS.file)["runs"][0]["k"])
+        return DEFAULT_CLUSTERS
 
     def find_model(self, store: Store) -> str | None:
         """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, the
@@ -87,8 +105,9 @@ class Runs:
         paths = [folder for folder in folders if folder.name == base]
         if base.endswith(".gguf") and "/" not in base:
             paths = [folder / base for folder in folders if (folder / base).is_file()]
-        if paths:
-            return f"hf:{paths[0]}" if name.startswith("hf:") else str(paths[0])
+        if paths:  # of several that are called ``model``, that of the store's run
+            nearest = max(paths, key=lambda path: len(os.path.commonpath([path, store.path])))
+            return f"hf:{nearest}" if name.startswith("hf:") else str(nearest)
         if name.startswith("hf:") and re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id):
             return name
         folder = None if kind else assets.available("models").get(name)
@@ -102,7 +121,7 @@ class Runs:
 
 
 def find_runs(root: str | os.PathLike[str]) -> Runs:
-    """Every store and result in ``root`` and below it; links are not followed."""
+    """Every store and result in ``root`` and below it, and what was made of ``root`` itself beside it; links are not followed."""
     root = Path(root)
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
@@ -115,7 +134,20 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
             twins = TWINS if kind == "store" else ()
             for twin in (twin for twin in twins if (folder / twin / MANIFEST).is_file()):
                 kinds["control"][f"{name}/{twin}"] = folder / twin
+    for folder in _find_beside(root):
+        for kind in {*_kinds(os.listdir(folder))} - {"store", "checkpoint"}:
+            kinds[kind][folder.name] = folder
     return Runs(root, kinds)
+
+
+def _find_beside(root: Path) -> list[Path]:
+    """The folders of results beside a store, if ``root`` is one, that were made of it."""
+    folders = [path for path in root.parent.iterdir() if path.is_dir() and not path.is_symlink()]
+    try:
+        is_store = (root / MANIFEST).is_file()
+        return sort_results(open_store(root), sorted(folders))[0] if is_store else []
+    except (InputError, OSError):
+        return []
 
 
 def describe_all(runs: Runs, names: Sequence[str]) -> pd.DataFrame:

@@ -17,8 +17,10 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.scenes import Dots, Lines
 from tprprobe.figures.sweeps import MEAN, SNAP, at_full_strength, head_squares, snap_curve
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import Kind
-from tprprobe.interventions.kinds import BEHAVIORS, PATCHINGS, SWEEPS
+from tprprobe.interventions.kinds import BEHAVIORS, INTERVENTIONS, PATCHINGS, SWEEPS
+from tprprobe.store.token_texts import visible
 
 PATCHED = "patching"
 ALL = "all"  # points of a sweep that are no single head and no number of centers
@@ -65,6 +67,16 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
         tables[SNAP] = rows
         sites = sites[sites["edit"] != MEAN]  # the curve begins with it
     return tables | ({ALL: sites} if len(sites) > 1 else {})
+
+
+def describe_run(folder: Path) -> str:
+    """The model of a run and, of patching, the two texts; empty of a run that does not say."""
+    path = folder / INTERVENTIONS.file
+    record = read_json(path) if path.is_file() else {}
+    model = record.get("model")
+    name = model.get("name") if isinstance(model, dict) else model
+    texts = [f"‘{visible(record[key], 200)}’" for key in ("text", "against") if record.get(key)]
+    return ". ".join([*[f"Model: {name}"] * bool(name), " against ".join(texts)]).strip(". ")
 
 
 def show_interventions(rows: pd.DataFrame, name: str) -> View:

@@ -45,7 +45,11 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     rival = ""
     if isinstance(best["best_control"], str):
         control = CONTROLS.get(best["best_control"], best["best_control"])
-        rival = f"; its best control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
+        is_beyond = pd.notna(best["beats_controls"]) and bool(best["beats_controls"])
+        verdict = "beyond" if is_beyond else "not distinguished from"
+        rival = (
+            f"; {verdict} its best control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
+        )
     text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
     tested = real[real["beats_controls"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
@@ -54,10 +58,10 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     better = f" Above every control (paired, Holm): {'; '.join(counts)}." if counts else ""
     is_vector = real["site"].map(name_vector) == name_vector(best["site"])
     ranks = rank_layers(real[is_vector & (real["model"] == best["model"])]).values()
-    better += "".join(f" {rank.capitalize()} (paired, Holm)." for rank in ranks)
+    ranking = "".join(f" {rank.capitalize()} (paired, Holm)." for rank in ranks)
     label = f"Show {site_label(best['site'])} by {task}"
     link = link_vectors(best["site"], None, label, color=f"gold {task}")
-    return Statement(f"{text}.{better}", (link,), brief=f"{claim}{rival}.")
+    return Statement(f"{text}.{better}{ranking}", (link,), brief=f"{claim}{rival}.{ranking}")
 
 
 def _count_better(stack: str, tested: pd.DataFrame) -> str:

@@ -25,10 +25,10 @@ class Summary:
     results: tuple[Statement, ...]
 
 
-def summarize(runs: Runs, store: Store) -> Summary:
-    """Everything that is known of a store."""
+def summarize(runs: Runs, store: Store | None) -> Summary:
+    """Everything that is known of a store; of a folder without one, what its results say."""
     roles, names = (), pd.DataFrame()
-    if runs.beside(store, "names", "word-names"):
+    if store and runs.beside(store, "names", "word-names"):
         from tprprobe.dashboard.names import find_roles, list_named
 
         names = list_named(runs, store)
@@ -37,7 +37,7 @@ def summarize(runs: Runs, store: Store) -> Summary:
     return Summary(roles, names, tuple(statements.values()))
 
 
-def _results(runs: Runs, store: Store) -> Iterator[Statement]:
+def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
     """A sentence for every probed task, decomposition (its best site) and intervention; a damaged result says so."""
     for summarize_folder, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():

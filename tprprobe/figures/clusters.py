@@ -150,15 +150,15 @@ def cluster_strips(
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"
-            noun += " answered right" * (correct_only and "correct" in tokens)
+            noun += " that were answered right" * (correct_only and "correct" in tokens)
             n_clusters = tokens.loc[tokens["sample"].isin(candidates), "label"].nunique()
             notes.append(
-                f"{len(ids)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
+                f"{len(ids)} of the {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
             notes.append(f"{bars} (ARI of both {likeness:.2f})")
-        notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
+        notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
             notes += ["after a name: its held-out precision", explain_tags(list_exact(store))]
             notes.append(NOT_STABLE * any("*" in text for _, text in key))
@@ -243,7 +243,7 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
 
 def explain_ends(store: Store) -> str:
     """What the signs of start and end are, where texts have them."""
-    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
+    return "⊢ start, ⊣ end. " if store.tokens["token"].eq("<sos>").any() else ""
 
 
 def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:

@@ -1,5 +1,7 @@
 """The texts of a store's samples, and those samples that hold a text."""
 
+from collections.abc import Collection
+
 import pandas as pd
 
 from tprprobe.errors import InputError
@@ -40,11 +42,14 @@ def match_samples(store: Store, other_store: Store) -> pd.DataFrame:
     return pairs
 
 
-def score_answers(store: Store, is_arithmetic: bool) -> Interval | None:
-    """The share of right answers; None for a corpus, which asks nothing, and for texts of which none is its reference."""
+def score_answers(
+    store: Store, is_arithmetic: bool, samples: Collection[int] | None = None
+) -> Interval | None:
+    """The share of right answers, of all samples or these; None for a corpus, which asks nothing, and for texts of which none is its reference."""
     if not store.has_answers or not {"correct", "answer", "question"} <= {*store.tokens}:
         return None
     rows = store.tokens[["sample", "question", "answer", "correct"]]
+    rows = rows if samples is None else rows[rows["sample"].isin(samples)]
     rows = rows.drop_duplicates("sample").dropna().astype({"answer": str, "question": str})
     is_asked = (rows["answer"] != "") & (rows["answer"] != rows["question"])
     right = rows.loc[is_asked, "correct"].astype(bool)

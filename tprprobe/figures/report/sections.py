@@ -31,6 +31,11 @@ class Section:
     deeper: str = ""
     name: str = ""
 
+    def as_text(self) -> str:
+        """What the terminal shows of it: a line for the heading, the texts and the command each."""
+        command = self.deeper and f"Go deeper: {self.deeper}"
+        return "\n  ".join(filter(None, (self.heading, self.text, self.lack, command)))
+
     def as_dict(self) -> dict[str, str]:
         """The texts, and the picture beside the page."""
         names = ("heading", "text", "lack", "deeper")
