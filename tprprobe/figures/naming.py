@@ -48,6 +48,9 @@ N_ROWS, N_PLACES = 18, 8  # clusters and sites that the command prints
 MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
+REPORT = (
+    "Numerators and denominators, predicted from clusters, beside controls: `tprprobe report {}`."
+)
 LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
@@ -143,12 +146,17 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     cells["cluster"] = (
         np.where(rows["model"].head(N_ROWS) == TRAINED, "", "baseline model, ") + cells["cluster"]
     )
-    folder = out or "FOLDER"
-    where = f"{folder}/results.parquet" if out else "in FOLDER, with --out FOLDER"
-    rest = f"{len(names) - len(cells)} more clusters: {where}. Names beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons), _explain(rows)]))
+    rest = point_to(len(names) - len(cells), out)
     return f"{Table(cells[printed], _title(names), notes).markdown()}\n{rest}\n"
+
+
+def point_to(n_clusters: int, out: Source | None) -> str:
+    """Where further clusters are."""
+    folder = out or "OUT"
+    where = f"{folder}/results.parquet" if out else "in OUT, with --out OUT"
+    return f"{n_clusters} more clusters: {where}. Beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
 
 
 def _explain(names: pd.DataFrame) -> str:

@@ -243,7 +243,8 @@ def test_structure_is_found_where_it_is_and_not_in_controls(finished):
     assert planted["with_polarity"] == 2
     assert planted["polarity_given_surface"] > 0.9
     assert planted["polarity_given_surface_p"] == pytest.approx(1 / (1 + PERMUTATIONS))
-    assert planted["accuracy_discordant_low"] > 0.9
+    assert planted["accuracy_discordant"] == 1
+    assert planted["accuracy_discordant_low"] > planted["majority_discordant"]
     controls = summary.drop(index=("trained", "role", 0))
     assert (controls["named"] == 0).all()
     assert (controls["polarity_given_place"].dropna() < 0.02).all()
@@ -281,6 +282,7 @@ def test_the_command_prints_a_table_or_json(store, finished):
     result = CliRunner().invoke(app, ["name", str(store.path), *options])
     assert result.exit_code == 0
     assert "Clusters named by polarity" in result.stdout
+    assert "predicted from clusters, beside controls: `tprprobe report" in result.stdout
     document = CliRunner().invoke(app, ["name", str(store.path), *options, "--json"])
     assert json.loads(document.stdout)["facts"]["missing"] == ["baseline"]
 
