@@ -29,6 +29,7 @@ from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.style import (
     MUTED,
     PANEL_TITLE,
+    SMALL,
     Drawing,
     GivenAxes,
     Options,
@@ -84,10 +85,10 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
         rivals = _choose(names[names["model"] != TRAINED], best).drop_duplicates("model")
         where = site_label(best["site"], best["head"])
         where += " (where most)" * (of_trained[column].nunique() > 1)
-        text = f"All groups together agree with {task} at {where}: adjusted mutual information {write_interval(best, column, '.2f')}"
+        text = f"All groups together agree with {task} at {where}: adjusted mutual information {write_interval(best, column, 'z.2f')}"
         for _, rival in rivals.iterrows():
             gain = read_interval(rival, f"{GAIN}{task}")
-            text += f"; {write_interval(rival, column, '.2f')} in the baseline model ({rival['model']}), {interval_text(gain, '+.2f')}: {_judge_gain(gain)}"
+            text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), {interval_text(gain, '+z.2f')}: {_judge_gain(gain)}"
         lines.append(f"{text} (0: chance, 1: the same groups; found without labels).")
     return lines
 
@@ -233,7 +234,8 @@ def _draw_names(
         look |= {"marker": marker, "markersize": 3.5, "linestyle": "", "label": measure}
         panel.plot(rows[measure], y + shift, **look)
     if rows.empty:
-        panel.text(0.5, n_lines / 2, "no name holds", ha="center", va="center", color=MUTED)
+        look: Options = {"ha": "center", "va": "center", "color": MUTED, "fontsize": SMALL}
+        panel.text(0.5, n_lines / 2, "no name holds", **look).set_in_layout(False)
     panel.set(xlim=(0, 1), ylim=(n_lines, 0))
     panel.set_yticks(y, labels, parse_math=False)
     panel.set_xticks([0, 0.5, 1], ["0", "50", "100%"])
@@ -255,7 +257,9 @@ def tabulate_names(
     """
     rows = named[named["site"].eq(site)] if site else named
     for column, value in (("layer", layer), ("head", head)):
-        rows = rows if value is None else rows.loc[rows[column].eq(value).to_numpy(bool)]
+        rows = (
+            rows if value is None else rows.loc[rows[column].eq(value).fillna(False).to_numpy(bool)]
+        )
     if rows.empty:
         places = named[PLACE].drop_duplicates().itertuples(index=False, name=None)
         asked = site or f"layer {layer}, head {head}"
@@ -271,7 +275,7 @@ def tabulate_names(
         heading = title.removesuffix(" model") if current_look().is_narrow else title
         panels.append((f"{heading}\n{len(part)} of {len(clusters)} named", part))
         cells = {"cluster": part["cluster"].astype(str)}
-        cells["name"] = part.apply(describe_name, axis=1).astype(str)
+        cells["name"] = pd.Series(map(describe_name, part.to_dict("records")), dtype=object)
         cells |= {measure: _intervals(part, measure) for measure in MEASURES}
         columns |= {start + name: cell.reset_index(drop=True) for name, cell in cells.items()}
     note = _explain(pd.concat([part for _, part in panels]))
