@@ -141,14 +141,14 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     others = names[(names["model"] == TRAINED) & ~names.index.isin(named.index)]
     of_baselines = named[~is_trained].head(N_ROWS // 3)
     rows = pd.concat([named[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, others])
-    cells = _tabulate(rows.head(N_ROWS)).cells
+    cells = tabulate_clusters(rows.head(N_ROWS)).cells
     reasons = cells["unnamed because"]
-    cells["name"] += reasons.where(reasons == "", " (" + reasons + ")")
+    cells["name"] += (" (" + reasons + ")").where(reasons != "–", "")
     cells["cluster"] = (
         np.where(rows["model"].head(N_ROWS) == TRAINED, "", "baseline model, ") + cells["cluster"]
     )
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
-    notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons), _explain(rows)]))
+    notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
     rest = point_to(len(names) - len(cells), out)
     return f"{Table(cells[printed], _title(names), notes).markdown()}\n{rest}\n"
 
@@ -177,12 +177,14 @@ def words_table(names: pd.DataFrame) -> Table:
     cluster has no name.
     """
     rows = names[names["model"] == TRAINED]
-    return _tabulate(rows.sort_values(["layer", "head", "cluster"], kind="stable"))
+    return tabulate_clusters(rows.sort_values(["layer", "head", "cluster"], kind="stable"))
 
 
-def _tabulate(names: pd.DataFrame) -> Table:
+def tabulate_clusters(names: pd.DataFrame, title: str = "") -> Table:
+    """A row a cluster, in the order of ``names``."""
     places = zip(names["site"], names["head"], names["cluster"], strict=True)
-    is_named = names["name"] != UNNAMED
+    is_named, reasons = names["name"] != UNNAMED, names.get("unnamed_because", names["name"])
+    reasons = reasons.where(~is_named, "–")
     tokens = names["distinctive"] if "distinctive" in names else names.get("commonest", "–")
     cells = {
         "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],
@@ -191,9 +193,9 @@ def _tabulate(names: pd.DataFrame) -> Table:
         "precision": _intervals(names, "precision").where(is_named, "–"),
         "recall": _intervals(names, "recall").where(is_named, "–"),
         "documents": names["documents"].astype(str) if "documents" in names else "–",
-        "unnamed because": names.get("unnamed_because", "–"),
+        "unnamed because": reasons,
     }
-    return Table(pd.DataFrame(cells), _title(names), HELD_OUT)
+    return Table(pd.DataFrame(cells), title or _title(names), HELD_OUT)
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
