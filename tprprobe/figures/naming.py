@@ -69,8 +69,8 @@ def summarize_words(names: pd.DataFrame) -> str:
     lines += [*_list_agreements(names), describe_recovery(names)]
     if len(places) > 1:
         counts = [f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places]
-        more = len(counts) - N_PLACES
-        lines += ["", *counts[:N_PLACES], *[f"and {more} more sites or heads"] * (more > 0)]
+        n_hidden = len(counts) - N_PLACES
+        lines += ["", *counts[:N_PLACES], *[f"and {n_hidden} more sites or heads"] * (n_hidden > 0)]
     return "\n".join([*lines, ""])
 
 
@@ -120,10 +120,10 @@ def describe_recovery(names: pd.DataFrame) -> str:
     if 0 < n_stable < len(stability):
         verdict = f"stable at {n_stable} of {len(stability)} sites or heads"
     text = f"Random starts of k-means agree to {shares} (adjusted Rand index, {STABLE:g} needed): the groups are {verdict}."
-    named = select_named(rows)
-    if "recovery" in named and len(named):
-        n_found = int((named["recovery"] >= RECOVERED).sum())
-        text += f" Of {len(named)} with a name, {n_found} {'is' if n_found == 1 else 'are'} found again by the other starts (mean Jaccard index of {RECOVERED:g} or more)."
+    named_rows = select_named(rows)
+    if "recovery" in named_rows and len(named_rows):
+        n_found = int((named_rows["recovery"] >= RECOVERED).sum())
+        text += f" Of {len(named_rows)} with a name, {n_found} {'is' if n_found == 1 else 'are'} found again by the other starts (mean Jaccard index of {RECOVERED:g} or more)."
     return text
 
 
@@ -136,11 +136,13 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     """At most a screenful of clusters: those with a name, the surest first, of the model and then of its baseline model, then the
     model's others; and where the rest is.
     """
-    named = select_named(names).sort_values("f05", ascending=False)
-    is_trained = named["model"] == TRAINED
-    others = names[(names["model"] == TRAINED) & ~names.index.isin(named.index)]
-    of_baselines = named[~is_trained].head(N_ROWS // 3)
-    rows = pd.concat([named[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, others])
+    named_rows = select_named(names).sort_values("f05", ascending=False)
+    is_trained = named_rows["model"] == TRAINED
+    unnamed_rows = names[(names["model"] == TRAINED) & ~names.index.isin(named_rows.index)]
+    of_baselines = named_rows[~is_trained].head(N_ROWS // 3)
+    rows = pd.concat(
+        [named_rows[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, unnamed_rows]
+    )
     cells = tabulate_clusters(rows.head(N_ROWS)).cells
     reasons = cells["unnamed because"]
     cells["name"] += (" (" + reasons + ")").where(reasons != "–", "")
@@ -149,8 +151,8 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     )
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
-    rest = point_to(len(names) - len(cells), out)
-    return f"{Table(cells[printed], _title(names), notes).markdown()}\n{rest}\n"
+    pointer = point_to(len(names) - len(cells), out)
+    return f"{Table(cells[printed], _title(names), notes).markdown()}\n{pointer}\n"
 
 
 def point_to(n_clusters: int, out: Source | None) -> str:
@@ -252,35 +254,39 @@ def _fold(row: pd.Series, letters: int) -> str:
 
 
 def tabulate_names(
-    named: pd.DataFrame, site: str = "", layer: int | None = None, head: int | None = None
+    cluster_names: pd.DataFrame, site: str = "", layer: int | None = None, head: int | None = None
 ) -> NamesTable:
     """The names of the clusters of a ``site`` (or ``layer``) and head, of the model and of its baseline model, with held-out precision and recall;
     default: where most tokens are in named clusters.
     """
-    rows = named[named["site"].eq(site)] if site else named
+    rows = cluster_names[cluster_names["site"].eq(site)] if site else cluster_names
     for column, value in (("layer", layer), ("head", head)):
         rows = (
             rows if value is None else rows.loc[rows[column].eq(value).fillna(False).to_numpy(bool)]
         )
     if rows.empty:
-        places = named[PLACE].drop_duplicates().itertuples(index=False, name=None)
-        asked = site or f"layer {layer}, head {head}"
-        raise unknown("place of this run", asked, [site_label(*place) for place in places])
+        places = cluster_names[PLACE].drop_duplicates().itertuples(index=False, name=None)
+        place = site or f"layer {layer}, head {head}"
+        raise unknown("place of this run", place, [site_label(*place) for place in places])
     counts = count_names(rows[rows["model"] == TRAINED], PLACE)
     best: Any = counts.nlargest(1, "coverage").iloc[0]
     rows = _choose(rows, best)
-    panels, columns, counted = [], dict[str, pd.Series](), []
+    panels, columns, count_texts = [], dict[str, pd.Series](), []
     for model, clusters in rows.groupby("model", sort=False):
-        part = select_named(clusters).sort_values("f05", ascending=False)
+        of_model = select_named(clusters).sort_values("f05", ascending=False)
         title, start = ("baseline model", f"{model}: ") if panels else ("trained model", "")
-        counted.append(f"{title}{f' ({model})' * bool(panels)}: {len(part)} of {len(clusters)}")
+        count_texts.append(
+            f"{title}{f' ({model})' * bool(panels)}: {len(of_model)} of {len(clusters)}"
+        )
         heading = title.removesuffix(" model") if current_look().is_narrow else title
-        panels.append((f"{heading}\n{len(part)} of {len(clusters)} named", part))
-        cells = {"cluster": part["cluster"].astype(str)}
-        cells["name"] = pd.Series(map(describe_name, part.to_dict("records")), dtype=object)
-        cells |= {measure: _intervals(part, measure) for measure in MEASURES}
+        panels.append((f"{heading}\n{len(of_model)} of {len(clusters)} named", of_model))
+        cells = {"cluster": of_model["cluster"].astype(str)}
+        cells["name"] = pd.Series(
+            [describe_name(row) for row in of_model.to_dict("records")], dtype=object
+        )
+        cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
         columns |= {start + name: cell.reset_index(drop=True) for name, cell in cells.items()}
-    note = _explain(pd.concat([part for _, part in panels]))
-    caption = f"Named groups, {'; '.join(counted)}. {HELD_OUT} {note}".strip()
-    title = f"{_title(named)}: {site_label(best['site'], best['head'])}"
+    note = _explain(pd.concat([of_model for _, of_model in panels]))
+    caption = f"Named groups, {'; '.join(count_texts)}. {HELD_OUT} {note}".strip()
+    title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     return NamesTable(pd.DataFrame(columns).fillna(""), title, caption, names=panels)
