@@ -47,6 +47,11 @@ def describe_stability(roles: Clusters) -> str:
     )
 
 
+def explain_k(k: int) -> str:
+    """Why a page has fewer groups than other commands make."""
+    return f" Colors of more than {k} groups could not be distinguished here; `tprprobe name` and the page Roles make 20, or with --k {k} these."
+
+
 def is_unstable(names: pd.DataFrame) -> pd.Series:
     """Which clusters other random starts do not find again."""
     return names.get("recovery", pd.Series(1.0, names.index)) < RECOVERED

@@ -30,10 +30,14 @@ def heads_table(naming: Naming) -> Table:
     """One row per head: the share of its clusters with a name, and the polarity that they tell."""
     rows = []
     for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
-        identity = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
-        polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
+        cells = {name: str(row[name]) for name in ("site", "k", "layer")}
+        cells["head"] = "–" if pd.isna(row["head"]) else str(int(row["head"]))
+        cells["named"] = f"{row['named']:.0f} of {row['clusters']:.0f}"
+        cells["tell polarity"] = f"{row['with_polarity']:.0f}"
+        cells["tokens named"] = f"{row['coverage']:.0%}"
+        cells["stability (ARI)"] = f"{row['stability']:.2f}"
         scores = {name: write_interval(row, column) for column, name in SCORES.items()}
-        rows.append(identity | _head_cells(row, polarity) | scores)
+        rows.append(cells | scores)
     return Table(pd.DataFrame(rows), "Heads whose clusters have names")
 
 
@@ -101,18 +105,6 @@ def names_section(naming: Naming) -> Section:
     return Section("What do the clusters mean?", text, folded=folded, lack=lack, deeper=deeper)
 
 
-def _head_cells(row: Any, extra: dict[str, str]) -> dict[str, str]:
-    """How many of a head's clusters have a name, and extra cells behind that."""
-    return {
-        "site": str(row["site"]),
-        "head": _head(row["head"]),
-        "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
-        **extra,
-        "tokens named": f"{row['coverage']:.0%}",
-        "stability (ARI)": f"{row['stability']:.2f}",
-    }
-
-
 def _questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     lines = []
@@ -126,7 +118,3 @@ def _questions_note(naming: Naming) -> str:
     if missing:
         lines.append(f"Not in this run: {', '.join(missing)}")
     return ".\n".join(lines) + "."
-
-
-def _head(head: Any) -> str:
-    return "–" if pd.isna(head) else str(int(head))
