@@ -14,7 +14,11 @@ from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.names import decide, name_clusters, p_values, read_gold
-from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
+from tprprobe.analyses.naming.partition_agreement import (
+    PERMUTATIONS,
+    agree_without_parts,
+    agreement,
+)
 from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.cli import app
 from tprprobe.errors import InputError
@@ -196,6 +200,11 @@ def test_agreement_is_that_of_scikit_learn():
     scores = agreement(labels[:, None], described, "class", {"all": np.zeros(300, int)})
     expected = metrics.adjusted_mutual_info_score(classes, labels)
     assert scores["value"].tolist() == pytest.approx([expected])
+    documents = np.repeat(np.arange(30), 10)
+    values = agree_without_parts(labels, classes.astype(str), documents)
+    without_last = metrics.adjusted_mutual_info_score(classes[:-10], labels[:-10])
+    assert len(values) == 31
+    assert values[[0, -1]].tolist() == pytest.approx([expected, without_last])
 
 
 def test_agreement_is_told_from_chance_within_strata(gold):
