@@ -207,12 +207,12 @@ def jackknife(
 
     Source: Efron and Stein 1981: value ± t √((m − 1)/m Σ (vᵢ − v̄)²) of m parts.
     """
-    value, parts = float(values[0]), values[1:]
-    if (n_groups or len(parts)) < FEWEST_GROUPS or len(parts) < 2:
+    value, leave_outs = float(values[0]), values[1:]
+    if (n_groups or len(leave_outs)) < FEWEST_GROUPS or len(leave_outs) < 2:
         return Interval(value, math.nan, math.nan)
-    error = math.sqrt((len(parts) - 1) * float(np.var(parts)))
-    reach = float(scipy.stats.t.ppf(0.975, len(parts) - 1)) * error
-    return Interval(value, value - reach, value + reach, len(parts) - 1)
+    error = math.sqrt((len(leave_outs) - 1) * float(np.var(leave_outs)))
+    reach = float(scipy.stats.t.ppf(0.975, len(leave_outs) - 1)) * error
+    return Interval(value, value - reach, value + reach, len(leave_outs) - 1)
 
 
 def bootstrap_ratio(

@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.cluster_labels import describe_stability
+from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
@@ -263,8 +263,8 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     )
     ends = explain_ends(subject.store)
     note = (
-        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. A group without a name is described "
-        f"by its most typical tokens (count × log of the lift){', in parentheses' * bool(labels)}.{_say_guesses(subject)}"
+        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. In parentheses, a group without a name has "
+        f"its most typical tokens (count × log of the lift).{explain_k(roles.k)}{_say_guesses(subject)}"
     )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
