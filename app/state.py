@@ -63,7 +63,9 @@ def once(make: Callable[[], Any], *key: Any) -> Any:
 @st.cache_resource(max_entries=2, show_spinner=False)
 def read_ahead(name: str) -> Future[Any]:
     """The model of that name: it is read, once for all sessions, while the page can be used."""
-    return READER.submit(tp.dashboard.asking.load_readable, name)
+    from tprprobe.interventions.prompts import load_readable as read  # with what models need
+
+    return READER.submit(read, name)
 
 
 def load_readable(name: str) -> Any:
@@ -126,8 +128,7 @@ def choose_store() -> None:
         name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
-            missing = tp.dashboard.asking.visible(linked, 120)
-            st.warning(escape(f"No store {missing} here: this is {name}, and all are on the left."))
+            st.warning(escape(f"No store {linked[:120]} here: this is {name}; the list has all."))
     above = shlex.join(["tprprobe", "app", str(runs().root.parent)])
     with st.sidebar.expander("Folder"):
         st.caption(f"Below `{root()}`; nothing else is read. To see results beside it:")

@@ -12,15 +12,14 @@ import tprprobe as tp
 def compare() -> None:
     runs, name = state.runs(), state.store_name()
     views, contents = tp.dashboard, tp.dashboard.contents
-    stores = (*runs.names("control"), *runs.names("store"))
-    candidates = [store for store in stores if store != name]
+    list_others = lambda: views.folders.list_comparable(runs, name)  # noqa: E731
+    candidates = state.once(list_others, "comparable")
     if not candidates:
-        st.info("There is no other store to compare with.")
+        st.info("There is no other store of the same data to compare with.")
         return
     lead = st.container()
     with widgets.controls():
-        twins = [i for i, path in enumerate(candidates) if path.startswith(f"{name}/")]
-        names = (name, widgets.choose("With", candidates, "with", *twins[:1]))
+        names = (name, widgets.choose("With", candidates, "with"))
         stores = [state.open_store(state.root(), name) for name in names]
         sites = [contents.list_vectors(store) for store in stores]
         if not all(sites):

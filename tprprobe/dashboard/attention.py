@@ -138,8 +138,10 @@ def pick_head(followed: pd.DataFrame | None, relation: str = "") -> pd.Series | 
     if followed is None:
         return None
     words = followed[followed["relation"] == relation] if relation else followed
-    picked = pick_heads(words)
-    return picked.iloc[0] if len(picked) else None
+    try:
+        return next((row for _, row in pick_heads(words).iterrows()), None)
+    except InputError:
+        return None
 
 
 def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -> Statement:

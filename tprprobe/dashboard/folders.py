@@ -150,6 +150,14 @@ def _find_beside(root: Path) -> list[Path]:
         return []
 
 
+def list_comparable(runs: Runs, name: str) -> list[str]:
+    """The other stores, and their baseline models, of data of the same name, those of the store first."""
+    names = [n for n in (*runs.names("control"), *runs.names("store")) if n != name]
+    data = {n: _describe(runs, n).get("data", "").partition(" · ")[0] for n in (name, *names)}
+    alike = [n for n in names if data[n] == data[name]]
+    return sorted(alike, key=lambda n: not n.startswith(f"{name}/"))
+
+
 def describe_all(runs: Runs, names: Sequence[str]) -> pd.DataFrame:
     """The facts of stores of these names, a row each; of a damaged one why it cannot be read."""
     return pd.DataFrame([{"store": name, **_describe(runs, name)} for name in names]).fillna("")

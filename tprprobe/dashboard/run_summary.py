@@ -72,11 +72,13 @@ def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:
-    from tprprobe.dashboard.interventions import read_interventions, summarize_edits
+    from tprprobe.dashboard import interventions
 
-    for edit, rows in read_interventions(folder).items():
-        statement = summarize_edits(rows, edit)
+    for edit, rows in interventions.read_interventions(folder).items():
+        statement = interventions.summarize_edits(rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
+        if edit == interventions.PATCHED:
+            statement = Statement(f"{interventions.describe_run(folder)}: {statement.text}")
         yield replace(statement, links=(link,))
 
 
