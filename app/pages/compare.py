@@ -32,9 +32,6 @@ def compare() -> None:
         head = widgets.choose("Head", heads, "head") if heads else 0
         k = widgets.choose_count()
     pairs = views.comparison.match_samples(*stores)
-    line = lead.empty()
-    with line.container():
-        widgets.lead(views.comparison.summarize_pairs(pairs, names))
     places = []
     for label, store, place in zip(names, stores, (site, second_site), strict=True):
         n_heads = contents.count_heads(store, place)
@@ -44,7 +41,7 @@ def compare() -> None:
     renumber = lambda: views.comparison.renumber_clusters(first, second, pairs)  # noqa: E731
     scenes = [first, state.once(renumber, "renumbered", *map(repr, places))]
     agreement = views.comparison.show_agreement(*scenes, pairs)
-    with line.container():
+    with lead:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
     pair = pairs.iloc[widgets.choose_sample(stores[0], len(pairs), search=False)]

@@ -76,6 +76,23 @@ def test_a_run_tells_its_strongest_roles(named_run):
     assert view.export("csv")
 
 
+def test_a_score_is_of_samples_that_the_model_was_not_trained_on(named_run, tmp_path):
+    (tmp_path / "recipe.toml").write_text('[[stages]]\nmix = [{data = "p.tsv", split = "train"}]')
+    store = named_run.open("runs/store")
+    origin = {"model_folder": str(tmp_path), "data": {"name": "p.tsv", "split": "all"}}
+    trained = replace(store, manifest={**store.manifest, **origin})
+    n_test = len(contents.list_contents(trained).test)
+    assert 0 < n_test < 30  # a tenth of 80
+    expected = f"of the {n_test} test samples (the other {80 - n_test} were used to train it)"
+    assert expected in contents.summarize_store(trained).text
+    assert contents.list_contents(store).test is None
+
+
+def test_a_store_that_is_opened_alone_has_what_was_made_of_it_beside_it(named_run):
+    runs = tp.dashboard.folders.find_runs(named_run.root / "store")
+    assert list(runs.beside(runs.open("store"), "names")) == ["names"]
+
+
 def test_what_a_page_starts_is_the_command_that_it_shows(named_run):
     launch = launches.plan(named_run, named_run.open("runs/store"), "names")
     path = named_run.folder("store", "runs/store")

@@ -70,23 +70,12 @@ def _count_common(
     return joined, counts
 
 
-def summarize_pairs(pairs: pd.DataFrame, names: Sequence[str]) -> Statement:
-    """How many samples two stores have in common, which is known before their vectors are clustered."""
-    first, second = _shorten(names)
-    return Statement(f"{first} and {second} have {len(pairs):,} samples in common.")
-
-
-def _shorten(names: Sequence[str]) -> list[str]:
-    """Names of stores without the folders that they share."""
-    shared = os.path.commonpath([os.path.dirname(name) for name in names]) or "."
-    return [os.path.relpath(name, shared) for name in names]
-
-
 def summarize_agreement(
     joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]
 ) -> Statement:
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
-    names = _shorten(names)
+    shared = os.path.commonpath([os.path.dirname(name) for name in names]) or "."
+    names = [os.path.relpath(name, shared) for name in names]
     is_named = {
         name: scene.names["name"] != UNNAMED
         for scene, name in zip(scenes, names, strict=True)
