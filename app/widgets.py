@@ -16,6 +16,10 @@ FOLDER = Path(__file__).parent
 # The hyphen of a measured number; texts that are quoted keep theirs.
 HYPHEN = re.compile(r"(?<=[\s\[])-(?=\d+\.\d)")
 Status = Literal["running", "complete", "error"]
+OUTCOMES: dict[int | None, tuple[str, Status]] = {
+    None: ("It runs …", "running"),
+    0: ("Done", "complete"),
+}
 COMMAND, DENSITY = 640, 2  # pixels, and those of a picture in a pixel of the page
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
@@ -253,12 +257,8 @@ def _watch(key) -> None:
     job = jobs().get(key)
     if job is None:
         return
-    failed: tuple[str, Status] = (f"It ended with {job.outcome}", "error")
-    outcomes: dict[int | None, tuple[str, Status]] = {
-        None: ("It runs …", "running"),
-        0: ("Done", "complete"),
-    }
-    label, status = outcomes.get(job.outcome, failed)
+    failed: tuple[str, Status] = (f"It ended with {(outcome := job.outcome)}", "error")
+    label, status = OUTCOMES.get(outcome, failed)
     with st.status(label, state=status, expanded=True):
         st.code(job.read_output() or "…", language=None)
     if status == "running":
