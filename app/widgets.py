@@ -87,8 +87,11 @@ def show_question(question, picture) -> None:
     if question.text:
         st.markdown(state.escape(question.text))
     if picture:
-        with Image.open(picture) as pixels:
-            st.image(str(picture), width=pixels.width // DENSITY)
+        try:
+            with Image.open(picture) as pixels:
+                st.image(str(picture), width=pixels.width // DENSITY)
+        except OSError:
+            st.caption(state.escape(f"{picture.name} is damaged."))
     if question.lack:
         st.caption(state.escape(question.lack))
 

@@ -43,9 +43,9 @@ class Subject(NamedTuple):
 
 def _sentences(name: str, models: Path, treebank: Path) -> tuple[Any, Any]:
     data = read_treebank(treebank, "dev")
-    lengths = [len(sentence.words) for sentence in data.sentences]
-    rows = [row for row, n in enumerate(lengths) if SHORTEST <= n <= LONGEST][:N_SENTENCES]
-    return tp.load_model(f"hf:{models / name}"), replace(data, rows=rows)
+    sentences = [s for s in data.sentences if SHORTEST <= len(s.words) <= LONGEST][:N_SENTENCES]
+    data = replace(data, sentences=tuple(sentences), rows=range(len(sentences)))
+    return tp.load_model(f"hf:{models / name}"), data
 
 
 def _spelling(models: Path, treebank: Path) -> tuple[Any, Any]:

@@ -40,7 +40,7 @@ WORDS: dict[Any, str] = {
 
 @functools.cache
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """The public function, which refuses an argument of another type.
+    """The public function, which refuses an argument of another type; an error of the input has no traceback of the tool.
 
     Raises:
         InputError: An argument is of none of the types that the signature names.
@@ -52,7 +52,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             if not _fits(value, hint) or (name == "seed" and value not in SEEDS):
                 accepted = f"{name} is {' or '.join(dict.fromkeys(_words(hint)))}"
                 raise InputError(f"tp.{function.__name__}: {accepted}, not {reprlib.repr(value)}")
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except InputError as error:  # its line says everything: the tool's own frames would hide it
+            raise error.with_traceback(None) from None
 
     setattr(call, "__module__", __package__)  # noqa: B010  where pickle finds it
     return call

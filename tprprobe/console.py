@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +59,8 @@ def progress(is_shown: bool = True) -> Progress:
         BarColumn(),
         TextColumn("{task.completed}/{task.total}"),
         TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),  # the bar gives way, not the times
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
     )
     return Progress(*columns, console=stderr, disable=not is_shown, speed_estimate_period=300)
 

@@ -6,7 +6,7 @@ totals over groups, and the bootstrap draws groups: a replicate costs one produc
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -47,11 +47,6 @@ class Interval:
         """Two-sided p that the true value is 0: 2 min(P(value* ≤ 0), P(value* ≥ 0))."""
         below, above = np.sum(self.replicates <= 0), np.sum(self.replicates >= 0)
         return float(min(1.0, 2 * (1 + min(below, above)) / (1 + len(self.replicates))))
-
-    def as_share(self, n_groups: int, lowest: float = 0.0) -> "Interval":
-        """The interval of a share (or a difference of shares) over so many groups: at 0 and 1 it is not empty."""
-        low, high = widen_at_border(np.array([self.low, self.high]), n_groups, lowest)
-        return replace(self, low=float(low), high=float(high))
 
     def columns(self, name: str) -> dict[str, float]:
         """The columns of a table: ``name``, ``name_low`` and ``name_high``."""
@@ -137,9 +132,14 @@ def draw_runs(
 
 
 def bounds(
-    replicates: Float[np.ndarray, "replicate *statistic"], n_groups: int
+    replicates: Float[np.ndarray, "replicate *statistic"],
+    n_groups: int,
+    lowest: float | None = None,
 ) -> Float[np.ndarray, "2 *statistic"]:
     """The 95 % percentile interval of replicates, widened for few groups; NaN for fewer than FEWEST_GROUPS.
+
+    ``lowest`` is 0 for shares and −1 for differences of shares, whose intervals have a width at their borders, too
+    (:func:`widen_at_border`); None for what has no borders.
 
     No replicate lies outside the groups' own range, so n groups that all err to one side (a chance of 2^(1−n)) are
     never covered. Shares that differ by group (Beta(6, 4), lognormal sizes) are covered in 73 to 79 % of the draws
@@ -152,7 +152,8 @@ def bounds(
         return np.full((2, *replicates.shape[1:]), np.nan)
     levels = [_tail(n_groups), 1 - _tail(n_groups)]
     rows = pd.DataFrame(replicates.reshape(len(replicates), -1))
-    return rows.quantile(levels).to_numpy().reshape(2, *replicates.shape[1:])
+    ends = rows.quantile(levels).to_numpy().reshape(2, *replicates.shape[1:])
+    return ends if lowest is None else widen_at_border(ends, n_groups, lowest)
 
 
 @lru_cache
@@ -178,44 +179,61 @@ def widen_at_border(
 
 
 def interval_of_replicates(
-    values: Float[np.ndarray, " value_and_replicate"], n_groups: int
+    values: Float[np.ndarray, " value_and_replicate"], n_groups: int, lowest: float | None = None
 ) -> Interval:
-    """A value with its interval over so many groups; its replicates stand behind it."""
-    low, high = bounds(values[1:], n_groups)
+    """A value with its interval over so many groups (see :func:`bounds`); its replicates stand behind it."""
+    low, high = bounds(values[1:], n_groups, lowest)
     return Interval(float(values[0]), float(low), float(high), replicates=values[1:])
 
 
 def bootstrap(
-    sums: Sums, statistic: Statistic, replicates: int = REPLICATES, seed: int = 0
+    sums: Sums,
+    statistic: Statistic,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    lowest: float | None = None,
 ) -> Interval:
-    """A statistic of totals over groups, with its interval by drawing groups."""
+    """A statistic of totals over groups, with its interval by drawing groups; ``lowest`` as in :func:`bounds`."""
     drawn = (sums.sum(0, keepdims=True), replicate_totals(sums, replicates, seed))
-    return interval_of_replicates(np.concatenate([*map(statistic, drawn)]), len(sums))
+    return interval_of_replicates(np.concatenate([*map(statistic, drawn)]), len(sums), lowest)
+
+
+def jackknife(values: Float[np.ndarray, " value_and_part"]) -> Interval:
+    """A value, the first, with its interval by those of all groups but one part of them at a time.
+
+    For what is not linear in counts, such as mutual information: a bootstrap draws groups twice, which alone raises that.
+
+    Source: Efron and Stein 1981: value ± t √((m − 1)/m Σ (vᵢ − v̄)²) of m parts.
+    """
+    value, parts = float(values[0]), values[1:]
+    if len(parts) < FEWEST_GROUPS:
+        return Interval(value, math.nan, math.nan)
+    error = math.sqrt((len(parts) - 1) * float(np.var(parts)))
+    reach = float(scipy.stats.t.ppf(0.975, len(parts) - 1)) * error
+    return Interval(value, value - reach, value + reach, len(parts) - 1)
 
 
 def bootstrap_ratio(
     numerators: Float[np.ndarray, " group"],
     denominators: Float[np.ndarray, " group"],
-    **options: int,
+    **options: Any,
 ) -> Interval:
     """Σ numerators / Σ denominators, both summed over the items of every group before."""
     return bootstrap(np.stack([numerators, denominators], 1), lambda t: divide(*t.T), **options)
 
 
 def bootstrap_mean(
-    values: Float[np.ndarray, " item"],
-    groups: Shaped[np.ndarray, " item"],
-    lowest: float | None = None,
-    **options: int,
+    values: Shaped[np.ndarray, " item"], groups: Shaped[np.ndarray, " item"], **options: Any
 ) -> Interval:
-    """The mean over all items; a group counts as often as it has items. ``lowest`` is 0 for a share, −1 for a difference of shares."""
+    """The mean over all items; a group counts as often as it has items. That of true and false is a share (``lowest`` 0)."""
+    if values.dtype == bool:
+        options.setdefault("lowest", 0)
     sums = group_sums(np.stack([values, np.ones(len(values))], 1), groups)
-    mean = bootstrap_ratio(*sums.T, **options)
-    return mean if lowest is None else mean.as_share(len(sums), lowest)
+    return bootstrap_ratio(*sums.T, **options)
 
 
 def bootstrap_difference(
-    sums: Sums, other_sums: Sums, statistic: Statistic, **options: int
+    sums: Sums, other_sums: Sums, statistic: Statistic, **options: Any
 ) -> Interval:
     """statistic(sums) − statistic(other_sums) of two systems on the same groups: a paired bootstrap."""
     width = sums.shape[1]

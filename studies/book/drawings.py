@@ -29,7 +29,7 @@ def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
     """Questions as strips of role clusters, and below them the name of every cluster."""
     roles = tp.cluster(store, SITE, head=HEAD, k=K)
     names = tp.name_roles(store, roles).set_index("cluster")["name"]
-    caption = "k-means of one head's roles, k = 8; # start, % end.\nNames were chosen on other questions than they are scored on."
+    caption = "k-means of one head's roles, k = 8; ⊢ start, ⊣ end.\nNames were chosen on other questions than they are scored on."
     title = "The role of every character, clustered and named"
     figure: Any = draw_strips(Strips(_strips(store, roles, rows), title=title, note=caption))
     patches = [

@@ -88,7 +88,7 @@ def test_articles_go_by_their_form_and_prepositions_by_where_they_point():
 
 def test_two_sides_conform_and_random_clusters_do_not(words):
     exact = measure_conformity(words, by_side(words)).set_index("category")
-    assert exact.loc[TOTAL, ["share", "low"]].eq(1).all()
+    assert 0.9 < exact.loc[TOTAL, "low"] < exact.loc[TOTAL, "share"] == 1  # exact at the border
     assert exact["n"].drop(TOTAL).sum() == exact.loc[TOTAL, "n"]
     noisy = measure_conformity(words, by_side(words, wrong=0.4)).set_index("category")
     assert noisy.loc[TOTAL, "low"] < 0.8 < noisy.loc[TOTAL, "high"]

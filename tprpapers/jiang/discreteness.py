@@ -84,7 +84,7 @@ def share_of_peaks(store: Store) -> Interval:
     sums = np.sum(sums_by_site, axis=0)
     totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
     shares = totals[:, 0] / totals[:, 1]
-    low, high = bounds(shares[1:], len(sums))
+    low, high = bounds(shares[1:], len(sums), lowest=0)
     return Interval(float(shares[0]), float(low), float(high))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from tprprobe.analyses.probing.rows import BEYOND
-from tprprobe.figures.dots import EMBEDDING
+from tprprobe.figures.dots import EMBEDDING_LAYER
 from tprprobe.figures.probes import KINDS, TITLES, ProbeTable, probe_table, write_caption
 from tprprobe.files import assets
 
@@ -41,7 +41,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
     tasks = [TITLES.get(task, task) for task in rows["task"].unique()]
     wide = cells.unstack().reindex(columns=tasks).fillna("–")
     wide = wide.rename_axis(["vectors of", "layer", "model"]).reset_index()
-    wide["layer"] = ["emb" if layer == EMBEDDING else f"{layer:g}" for layer in wide["layer"]]
+    wide["layer"] = ["emb" if layer == EMBEDDING_LAYER else f"{layer:g}" for layer in wide["layer"]]
     places = wide["vectors of"].tolist()
     ruled = tuple(i for i in range(1, len(places)) if places[i] != places[i - 1])
     models = probes["model"].astype(str).str.partition(" (")[0]  # in brackets: a folder

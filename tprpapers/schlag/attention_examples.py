@@ -1,6 +1,6 @@
 """schlag's Fig 3: attention from the numbers of three kinds of question to the '/' that divides by them."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,13 @@ from tprpapers.schlag.relations import DIVISION, Relation
 from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
-from tprprobe.figures.strips import Strip, StripFrame, Strips, draw_strips
-from tprprobe.figures.style import AnyFigure
+from tprprobe.figures.strips import Strip, StripFrame, Strips
 from tprprobe.store import Store
+
+KINDS = ("simple", "several", "skipped")
+MEANINGS = "simple: one division · several: several numbers in one denominator · skipped: a numerator between numbers of a denominator"
 
 
 def pick_examples(store: Store, per_kind: int = 1, relation: Relation = DIVISION) -> pd.DataFrame:
@@ -35,7 +38,7 @@ def pick_examples(store: Store, per_kind: int = 1, relation: Relation = DIVISION
     )
     rows = [(kind, marks.sample, marks.question) for marks in marked if (kind := _kind(marks))]
     table = pd.DataFrame(rows, columns=["kind", "sample", "question"])
-    table["kind"] = pd.Categorical(table["kind"], ["simple", "several", "skipped"], ordered=True)
+    table["kind"] = pd.Categorical(table["kind"], [*KINDS], ordered=True)
     examples_by_kind = table.groupby("kind", observed=True).head(per_kind)
     return examples_by_kind.sort_values("kind", kind="stable").reset_index(drop=True)
 
@@ -52,7 +55,7 @@ def _kind(marks: Marks) -> str | None:
 
 def attention_examples(
     store: Store, site: str, head: int, examples: pd.DataFrame, relation: Relation = DIVISION
-) -> AnyFigure:
+) -> Strips:
     """The attention of the numbers in example questions, with the gold structure of division.
 
     ``examples`` has a kind and a sample each, as :func:`pick_examples` returns.
@@ -66,25 +69,40 @@ def attention_examples(
     gold = gold_tokens(store, examples["sample"].tolist())
     if gold is None or examples.empty:
         raise InputError(f"{store.path} has no arithmetic questions with a division and maps")
-    strips = []
+    strips: list[Strip] = []
+    shares: dict[str, list[float]] = {relation.related: [], relation.contrast: []}
     for kind, sample in zip(examples["kind"], examples["sample"], strict=True):
         question = gold[gold["sample"] == sample].reset_index(drop=True)
         weights, _, _ = read_map(store, site, int(sample), head)
         letters = mark_polarity(question)[1]
         for position in _queried(relation, question):
-            source, frames = _relate(relation, question, weights[position], position)
+            source, share, frames = _relate(relation, question, weights[position], position)
+            shares[source].append(share)
+            goal = f"{share:.0%} on {'its' if frames[1:] else 'any'} '{relation.operator}'"
+            query = f"‘{question.loc[position, 'token']}’ at {position}, {source}"
             strips.append(
                 Strip(
                     **weight_squares(question["token"].astype(str).tolist(), weights[position]),
-                    heading=f"{kind}, question {sample}: from {source}",
+                    heading=f"{kind}, question {sample}: from {query}: {goal}",
                     frames=frames,
                     gold=letters,
                 )
             )
-    title = f"{store.select(site)[0]}, head {head}: from numbers to '{relation.operator}'"
+    title = f"Attention of {site_label(store.select(site)[0], head)}, from numbers to '{relation.operator}'"
     legend = marks_legend(letter for strip in strips for letter in strip.gold)
-    note = f"{CAPTION}, dashed: its '{relation.operator}'\n{legend}"
-    return draw_strips(Strips(strips, title=title, note=note))
+    note = f"{_summarize(shares, relation)}\n{MEANINGS}\n{CAPTION}, dashed: its '{relation.operator}'\n{legend}"
+    return Strips(strips, title=title, note=note)
+
+
+def _summarize(shares: Mapping[str, Sequence[float]], relation: Relation) -> str:
+    """How much of their attention numbers of both kinds give to the operator, in the rows that are drawn."""
+    goals = {relation.related: "their", relation.contrast: "any"}
+    clauses = [
+        f"{np.mean(shares[kind]):.0%} from {len(shares[kind])} {kind}s to {goal} '{relation.operator}'"
+        for kind, goal in goals.items()
+        if shares[kind]
+    ]
+    return f"Mean attention in these rows: {', '.join(clauses)}."
 
 
 def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
@@ -96,18 +114,11 @@ def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
 
 def _relate(
     relation: Relation, question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
-) -> tuple[str, list[StripFrame]]:
-    """A row's heading and its frames."""
-    query: Any = question.loc[position]
+) -> tuple[str, float, list[StripFrame]]:
+    """The kind of a row's number, the weight on its operator (of the other kind on any), and frames."""
     frames = [StripFrame(position, position + 1)]
     target = int(relation.net.targets(question)[position])
-    kind = relation.related if target >= 0 else relation.contrast
-    heading = f"‘{query['token']}’ at {position}, {kind}:"
-    if target >= 0:
-        color, style = LOOKS[kind]
-        return f"{heading} {weights[target]:.0%} on its '{relation.operator}'", [
-            *frames,
-            StripFrame(target, target + 1, color, style),
-        ]
-    on_any = weights[relation.operators(question)].sum()
-    return f"{heading} {on_any:.0%} on any '{relation.operator}'", frames
+    if target < 0:
+        return relation.contrast, float(weights[relation.operators(question)].sum()), frames
+    frames.append(StripFrame(target, target + 1, *LOOKS[relation.related]))
+    return relation.related, float(weights[target]), frames

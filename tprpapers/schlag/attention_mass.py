@@ -159,7 +159,8 @@ def compare_maps(
     size = {"n": int(sizes.sum()), "n_questions": len(sizes)}
     sums = np.concatenate([plus, minus, sizes], 1)
     values = _evaluate(sums.sum(0), is_difference)
-    low, high = bounds(_evaluate(replicate_totals(sums, seed=seed), is_difference), len(sizes))
+    replicates = _evaluate(replicate_totals(sums, seed=seed), is_difference)
+    low, high = bounds(replicates, len(sizes), lowest=-1 if is_difference else 0)
     fixed = [{"source": "uniform"}, {"source": "nearest"}]
     best = int(np.nan_to_num(values[-len(OFFSETS) :], nan=-np.inf).argmax())
     fixed += [{"source": "offset", "offset": OFFSETS[best]}]

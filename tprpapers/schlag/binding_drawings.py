@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.figures.colors import palette
+from tprprobe.figures.colors import palette, shade_color
+from tprprobe.figures.line_styles import MARKERS, PALE
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
 BARS = ("first", "middle", "last")
-MARKERS = ("o", "s", "^", "D", "v", "P")
 EXACT_TITLE = "a → b, c → d against a → d, c → b: what two attention layers make of them"
 EXACT_CAPTION = (
     "Random networks of integers in float64, so equal is bit for bit. formula: the share whose "
@@ -106,7 +106,7 @@ def _draw_line(axes: Axes, depth_rows: Any, name: str, style: tuple) -> None:
     errors = [values - rows["paired_accuracy_low"], rows["paired_accuracy_high"] - values]
     untrained = bool(rows["untrained"].iloc[0])
     axes.errorbar(
-        rows["depth"] + shift, values, errors, color=color, marker=marker, markersize=4.5,
-        linestyle="--" if untrained else "-", linewidth=1.1, capsize=2,
-        markerfacecolor="white" if untrained else color, label=name,
+        rows["depth"] + shift, values, errors, color=shade_color(color, PALE) if untrained else color,
+        marker="v" if untrained else marker, markersize=4.5, linestyle="--" if untrained else "-",
+        linewidth=1.1, capsize=2, label=name,
     )  # fmt: skip

@@ -33,8 +33,8 @@ from tprprobe.figures.catalogue.makers import (
     draw_roles,
     measure_reconstruction,
 )
-from tprprobe.figures.dots import render
-from tprprobe.figures.style import AnyFigure, Drawing, figure_files
+from tprprobe.figures.strips import Strips
+from tprprobe.figures.style import Drawing, figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
@@ -48,7 +48,7 @@ def draw_attention(
     head: int | None = None,
     sample: int | None = None,
     positions: Sequence[int] = (),
-) -> AnyFigure:
+) -> Strips:
     """Attention of numbers to '/', in three kinds of example that are picked, or in one question.
 
     Without a head, of that of the layer whose digits of denominators look most at their '/'.
@@ -57,7 +57,7 @@ def draw_attention(
     if head is None:
         head = most_relating_head(store, site)
     if sample is not None:
-        return render(row_strips(store, site, sample, head, positions or None))
+        return row_strips(store, site, sample, head, positions or None)
     if positions:
         raise InputError("positions are of one question: give the number of a sample too")
     return attention_examples(store, site, head, pick_examples(store))

@@ -5,6 +5,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tprprobe.figures.colors import shade_color
+from tprprobe.figures.line_styles import PALE
 from tprprobe.figures.look import current_look
 from tprprobe.figures.style import FAINT, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
@@ -17,12 +19,12 @@ BASES = {
     "own": "the model's own diagonal",
     "random pairs": "random orthonormal pairs",
 }
-TRAINED, UNTRAINED = ("#0072B2", "o"), ("#CC79A7", "d")
+TRAINED, UNTRAINED = ("#0072B2", "o"), (shade_color("#0072B2", PALE), "v")
 METHODS = {
     ("outer", "duals"): ("tensor product, duals", "#0072B2", "o", "-"),
-    ("outer", "learned"): ("tensor product, learned", "#56B4E9", "s", "--"),
+    ("outer", "learned"): ("tensor product, learned", "#56B4E9", "s", ":"),
     ("hadamard", "duals"): ("Hadamard, duals", "#D55E00", "^", "-"),
-    ("hadamard", "learned"): ("Hadamard, learned", "#E69F00", "D", "--"),
+    ("hadamard", "learned"): ("Hadamard, learned", "#E69F00", "D", ":"),
 }
 TITLE = "Share of E|v ⊗ r|² kept by as many directions as a head is wide"
 CAPTION = (

@@ -59,11 +59,11 @@ def _measures(group: pd.DataFrame, seed: int) -> dict[str, float]:
 def _intervals(
     columns: dict[str, Float[np.ndarray, " row"]], questions: Int[np.ndarray, " row"], seed: int
 ) -> dict[str, float]:
-    """The mean of every column with its interval; all columns share the drawn questions."""
+    """The mean of every column of shares with its interval; all columns share the drawn questions."""
     values = np.stack([*columns.values(), np.ones(len(questions))], 1)
     sums = group_sums(values, questions)
     totals = replicate_totals(sums, seed=seed)
-    low, high = bounds(totals[:, :-1] / totals[:, -1:], len(sums))
+    low, high = bounds(totals[:, :-1] / totals[:, -1:], len(sums), lowest=0)
     means = sums[:, :-1].sum(0) / sums[:, -1].sum()
     intervals: dict[str, float] = {}
     for name, *estimates in zip(columns, means, low, high, strict=True):

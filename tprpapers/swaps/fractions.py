@@ -134,7 +134,7 @@ def choose(states: Float[np.ndarray, "question d_model"], table: pd.DataFrame, s
 
 
 def _score(name: str, values: np.ndarray, groups: Any) -> dict[str, float]:
-    return bootstrap_mean(values.astype(float), np.asarray(groups)).columns(name)
+    return bootstrap_mean(values.astype(float), np.asarray(groups), lowest=0).columns(name)
 
 
 def _encode(model: Model, table: pd.DataFrame) -> Pairs:

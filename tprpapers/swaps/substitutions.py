@@ -125,10 +125,10 @@ def summarize_substitutions(samples: pd.DataFrame, seed: int = 0) -> pd.DataFram
         images = group["image"].to_numpy(str)
         row = dict(zip(PLACE, key, strict=True)) | {"n": len(group)}
         sums = group.groupby(images)[["agreeing", "tokens"]].sum().to_numpy(float)
-        row |= bootstrap_ratio(sums[:, 0], sums[:, 1], seed=seed).columns("agreement")
+        row |= bootstrap_ratio(*sums.T, seed=seed, lowest=0).columns("agreement")
         cider = group["cider"].to_numpy(float)
         means = {
-            "same": (group["caption"].to_numpy() == unedited["caption"].to_numpy()).astype(float),
+            "same": group["caption"].to_numpy() == unedited["caption"].to_numpy(),
             "cider": cider,
             "change": cider - unedited["cider"].to_numpy(float),
         }

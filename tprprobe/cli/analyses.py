@@ -194,7 +194,7 @@ def name(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    opened = open_store(store)
+    opened, out = open_store(store), options.get("out")
     has_words = find_arithmetic(opened) is None
     options["progress"] = lambda jobs: track(jobs, "naming", len(jobs))
     if has_words:
@@ -207,11 +207,12 @@ def name(
     with scheduled(scheduler):
         if has_words:
             content = words = name_words(opened, **options)
-            texts = [naming.summarize_words(words), naming.words_table(words).markdown()]
+            texts = [naming.summarize_words(words), naming.list_names(words, out)]
         else:
             names = name_all(opened, **options)
             content = names.as_dict()
-            texts = [f"{names.comparison}\n"]
+            texts = [f"{names.comparison}\n{naming.describe_recovery(names.asked)}\n"]
+            texts += [naming.list_names(names.asked, out)]
             texts += [table.markdown() for table in find_structure().tables(names)]
     common.show(as_json, content, lambda: "\n".join(texts))
 
@@ -240,5 +241,7 @@ def examine(
         options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
-    lines, page = examination.lines, str(examination.page)
-    common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))
+    page = str(examination.page)
+    texts = [section.as_text() for section in examination.sections]
+    facts = {"lines": examination.lines, "page": page}
+    common.show(as_json, facts, lambda: "\n\n".join([*texts, f"page: {page}"]))

@@ -64,23 +64,27 @@ def figure(
         str | None, typer.Option(help="Ends of the y axis in its numbers: .6,1 from 60 to 100 %.")
     ] = None,
     legend: Annotated[bool, typer.Option("--legend/--no-legend", help="Explain colors.")] = True,
+    notes: Annotated[
+        bool, typer.Option("--notes/--no-notes", help="Lines of text below the figure.")
+    ] = True,
     panel: Annotated[str | None, typer.Option(help="One panel alone: its name or number.")] = None,
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
     style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A .pdf .svg .png; for tables also .md .tex .csv .parquet.")
+        Path | None, typer.Option(help="A .pdf .svg .png .csv; of tables also .md .tex.")
     ] = None,
 ) -> None:
-    """Draw a figure or table. Without a name, list all figures, or with --store those of the store.
+    """Draw a figure or table. Without a name, list all figures, or those of the --store or of the run (--ckpt).
 
-    A figure may have further options, the keywords of its function: an option that it does not have says which.
+    A figure may have further options, the keywords of its function: an option that it does not have says which. More: tprprobe docs figures.
     """
     from tprprobe.figures import catalogue
 
     if name is None:
-        entries = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
-        if store is not None:
-            common.say(f"{store}: figures of this store: {len(entries)}")
+        source = store or (ckpt or [None])[0]
+        entries = catalogue.list_figures() if source is None else catalogue.list_drawable(source)
+        if source is not None:
+            common.say(f"{source}: figures of this {'store' if store else 'run'}: {len(entries)}")
         longest = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")
@@ -98,7 +102,7 @@ def figure(
         raise InputError(f"--label {wrong[0]}: give OLD=NEW")
     labels = dict(text.split("=", 1) for text in label) if label else None
     options |= {"title": title, "legend": legend, "dpi": dpi, "style": style, "labels": labels}
-    options |= {"panel": panel}
+    options |= {"panel": panel, "notes": notes}
     options |= {"colors": colors and colors.split(","), "ylim": ylim and _read_ends(ylim)}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}

@@ -120,12 +120,17 @@ def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Lab
     from tprprobe.data.annotated.sentencesets import join_labels
     from tprprobe.gold.labellers import find_labellers, is_labeller
 
-    if wrong := [label for label in labels if "=" not in label]:
-        raise InputError(f"--labels {wrong[0]!r}: give TASK=FILE, for example nel=entities.iob2")
-    sources = dict(label.split("=", 1) for label in labels)
+    sources = split_labels(labels)
     files = {task: source for task, source in sources.items() if not is_labeller(source)}
     labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
     return join_labels(examples, files) if files else examples, labellers
+
+
+def split_labels(labels: list[str] | None) -> dict[str, str]:
+    """The sources of ``--labels TASK=FILE``, by task."""
+    if wrong := [label for label in labels or () if "=" not in label]:
+        raise InputError(f"--labels {wrong[0]!r}: give TASK=FILE, for example nel=entities.iob2")
+    return dict(label.split("=", 1) for label in labels or ())
 
 
 def print_json(content: Any) -> None:

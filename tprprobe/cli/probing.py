@@ -33,7 +33,12 @@ PROBES, MODEL = "Probes", "Without a store"
     controls="control",
 )
 def probe(
-    task: Annotated[str, typer.Argument(help="A task of probes/ (pos dep srl …), or all.")],
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="Any labels of the store (pos dep …), several (pos,dep), or all that ship."
+        ),
+    ],
     store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
     ckpt: Annotated[
         str | None,
@@ -64,6 +69,12 @@ def probe(
         float, typer.Option(help="GB of memory for probes and vectors.", rich_help_panel=PROBES)
     ] = 2.0,
     test: Annotated[Path | None, typer.Option(help="Another store to test the probes on.")] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="TASK=FILE: labels of STORE's texts, first added to it (then others see them)."
+        ),
+    ] = None,
     device: common.Device = "cpu",
     scheduler: common.Scheduler = None,
     out: common.Out = None,
@@ -73,6 +84,7 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
+    from tprprobe.analyses.probing.file_labels import add_file_labels
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -96,10 +108,15 @@ def probe(
         if names := ", ".join(name for name, value in of_model.items() if value):
             raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
         opened = open_store(store)
+    for own_task, file in common.split_labels(labels).items():
+        opened = add_file_labels(opened, own_task, file)
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
     with scheduled(scheduler):
-        rows, text = _probe(opened, task, out, refine, settings | {"estimator": estimator})
+        tasks = task.split(",") if "," in task else task
+        rows, text = _probe(opened, tasks, out, refine, settings | {"estimator": estimator})
     common.show(as_json, rows, lambda: text)
+    if out is not None:
+        common.say(f"next: tprprobe figure probes --ckpt {out} --out probes.pdf")
 
 
 def _extract(
@@ -114,7 +131,7 @@ def _extract(
 
 
 def _probe(
-    store: "Store", task: str, out: Path | None, refine: bool, settings: dict[str, Any]
+    store: "Store", task: str | list[str], out: Path | None, refine: bool, settings: dict[str, Any]
 ) -> "tuple[pd.DataFrame, str]":
     import pandas as pd
 
@@ -124,6 +141,7 @@ def _probe(
         BEHIND_NOTE,
         NOTE,
         describe_basis,
+        explain_controls,
         rank_layers,
         screen,
         worth_refining,
@@ -140,7 +158,8 @@ def _probe(
     table = screen(rows)
     note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
     ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]
-    return rows, "\n".join([note, table.to_string(index=False), *ranks, describe_basis(rows)])
+    lines = [note, table.to_string(index=False), *ranks, *explain_controls(rows)]
+    return rows, "\n".join([*lines, describe_basis(rows)])
 
 
 @common.of_model

@@ -142,11 +142,12 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
 
 def _find_beside(root: Path) -> list[Path]:
     """The folders of results beside a store, if ``root`` is one, that were made of it."""
-    folders = [path for path in root.parent.iterdir() if path.is_dir() and not path.is_symlink()]
+    if not (root / MANIFEST).is_file():
+        return []
     try:
-        is_store = (root / MANIFEST).is_file()
-        return sort_results(open_store(root), sorted(folders))[0] if is_store else []
-    except (InputError, OSError):
+        folders = [path for path in sorted(root.parent.iterdir()) if not path.is_symlink()]
+        return sort_results(open_store(root), filter(Path.is_dir, folders))[0]
+    except (InputError, OSError):  # damaged, or not to be read
         return []
 
 

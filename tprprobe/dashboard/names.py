@@ -1,12 +1,10 @@
 """Names of clusters: the strongest, and how many of every head have one."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.analyses.kinds import NAMES
-from tprprobe.analyses.naming import load_names, load_word_names
+from tprprobe.analyses.naming import load_named as read_names
 from tprprobe.analyses.naming.name_counts import compare_names, count_names
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
@@ -23,11 +21,6 @@ from tprprobe.store.token_texts import visible
 MAX_ROLES = 3  # that the overview names
 COLUMNS = ["name", "site", "head", "cluster", "k", "precision", "precision_low", "precision_high"]
 COLUMNS += ["recall", "recall_low", "recall_high", "coverage", "f05"]
-
-
-def read_names(folder: Path) -> pd.DataFrame:
-    """The clusters of a finished run of ``name``, of the model and its baseline models: of arithmetic, or of words."""
-    return load_names(folder).asked if NAMES.is_in(folder) else load_word_names(folder)
 
 
 def show_names(clusters: pd.DataFrame) -> View:

@@ -15,6 +15,15 @@ from tprprobe.evaluation.metrics import Marks
 REAL = "real"  # the control of a row that is none, in views and options
 MAJORITY, IDENTITY = "majority", "identity"
 BASELINES = (MAJORITY, IDENTITY)  # rules that need no vector
+CONTROLS = {  # what each is, in words
+    "permuted": "baseline model (permuted weights)",
+    "untrained": "baseline model (untrained)",
+    "static": "input embeddings",
+    "previous": "a random vector for the word before",
+    MAJORITY: "most frequent label",
+    IDENTITY: "most frequent label of the word",
+    "control": "control task (random labels)",
+}
 
 
 def draw_labels(

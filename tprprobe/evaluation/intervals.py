@@ -8,7 +8,13 @@ from jaxtyping import Float, Int
 from scipy import stats
 
 from tprprobe.evaluation.metrics import Statistic, Sums
-from tprprobe.statistics import FEWEST_GROUPS, Interval, bootstrap, bootstrap_difference
+from tprprobe.statistics import (
+    FEWEST_GROUPS,
+    Interval,
+    bootstrap,
+    bootstrap_difference,
+    widen_at_border,
+)
 
 REPLICATES = 1000
 LEVEL = 0.05  # of a corrected test by which a score is beyond a control
@@ -31,15 +37,14 @@ class Comparison:
 
 def interval_of(sums: Sums, statistic: Statistic) -> Interval:
     """A share of the totals of groups, such as F1, with its 95 % interval; NaN for too few groups."""
-    return bootstrap(sums, statistic, REPLICATES).as_share(len(sums))
+    return bootstrap(sums, statistic, REPLICATES, lowest=0)
 
 
 def compare(sums: Sums, reference: Sums, statistic: Statistic) -> Comparison:
     """The first minus the reference on the same groups, drawn together; p of the t test of difference / error, which has the
     resolution that a correction needs. The bootstrap's variance is too small by (n − 1)/n (Hesterberg 2015).
     """
-    interval = bootstrap_difference(sums, reference, statistic, replicates=REPLICATES)
-    interval = interval.as_share(len(sums), lowest=-1)
+    interval = bootstrap_difference(sums, reference, statistic, replicates=REPLICATES, lowest=-1)
     error = np.nanstd(interval.replicates) * np.sqrt(len(sums) / max(1, len(sums) - 1))
     p = t_test(interval.value, float(error), len(sums))
     score = float(statistic(reference.sum(0, keepdims=True))[0])
@@ -74,7 +79,8 @@ def interval_by_blocks(
     total = sums.sum(0)
     occupied = sums[sums.reshape(len(sums), -1).any(1)]
     interval = jackknife_interval(statistic(total), [*map(statistic, total - occupied)], n_groups)
-    return interval.as_share(n_groups)
+    low, high = widen_at_border(np.array([interval.low, interval.high]), n_groups)
+    return Interval(interval.value, float(low), float(high))
 
 
 def draw_blocks(n_groups: int) -> Int[np.ndarray, " group"]:

@@ -5,9 +5,12 @@ from collections.abc import Callable
 import pandas as pd
 
 from tprprobe.analyses.attention.cross_places import list_cross_maps, score_cross_heads
+from tprprobe.analyses.attention.head_patterns import score_heads
+from tprprobe.analyses.attention.head_relations import list_self_maps
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import name_words
 from tprprobe.examination.subject import N_CLUSTERS, Subject
+from tprprobe.store import Store
 
 
 def list_component_measures(subject: Subject) -> dict[str, Callable[[Subject], pd.DataFrame]]:
@@ -22,11 +25,24 @@ def list_component_measures(subject: Subject) -> dict[str, Callable[[Subject], p
 
 def measure_decoder(subject: Subject) -> pd.DataFrame:
     """The place of the source that every head of cross-attention looks at, in the model and its baseline."""
+    return _score_maps(subject, list_cross_maps, score_cross_heads)
+
+
+def measure_heads(subject: Subject) -> pd.DataFrame:
+    """The relation that every head of self-attention follows, in the model and its baseline."""
+    return _score_maps(subject, list_self_maps, score_heads)
+
+
+def _score_maps(
+    subject: Subject,
+    list_maps: Callable[[Store], list[str]],
+    score: Callable[[Store, int], pd.DataFrame],
+) -> pd.DataFrame:
     stores = {TRAINED: subject.store, **subject.store.twins}
     tables = [
-        score_cross_heads(store, subject.seed).assign(model=model)
+        score(store, subject.seed).assign(model=model)
         for model, store in stores.items()
-        if list_cross_maps(store)
+        if model == TRAINED or list_maps(store)
     ]
     return pd.concat(tables, ignore_index=True)
 

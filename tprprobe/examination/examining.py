@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
+from tprprobe.console import quiet
 from tprprobe.data import as_data, load_data
-from tprprobe.data.dataset import Dataset
+from tprprobe.data.dataset import ALL, Dataset
 from tprprobe.errors import InputError
 from tprprobe.examination.component_measures import list_component_measures
 from tprprobe.examination.measures import MEASURES, score_answers
@@ -19,10 +20,11 @@ from tprprobe.examination.subject import Subject
 from tprprobe.figures.component_page import list_absent
 from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
+from tprprobe.figures.report.sections import Section
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.models.architectures import fingerprint
-from tprprobe.models.checkpoint import default_data
+from tprprobe.models.checkpoint import default_data, trained_data
 from tprprobe.models.loading import load_model
 from tprprobe.models.protocol import Language, Readable
 from tprprobe.site.adapters import Adaptable
@@ -32,18 +34,24 @@ from tprprobe.site.patterns import choose_outputs
 
 PAIRS = "pairs:active+passive+relative+cleft"  # what a model reads if nothing is asked for
 MANIFEST, LAYERS, TEXTS = "examination.json", 6, 600
+FEWEST = 300  # test texts that are read instead of all texts; of fewer, shares of variance are not estimated well
 
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """What was measured of a model: a sentence a question, and tables by name (nested, heads, clusters, probes, behavior).
+    """What was measured of a model: a section a question, and tables by name (nested, heads, clusters, probes, behavior).
 
     ``page`` is the file with sentences and figures; every table is a CSV file beside it, every figure a file in its folder figures.
     """
 
     folder: Path
-    lines: list[str]
+    sections: list[Section]
     tables: Mapping[str, pd.DataFrame]
+
+    @property
+    def lines(self) -> list[str]:
+        """The sentences of every section, or why there are none."""
+        return [section.text or f"{section.heading} {section.lack}" for section in self.sections]
 
     @property
     def page(self) -> Path:
@@ -63,7 +71,7 @@ def examine(
     seed: int = 0,
 ) -> Examination:
     """A model on one page: what its states are made of, layer by layer, beside a baseline model with permuted weights;
-    what its heads look at; which tokens a late layer holds together; what probes read from it; and what its next token is when two
+    what its heads look at; which tokens a late layer groups; what probes read from it; and what its next token is when two
     words' states change places.
 
     Args:
@@ -73,7 +81,7 @@ def examine(
             frames, in which agent and patient change places.
         out: The folder of report.html, its figures, the tables as CSV and the store.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
-        n: How many texts are read, evenly spaced in larger data.
+        n: How many texts are read, evenly spaced in larger data; of data that the model was trained on, test texts where there are 300.
         labels: What labels words for probes, ``spacy:PIPELINE`` or ``pos,nel=spacy:PIPELINE``; default: the data, else an installed pipeline of spaCy.
         resume: Resume an interrupted run.
         seed: Seed of random choices.
@@ -91,7 +99,7 @@ def examine(
     if not isinstance(model, Language | Attached):
         model = load_model(model, tokenizer)
     data = choose_data(model, n, seed) if data is None else as_data(data)
-    data = data.spaced(n)
+    data = prefer_test(model, data).spaced(n)
     subject = Subject(
         model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed
     )
@@ -112,7 +120,7 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     measures = MEASURES | list_component_measures(subject)
     measures = {name: measures[name] for name in QUESTIONS if name in measures}
     n_sections = len(sections) + len(measures) + len(absent)
-    page = Page(folder, subject.name, describe_run(subject), n_sections)
+    page = Page(folder, subject.name, describe_run(subject), n_sections, subject.command)
     page.add(*sections)
     for name, measure in measures.items():
         try:
@@ -124,10 +132,10 @@ def _examine(subject: Subject, resume: bool) -> Examination:
         sections.append(section)
     page.add(*absent)
     sections += absent
-    lines = [section.text or f"{section.heading} {section.lack}" for section in sections]
-    facts = {"lines": lines, "sections": [section.as_dict() for section in sections]}
+    examination = Examination(folder, sections, tables)
+    facts = {"lines": examination.lines, "sections": [section.as_dict() for section in sections]}
     run.finish({f"{name}.csv": table for name, table in tables.items()}, facts)
-    return Examination(folder, lines, tables)
+    return examination
 
 
 def _measure(
@@ -150,3 +158,13 @@ def choose_data(model: Readable, n: int, seed: int) -> Dataset:
         name, split = PAIRS, None
     options: dict[str, Any] = {} if split is None else {"split": split}
     return load_data(name, n=n, seed=seed, **options)
+
+
+def prefer_test(model: Readable, data: Dataset) -> Dataset:
+    """Of data on a part of which the model was trained, the test split, if it has FEWEST texts."""
+    trained = trained_data(Path(getattr(model, "folder", None) or ""))
+    if data.split != ALL or trained.get("data") != data.name:
+        return data
+    with quiet():
+        test = load_data(data.name, split=trained["split"], seed=data.seed)
+    return test if len(test) >= FEWEST else data

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.variance_shares import score_shares
@@ -21,6 +20,7 @@ from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
+from tprprobe.examination.component_measures import measure_heads
 from tprprobe.examination.subject import ROLES, SOURCE, Subject
 from tprprobe.figures.model_page import EXACT
 from tprprobe.figures.report.sections import Section
@@ -133,7 +133,7 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
 
 MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
     "nested": measure_states,
-    "heads": lambda subject: score_heads(subject.store, subject.seed),
+    "heads": measure_heads,
     "clusters": measure_clusters,
     "probes": measure_probes,
     "behavior": measure_behavior,

@@ -5,12 +5,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from tprprobe.analyses.clustering import Clusters, cluster, load_clusters, save_clusters
-from tprprobe.data.dataset import Dataset
+from tprprobe.console import quiet
+from tprprobe.data import load_data
+from tprprobe.data.dataset import ALL, Dataset
 from tprprobe.extraction import extract
 from tprprobe.gold.labellers import SPACY, Labeller, find_labellers, load_pipeline
+from tprprobe.models.checkpoint import trained_data
 from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, is_causal, layer_of, match, sides_of
@@ -42,6 +46,25 @@ class Subject:
         if folder is not None and self.model.name == folder.name == "model":
             return folder.absolute().parent.name
         return self.model.name
+
+    def say_trained(self) -> str:
+        """How many of the texts the model was trained on, where its recipe names these data; else nothing."""
+        trained = trained_data(Path(getattr(self.model, "folder", None) or ""))
+        if trained.get("data") != self.data.name or self.data.split not in (ALL, trained["split"]):
+            return ""
+        with quiet():
+            known = {example.source for example in load_data(self.data.name, split="train")}
+        n_known = sum(example.source in known for example in self.data)
+        return f", {n_known or 'none'} of which the model was trained on"
+
+    @property
+    def command(self) -> str:
+        """The command that makes the page, where its texts have a name."""
+        n_layers = sum(not site.endswith(".embedding") for site in self.sites)
+        words = ["tprprobe examine", self.checkpoint, f"--data {quote(self.data.name)}"]
+        words += [f"-n {len(self.data)} --layers {n_layers} --seed {self.seed}"]
+        words += [f"--labels {self.labels}"] * bool(self.labels) + [f"--out {self.folder}"]
+        return "" if self.data.name.startswith("texts ") else " ".join(words)
 
     @property
     def checkpoint(self) -> str:

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from jaxtyping import Float
 
 from tprprobe.analyses.attention.gold_maps import read_maps
 from tprprobe.errors import InputError
+from tprprobe.figures.colors import color_map
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Grid, Squares
 from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips, write_token
@@ -19,7 +19,7 @@ from tprprobe.store.token_texts import spell
 COLORS = "Blues"
 MIN_WEIGHT = 0.05  # attention that is printed
 MAX_LENGTH = 14  # characters of a token along an axis
-CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · # start, % end · framed: the query"
+CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · ⊢ start, ⊣ end · framed: the query"
 
 
 def row_strips(
@@ -50,7 +50,7 @@ def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> d
     """Characters, darker the more attention they get, and the weights that are printed."""
     return {
         "tokens": keys,
-        "colors": [matplotlib.colormaps[COLORS](weight) for weight in weights],
+        "colors": [color_map(COLORS)(weight) for weight in weights],
         "notes": [f"{w:.0%}".rstrip("%") if w >= MIN_WEIGHT else "" for w in weights],
     }
 
@@ -60,7 +60,10 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
     title = _title(store, site, sample, head)
-    return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", title=title)
+    origin = f"Model: {store.facts.model.name}. Data: {store.facts.data.name}."
+    return Squares(
+        weights, _signs(queries), _signs(keys), titles, bar="attention", title=title, note=origin
+    )
 
 
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:

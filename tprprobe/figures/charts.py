@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from matplotlib.colors import to_rgb
 from plotly.subplots import make_subplots
 
-from tprprobe.figures.colors import GRAY, line_colors, palette, text_color
+from tprprobe.figures.colors import PALER, palette, text_color
+from tprprobe.figures.line_styles import DASHES, INK, LEVELS, MARKERS, SYMBOLS, style_lines
 from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
 from tprprobe.figures.theme import FONT, MONO, find_theme, shade, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 TITLE_WIDTH = 54  # characters of the titles of panels in a line, together
 PANEL = 190  # pixels of a panel's height
 MAX_TICKS = 8  # layers that are named
@@ -52,7 +53,7 @@ def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
     look = {"mode": "markers", "orientation": "h"}
     chart = go.Figure(
         [
-            _points(points, "at", str(group), colors[group], SYMBOLS[i % 8], **look)
+            _points(points, "at", str(group), colors[group], SYMBOLS[MARKERS[i % 6]], **look)
             for i, (group, points) in enumerate(rows.groupby("group", sort=False))
         ]
     )
@@ -94,7 +95,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         down, across, subplot_titles=titles, horizontal_spacing=0.33 / across,
         vertical_spacing=below / (PANEL + below) / down,
     )  # fmt: skip
-    colors = dict(zip(names, write_colors(line_colors(len(names))), strict=True))
+    styles = style_lines(lines.rows)
     legended: set[str] = set()
     for i, panel in enumerate(panels):
         cell: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
@@ -102,13 +103,18 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
             chart.add_trace(trace, **cell)
         of_panel = lines.rows[lines.rows["panel"] == panel]
         for line, points in of_panel.groupby("line", sort=False):
-            name, symbol = str(line), SYMBOLS[names.index(line) % 8]
+            name, style = str(line), styles[str(line)]
+            ink = find_theme(dark).ink if style["color"] == INK else None
+            color = ink or write_colors([to_rgb(style["color"])])[0]
             is_new = name not in legended and len(names) > 1
             legended.add(name)
-            trace = _points(points, "x", name, colors[line], symbol, showlegend=is_new)
+            trace = _points(
+                points, "x", name, color, SYMBOLS[style["marker"]], showlegend=is_new
+            ).update(line_dash=DASHES.get(style["linestyle"]))
             chart.add_trace(trace, **cell)
         for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
-            style = {"color": find_theme(dark).soft, "width": 1, "dash": "dot"}
+            dash = DASHES[LEVELS.get(level["line"], ":")]
+            style = {"color": find_theme(dark).soft, "width": 1, "dash": dash}
             chart.add_hline(
                 level["value"],
                 line=style,
@@ -168,8 +174,8 @@ def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
     theme = find_theme(dark)
     grey = {"x": band["x"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     edge = {"color": theme.faint, "width": 6}
-    dotted = {"color": theme.soft, "width": 1, "dash": "dot"}
-    curves = [("low", None, edge), ("high", "tonexty", edge), ("value", None, dotted)]
+    middle = {"color": theme.soft, "width": 1}
+    curves = [("low", None, edge), ("high", "tonexty", edge), ("value", None, middle)]
     traces = [
         go.Scatter(y=band[y], fill=fill, fillcolor=theme.faint, line=line, **grey)
         for y, fill, line in curves
@@ -191,10 +197,10 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
         )
     )  # fmt: skip
     if squares.within is not None:
-        gray = np.where(squares.within, 1, np.nan)
-        look = {"colorscale": [find_theme(dark).faint] * 2, "showscale": False, "hoverinfo": "skip"}
-        look |= {"opacity": GRAY}
-        chart.add_heatmap(z=gray, x=columns, y=rows, xgap=1, ygap=1, **look)
+        pale = np.where(squares.within, 1, np.nan)
+        look = {"colorscale": [find_theme(dark).page] * 2, "showscale": False, "hoverinfo": "skip"}
+        look |= {"opacity": PALER}
+        chart.add_heatmap(z=pale, x=columns, y=rows, xgap=1, ygap=1, **look)
     backs = shade(np.nan_to_num(squares.values.ravel()) / end, dark)
     for index, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
         if squares.texts is not None and squares.texts[index]:

@@ -1,24 +1,28 @@
 """Role clusters over questions (schlag Fig 2)."""
 
 import math
-import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from string import ascii_letters
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy.special import xlogy
+from matplotlib.typing import ColorType
 from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.analyses.clustering.clusters import list_tokens
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.clustering.clusters import STABLE
+from tprprobe.analyses.naming.fields import list_exact
 from tprprobe.errors import InputError
-from tprprobe.figures.colors import palette
+from tprprobe.figures.cluster_labels import (
+    KEY_LENGTH,
+    NOT_STABLE,
+    color_clusters,
+    describe_clusters,
+    explain_tags,
+    label_named,
+)
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
@@ -35,13 +39,7 @@ from tprprobe.figures.strips import (
 )
 from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
-from tprprobe.store.token_texts import visible
 
-KEY_LENGTH = 34  # characters of what a color means
-SHARE = re.compile(r" \d+%(, |$)")  # of a token in its cluster
-PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
-NAME_LENGTH = 52  # characters of two places
-N_DISTINCTIVE, STABLE = 5, 0.5  # tokens that describe a cluster; agreement of random starts
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 N_NARROW, N_OTHERS = 24, 6  # tokens of a text, names of the baseline model in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
@@ -91,21 +89,6 @@ def role_clusters(
     return render(scene)
 
 
-def quote_sign(name: str) -> str:
-    """The name, in quotation marks if it has no letter, as those of punctuation."""
-    return name if any(map(str.isalnum, name)) or name.startswith("‘") else f"‘{name}’"
-
-
-def label_named(names: pd.DataFrame) -> dict[int, str]:
-    """The name of every cluster that has one, with its precision: `IN (.90)`."""
-    with_names = names[names["name"] != UNNAMED]
-    cells = zip(with_names["cluster"], with_names["name"], with_names["precision"], strict=True)
-    return {
-        label: f"{quote_sign(visible(name, KEY_LENGTH))} " + f"({share:.2f})".replace("(0.", "(.")
-        for label, name, share in cells
-    }
-
-
 def cluster_strips(
     store: Store,
     roles: Clusters,
@@ -144,7 +127,7 @@ def cluster_strips(
     groups = dict(list(tokens.groupby("sample")))
     if missing := [sample for sample in ids if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
-    colors, texts = palette(roles.k), describe_clusters(roles, names or {})
+    colors, texts = color_clusters(roles), describe_clusters(roles, names or {})
     marks = {label: (colors[i], str(i)) for label, i in like.items()}
     key_of_own = {i: f"{_letter(i)}: {name}" for i, name in (baseline_names or {}).items()}
     kind = "Role clusters" if roles.site.endswith("role") else "Clusters"
@@ -154,26 +137,31 @@ def cluster_strips(
         strips = [_strip(groups[sample], colors, overlay, marks) for sample in ids]
         rows = pd.concat([groups[sample] for sample in ids])
         labels = {*rows["label"]}
-        key = [(colors[i], text) for i, text in texts.items() if i in labels]
+        key: list[tuple[ColorType, str]] = [
+            (colors[i], text) for i, text in texts.items() if i in labels
+        ]
         if baseline is not None:
             unmatched = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
             baseline_key = [(UNMATCHED_COLOR, key_of_own[i]) for i in unmatched if i in key_of_own]
             key += baseline_key if len(baseline_key) <= N_OTHERS or not look.is_narrow else []
+        verdict = "stable" if roles.stability >= STABLE else "not stable"
         notes = [
-            f"k-means, k = {roles.k}, {vectors} vectors, ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
+            f"k-means, k = {roles.k}, {vectors} vectors; {verdict}: ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"
-            noun += " answered right" * (correct_only and "correct" in tokens)
+            noun += " that were answered right" * (correct_only and "correct" in tokens)
             n_clusters = tokens.loc[tokens["sample"].isin(candidates), "label"].nunique()
             notes.append(
-                f"{len(ids)} of {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
+                f"{len(ids)} of the {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
             bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
             notes.append(f"{bars} (ARI of both {likeness:.2f})")
-        notes.append("# start, % end" * any("<sos>" in strip.tokens for strip in strips))
-        notes.append("after a name: its held-out precision" * bool(names))
+        notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
+        if names:
+            notes += ["after a name: its held-out precision", explain_tags(list_exact(store))]
+            notes.append(NOT_STABLE * any("*" in text for _, text in key))
         notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
         title = f"{kind}: {site_label(roles.site, roles.head)}"
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
@@ -238,7 +226,7 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     a name are described by the tokens that are most their own.
     """
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
-    texts = describe_clusters(roles, names, list_distinctive(tokens))
+    texts = describe_clusters(roles, names, KEY_LENGTH)
     tokens = tokens.drop(columns="prediction", errors="ignore")
     tokens = tokens.groupby("sample").head(MAX_TOKENS)
     sizes = tokens["sample"].value_counts(sort=False)
@@ -246,64 +234,16 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     longest, samples = int(sizes.max()), sizes[sizes > 1].index.tolist()
     n_across = max(1, COLUMNS // (longest + 1)) if longest_token == 1 else 1
     samples = sorted(_choose_samples(tokens, samples, None, N_TEXTS * n_across))
-    colors = palette(roles.k)
+    colors = color_clusters(roles)
     strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
     lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
-    return Strips(lines, [(colors[label], text) for label, text in texts.items()])
+    key: list[tuple[ColorType, str]] = [(colors[i], text) for i, text in texts.items()]
+    return Strips(lines, key)
 
 
 def explain_ends(store: Store) -> str:
     """What the signs of start and end are, where texts have them."""
-    return "# start, % end. " if store.tokens["token"].eq("<sos>").any() else ""
-
-
-def list_distinctive(tokens: pd.DataFrame) -> dict[int, str]:
-    """The tokens of every cluster that raise its likelihood most: by n log(lift), where lift is how many times as many they are as
-    they would be if tokens were in clusters by chance.
-
-    Source: Dunning 1993, the terms of the likelihood ratio.
-    """
-    counts = pd.crosstab(tokens["label"], tokens["token"].map(write_token))
-    expected = np.outer(counts.sum(axis=1), counts.sum()) / len(tokens)
-    scores = pd.DataFrame(xlogy(counts, counts / expected), counts.index, counts.columns)
-    best = {label: row[row > 0].nlargest(N_DISTINCTIVE).index for label, row in scores.iterrows()}
-    width = KEY_LENGTH - len("00: ()")
-    texts = {
-        label: textwrap.shorten(" · ".join(names), width, placeholder="")
-        for label, names in best.items()
-    }
-    return {int(str(label)): text.removesuffix(" ·") for label, text in texts.items()}
-
-
-def describe_stability(roles: Clusters) -> str:
-    """Into how many groups k-means divides the tokens, and how well other random starts agree."""
-    return (
-        f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From different random starts it finds groups that agree with "
-        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)"
-        f"{'.' if roles.stability >= STABLE else ': these are one of many divisions, not the groups of the layer.'}"
-    )
-
-
-def describe_clusters(
-    roles: Clusters, names: Mapping[int, str], distinctive: Mapping[int, str] | None = None
-) -> dict[int, str]:
-    """Every cluster's number and its name; in parentheses its ``distinctive`` (default: most frequent) tokens, where it has no name
-    or shares it with another one.
-    """
-    length = KEY_LENGTH - 10 * current_look().is_narrow
-    rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
-    tokens = {int(label): SHARE.sub(" · ", top).removesuffix(" · ") for label, top in rows}
-    tokens |= distinctive or {}
-    named = {label: f"{label}: {name}" for label, name in names.items()}
-    plain = {label: PRECISION_SHOWN.sub("", name) for label, name in names.items()}
-    same = [label for label in named if list(plain.values()).count(plain[label]) > 1]
-    named |= {label: f"{named[label]} ({tokens[label].split(' · ')[0]}" for label in same}
-    return {
-        label: visible(named[label], NAME_LENGTH) + ")" * (label in same)
-        if label in names
-        else visible(f"{label}: {'(' * bool(names)}{top}", length) + ")" * bool(names)
-        for label, top in tokens.items()
-    }
+    return "⊢ start, ⊣ end. " if store.tokens["token"].eq("<sos>").any() else ""
 
 
 def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import to_rgb
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgb
 
 from tprprobe.figures.look import current_look
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6, 0.7, 2.4)  # of every hue: full, light, dark, between, darkest
 RAMP = "viridis"  # of values in an order, such as positions
-GRAY = 0.65  # of the color of a square within its control
+PALER = 0.7  # of white in the color of a square within its control
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:
@@ -39,6 +39,16 @@ def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
         return palette(len(names))
     ranks = np.argsort(np.argsort([int(name) for name in names])) / (len(names) - 1)
     return [tuple(color[:3]) for color in matplotlib.colormaps[RAMP](ranks).tolist()]
+
+
+def color_map(name: str) -> Colormap:
+    """The colors of numbers: of that map, or from the first to the last of those that are asked for (of one: from white to it)."""
+    asked = current_look().palette
+    if not asked:
+        return matplotlib.colormaps[name]
+    return LinearSegmentedColormap.from_list(
+        "asked", ["white", *asked] if len(asked) < 2 else asked
+    )
 
 
 def shade_color(color: "ColorType", shade: float) -> tuple[float, float, float]:

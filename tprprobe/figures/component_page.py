@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.attention.cross_places import mean_map, share_by_output
+from tprprobe.analyses.attention.cross_places import mean_map, places_by_output
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
@@ -20,10 +20,10 @@ from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
-from tprprobe.store import Store
 
 MIN_WEIGHT = 0.05  # mean attention that is printed
 MAX_PLACES = 6  # of the output, in a sentence
+RULE = 0.5  # the share of cases from which on a relation is a rule
 DECODER = "Where does its decoder look?"
 ROLES = "What are its roles?"
 
@@ -48,10 +48,11 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
         counts = f" ({(is_sure & ~is_real).sum()} of {(~is_real).sum()} in the baseline model)"
         clearest = f"; the clearest head of the baseline model: {percent(rival, 'value')} at {rival['relation']}"
     where = site_label(best["site"], best["head"])
+    exceptions = "" if best["value"] > RULE else " No one rule holds for all places of its output."
     text = (
         f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
-        f"Clearest is {where}: to write place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}). By place of the output: {_list_places(subject.store, best)}."
+        f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
+        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} While it writes place … it looks most often at: {_list_places(subject, best)}."
     )
     values = mean_map(subject.store, best["site"], int(best["head"]))
     rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
@@ -59,18 +60,20 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     scene = Squares(values, rows, columns, ("output place", "source place"), texts, title=where)
     note = (
         f"Mean attention in percent over the texts of {len(columns)} tokens with outputs of {len(rows)}, the most frequent lengths. Relations: place i, or up to "
-        "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half."
+        "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half, and so are the places."
     )
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     figures = {write_minus(note): render(scene)}
     return Section(DECODER, text, figures, deeper=deeper, name="decoder")
 
 
-def _list_places(store: Store, best: pd.Series) -> str:
-    """In how many texts the relation of a head holds at the first places of the output, in percent."""
-    key = best["site"], int(best["head"]), best["relation"]
-    shares = share_by_output(store, *key)[:MAX_PLACES]
-    return ", ".join(f"{place}: {100 * share:.0f}\u00a0%" for place, share in shares.items())
+def _list_places(subject: Any, best: pd.Series) -> str:
+    """Which place of the source a head looks at most often while it writes the first places of the output, and in percent of texts."""
+    shares = places_by_output(subject.store, best["site"], int(best["head"]), subject.seed)
+    return ", ".join(
+        f"{output}: {place:.0f} from the {side} ({100 * share:.0f}\u00a0%)"
+        for (output, side, place), share in shares.iloc[:MAX_PLACES].items()
+    )
 
 
 def show_roles(table: pd.DataFrame, subject: Any) -> Section:

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
-from tprprobe.errors import unknown
-from tprprobe.figures.colors import line_colors, palette, shade_color, text_color
+from tprprobe.figures.colors import palette, text_color
+from tprprobe.figures.line_styles import LEVELS, MARKERS, style_lines
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
@@ -34,10 +34,8 @@ from tprprobe.figures.style import (
     title_size,
 )
 
-MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 HATCH = "/////"  # of a part that is not shown to be there
-RANKED = (1.0, 0.5)  # shades of the first line of a group, and of others
-EMBEDDING = -1  # the layer that stands for the embedding
+EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
@@ -146,50 +144,28 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
     return _draw_grid(Grid(pictures, lines.across, title=title), ax)
 
 
-def style_lines(rows: pd.DataFrame) -> dict[str, Options]:
-    """Color, marker and dashes of every line; those of a ``group`` differ in shade, marker and dashes."""
-    groups = rows["group"].fillna(rows["line"]) if "group" in rows else rows["line"]
-    lines = pd.DataFrame({"line": rows["line"], "group": groups}).drop_duplicates("line")
-    colors = line_colors(lines["group"].nunique())
-    ranks = lines.groupby("group", sort=False).cumcount()
-    asked = current_look().colors
-    named = asked if isinstance(asked, Mapping) else {}
-    if unmet := {*named} - {*lines["line"]}:
-        raise unknown("line of this figure", min(unmet), lines["line"].tolist())
-    numbers = pd.factorize(lines["group"])[0]
-    return {
-        str(line): {
-            "color": named.get(str(line), shade_color(colors[n], RANKED[rank > 0])),
-            "marker": MARKERS[(n + 4 * rank * (not str(line).startswith("_"))) % 8],
-            "linestyle": DASHES[rank % 4],
-            "zorder": 3 - n / 100 + rank / 10,  # dashes are seen on a line, not below it
-        }
-        for line, n, rank in zip(lines["line"], numbers, ranks, strict=True)
-    }
-
-
 def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Options]) -> None:
     """One panel: lines with the bands of their intervals, over the band of the strongest control."""
     band = lines.bands[lines.bands["panel"] == name]
     if len(band):
         x = band["x"].astype(float)
         panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
-        panel.plot(x, band["value"], ".-", color=MUTED, linewidth=0.9, label=lines.band)
+        dash = "-" if len(band) > 1 else ".-"
+        panel.plot(x, band["value"], dash, color=MUTED, linewidth=0.9, label=lines.band)
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
     if lines.hollow and not lines.rows["sure"].all():
         has_pairs = (
             lines.rows["line"].str.startswith("_").any()
         )  # a line has a hollow one of its color
-        dashes = DASHES[1] if has_pairs else ""
+        dashes = ":" if has_pairs else ""
         empty: Options = {"color": MUTED, "marker": "o", "linestyle": dashes, "markersize": 4}
         panel.plot([], [], label=lines.hollow, markerfacecolor="white", **empty)
     levels = lines.levels[lines.levels["panel"] == name]
     for i, level in enumerate(levels.to_dict("records")):
-        dash = (0, (1 + 5 * i, 2))
-        panel.axhline(
-            level["value"], color=MUTED, linewidth=0.9, linestyle=dash, label=level["line"]
-        )
+        dash = LEVELS.get(level["line"], [*LEVELS.values()][i % 2])
+        look: Options = {"color": MUTED, "linewidth": 0.9, "linestyle": dash}
+        panel.axhline(level["value"], label=level["line"], **look)
     if lines.log:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
@@ -201,7 +177,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
     elif lines.x == "layer":
         panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
-        panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
+        panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING_LAYER else f"{x:g}")
     if lines.log_value:
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -211,6 +187,15 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
     if lines.limits:
         panel.set_ylim(*lines.limits)
+        if (lines.limits[0] or 0) > 0 and not current_look().ylim:
+            _mark_cut(panel)
+
+
+def _mark_cut(panel: Axes) -> None:
+    """A break at the foot of a y axis that does not begin at 0."""
+    look: Options = {"ha": "center", "va": "center", "fontsize": 8, "color": MUTED, "zorder": 9}
+    look |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.2}}
+    panel.text(0, 0.05, "≈", transform=panel.transAxes, **look)
 
 
 def _list_ticks(panel: Axes, layers: pd.Series) -> list[float]:
@@ -229,7 +214,7 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
         panel.fill_between(x, points["low"], points["high"], color=color, alpha=0.18, linewidth=0)
     else:  # a band of no width is not seen
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
-    look = {**style, "markersize": 4}
+    look = {"markersize": 4, **style}
     look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
     panel.plot(x, points["value"], linewidth=1.3, label=name, **look)
     hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}

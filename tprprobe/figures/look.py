@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import is_color_like
 
-from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -39,7 +38,9 @@ class Look:
     style: str | os.PathLike[str] | None = None
     ylim: Sequence[float] | None = None
     legend: bool = True
+    notes: bool = True
     panel: int | str | None = None
+    asked: list[str] = field(default_factory=list, repr=False)  # what has read colors
 
     @property
     def inches(self) -> float | None:
@@ -59,7 +60,24 @@ class Look:
     @property
     def palette(self) -> list[str]:
         """The colors of all that is drawn; none where they are of lines by name."""
-        return [] if isinstance(self.colors, Mapping) else list(self.colors)
+        if isinstance(self.colors, Mapping):
+            return []
+        self.asked.append("palette")
+        return list(self.colors)
+
+    @property
+    def named_colors(self) -> Mapping[str, str]:
+        """The colors of lines by name."""
+        if not isinstance(self.colors, Mapping):
+            return {}
+        self.asked.append("named")
+        return self.colors
+
+    def check_colors(self, name: str) -> None:
+        """Colors that nothing in a drawn figure has taken are refused."""
+        if self.colors and not self.asked:
+            kind = " by name" if isinstance(self.colors, Mapping) else ""
+            raise InputError(f"{name} has no colors{kind} to choose: leave colors out")
 
     @property
     def scale(self) -> float:
@@ -106,6 +124,8 @@ class Look:
         self.write([figure])
         if hasattr(figure, "file_dpi"):
             figure.place_notes()  # type: ignore[attr-defined]
+            if self.height:
+                figure.fit_height(self.height)  # type: ignore[attr-defined]
             figure.file_dpi = self.dpi or figure.file_dpi  # type: ignore[attr-defined]
 
     def write(self, artists: Sequence["Artist"]) -> None:
@@ -138,13 +158,11 @@ class Look:
             axis.set_tick_params(labelsize=self.scale * TICKS)
 
     def _check_labels(self, texts: Sequence[str]) -> None:
-        """Words that have another one are in the texts of the figure; a mapping of several figures may have more."""
+        """Words that have another one are in the texts of the figure."""
         absent = [name for name in self.labels if not any(name in text for text in texts)]
-        if absent and len(absent) == len(self.labels):
+        if absent:
             words = [text for text in texts if any(map(str.isalpha, text))]
             raise unknown("text of this figure", absent[0], dict.fromkeys(words))
-        for name in absent:
-            note(f"labels: no text of this figure has {name!r}")
 
     def rename(self, text: str) -> str:
         """The text with other words for some."""

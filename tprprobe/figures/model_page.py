@@ -14,7 +14,8 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.clusters import describe_stability, explain_ends, text_strips
+from tprprobe.figures.cluster_labels import describe_stability
+from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
@@ -27,14 +28,12 @@ from tprprobe.statistics import Row, write_interval
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 ESTIMATED = (
-    "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%. "
-    "Thin lines: 95\u00a0% intervals. Hatched: the interval holds 0, or, of bindings, they do not exceed those of shuffled roles."
+    "Shares are estimated without bias: the estimate of a part that does not exist is 0 on average, so it is below 0 as often as above, and a large share may come out above 100\u00a0%. "
+    "Thin lines: 95\u00a0% intervals. Hatched: the interval holds 0, or, of bindings, they do not exceed those of shuffled roles. Tokens × length: what a token adds in longer texts but not in shorter ones. "
+    "A share is of all possible texts of such tokens; `tprprobe decompose` prints the R² of held-out texts, too, which is lower where texts are few, because "
+    "it cannot predict tokens that it has not seen (`tprprobe docs share`)."
 )
-NOT_R2 = (
-    " A share counts all texts of such tokens; the R² of `tprprobe decompose` is lower where texts are few, because what it "
-    "predicts of held-out texts lacks their unseen tokens (`tprprobe docs share`)."
-)
-MEANS = " A mean over tokens hides most of their order: a high share does not say that the model ignores it."
+MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
 N_LISTED = 6  # relations of a sentence
 RIVALS = "chance and the best fixed distance"
 MARGIN = (
@@ -66,9 +65,9 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{data}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
+        f"{subject.name} read {len(subject.data):,} texts{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
-        "matrix in random order), which shows what the architecture alone does."
+        "matrix in random order), which shows what the architecture does without training."
     )
 
 
@@ -92,12 +91,12 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
         f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of its states "
-        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}{NOT_R2}"
+        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}"
     )
-    if subject.unit == "mean":
-        text += _explain_rest(table, subject.sites) + MEANS
     bound, unbound = _list_bindings(table)
     note = " ".join([ESTIMATED, *_calibrate(table)]) + _say_guesses(subject)
+    if subject.unit == "mean":
+        note += _explain_rest(table, subject.sites) + MEANS
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
@@ -114,10 +113,9 @@ def _compare_shares(words: Row, baseline: Row) -> str:
         for row in (words, baseline)
     ]
     if not abs(difference) > np.hypot(*halves):
-        return "Whether training changed this share is not settled: the intervals of both are too wide."
-    if difference < 0:
-        return "Training lowered this share: more depends on places, bindings and context."
-    return "Training raised this share: less depends on places, bindings and context."
+        return "These texts do not settle whether training changed this share: the intervals are too wide."
+    changed = "lowered this share: more" if difference < 0 else "raised this share: less"
+    return f"Training {changed} depends on places, bindings and context."
 
 
 def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
@@ -126,8 +124,8 @@ def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
     if not sites[0].endswith(".embedding") or np.isnan(words.get("share", np.nan)):
         return ""
     return (
-        f" At the input embeddings, where there is nothing but tokens and places, the estimate is {percent(words, 'share')}. "
-        "The gray rest of another layer is evidence of context only where it is larger than the rest there."
+        f" The input embeddings hold nothing but tokens and places; a gray rest there (tokens: {percent(words, 'share')}) is an error of the estimate. "
+        "In another layer, gray is evidence of context only where it is larger."
     )
 
 
@@ -142,7 +140,9 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     bound_texts, unbound_texts = [], []
     is_real = (table["family"] == "factored") & (table["control"] == "")
     for roles, rows in table[is_real].groupby("roles", sort=False):
-        name = "places (counted from the left)" if roles == PLACE else f"‘{roles}’"
+        name = (
+            "places (counted from the left)" if roles == PLACE else f"‘{TITLES.get(roles, roles)}’"
+        )
         records = rows.dropna(subset="share").to_dict("records")
         if not records:
             continue
@@ -199,37 +199,35 @@ def _list_relations(relations: "pd.Series[str]") -> str:
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
-    """A grid of layers and heads, each square in the color of the relation that the head follows."""
-    follows = table["beyond_low"] > MARGIN
+    """A grid of layers and heads, each square in the color of the relation that the head follows; in the text, how many of the baseline model follow one."""
+    is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
+    n_clear = int((is_clear & ~is_real).sum())
+    table, follows = table[is_real], is_clear[is_real]
     deeper = f"tprprobe app {subject.folder}    # page Attention"
-    n_texts = subject.store.facts.attention_samples
+    n_heads, n_texts = len(table), subject.store.facts.attention_samples
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
-            f"None of {len(table)} heads follows a relation clearly ({MARGIN:.0%} of the cases or more beyond {RIVALS}, by the lower end of the interval). "
+            f"None of {n_heads} heads follows a relation clearly ({MARGIN:.0%} of the cases or more beyond {RIVALS}, by the lower end of the interval). "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
     relations = table.loc[follows, "relation"]
     scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
-    lack = (
-        f"{(~follows).sum()} heads follow none of the relations so clearly."
-        if (~follows).any()
-        else ""
-    )
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
-        f"{follows.sum()} of {len(table)} heads clearly follow a relation between words: {_list_relations(relations)}. Clearest is {where} "
-        f"({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
-        f"Measured on {n_texts} texts: a half chose every head’s relation, the other half scored it."
+        f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {_list_relations(relations)}. "
+        f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
+        f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it."
     )
     note = (
-        "Depth of color, and the number where a square has room: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
-        f"Special tokens and the token itself do not count. Empty: the lower end of its 95\u00a0% interval is less than {MARGIN:.0%} of the cases "
-        f"beyond chance, or, where the relation is no fixed distance itself, beyond the best fixed distance.{_say_guesses(subject)}"
+        "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on the texts that score. "
+        f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {MARGIN:.0%} of the cases above "
+        "chance or, where the relation is no fixed distance itself, above the best fixed distance. "
+        f"Every interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{_say_guesses(subject)}"
     )
-    return _section("heads", text, render(scene), deeper, note, lack)
+    return _section("heads", text, render(scene), deeper, note)
 
 
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
@@ -250,7 +248,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))
         several = with_names[entropy > 0]
         n_single = len(with_names) - len(several)
-        single = f"{n_single} of these {'holds' if n_single == 1 else 'hold'} a single token, of which the label says nothing new. "
+        single = f"{n_single} named {'cluster consists' if n_single == 1 else 'clusters consist'} of a single token, of which the name says nothing new. "
         baselines = [int(table[f"places_{kind}"].iloc[0]) for kind in twins]
         places = compare_places(count_places(with_names["name"]), baselines)
         best = top(several if len(several) else with_names, "f05")
@@ -264,7 +262,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     ends = explain_ends(subject.store)
     note = (
         f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. A group without a name is described "
-        f"by the tokens that are most its own (count × log of the lift){', in parentheses' * bool(labels)}.{_say_guesses(subject)}"
+        f"by its most typical tokens (count × log of the lift){', in parentheses' * bool(labels)}.{_say_guesses(subject)}"
     )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
@@ -287,11 +285,16 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         score = f"{name_score(rows)} {percent(best, 'f1', 1)}"
         control_score = f"strongest control: {control}, {100 * best['best_control_f1']:.1f}\u00a0%"
         rank = next(iter(rank_layers(rows).values()), "").partition("; ")[-1]
-        clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (control_score, rank)))})"
+        learned = f"learned from {best['n_train']:,.0f} words"
+        clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (learned, control_score, rank)))})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
-    text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
-    lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
+    text = (
+        f"Linear probes, tested on texts that they did not learn from, read {'; '.join(clauses)}."
+        if clauses
+        else ""
+    )
+    lack = f"Not read better than by every control: {'; '.join(unread)}." if unread else ""
     scene = replace(
         probe_table(table.assign(model=subject.name)).scene, note=""
     )  # the caption has it
@@ -319,7 +322,7 @@ def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     best = top(rows, "change")
     change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
     where = site_label(best["site"])
-    numbers = f"the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
+    numbers = f"over {best['n']} pairs, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
     moves = best["change_low"] > 0 and best["beyond_low"] > 0
     claim = f"The states of two words exchanged move the answer most at {where}: {numbers}."
     null = f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."

@@ -1,92 +1,272 @@
-"""Tables of cluster names: by head, and by name."""
+"""Names of clusters, of a model beside its baseline model: in sentences, as tables, and as a figure."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
-from tprprobe.analyses.clustering.clusters import list_tokens
-from tprprobe.analyses.naming.name_counts import compare_names, count_by_model, list_repeated
+from tprprobe.analyses.clustering.clusters import RECOVERED, STABLE
+from tprprobe.analyses.naming.name_counts import (
+    compare_names,
+    count_by_model,
+    count_names,
+    list_repeated,
+    select_named,
+)
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.analyses.naming.word_names import AGREEMENT
-from tprprobe.figures.clusters import label_named, quote_sign
+from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
+from tprprobe.errors import unknown
+from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
+from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.look import TICKS, current_look
+from tprprobe.figures.style import (
+    MUTED,
+    PANEL_TITLE,
+    Drawing,
+    GivenAxes,
+    Options,
+    check_axes,
+    headline,
+    legend,
+    open_panels,
+    tidy,
+)
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import write_interval
+from tprprobe.statistics import Interval, interval_text, read_interval, write_interval
+from tprprobe.store.reader import Source
 
-WORD_KEYS = ["site", "head", "model"]
+PLACE = ["site", "head"]
+WORD_KEYS = [*PLACE, "model"]
+N_ROWS, N_PLACES = 18, 8  # clusters and sites that the command prints
+MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
+LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
+HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
+LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
-def summarize_words(cluster_names: pd.DataFrame) -> str:
-    """How many clusters of words have a name beside the baseline model, in all and, of several sites or heads, at each of them."""
-    by_model = cluster_names.groupby("model", sort=False)["name"].agg(count_places).to_dict()
+def summarize_words(names: pd.DataFrame) -> str:
+    """A sentence a question: how many clusters have a name, beside the baseline model's, whether all together agree with labels more than
+    its clusters do, whether other random starts find the same, and, of several sites or heads, where.
+    """
+    by_model = names.groupby("model", sort=False)["name"].agg(count_places).to_dict()
     of_trained = by_model.pop(TRAINED, 0)
-    compared = compare_names(count_by_model(cluster_names))
+    compared = compare_names(count_by_model(names))
     lines = [f"{compared} {compare_places(of_trained, [*by_model.values()])}".strip()]
-    lines += _list_agreements(cluster_names)
-    places = list(cluster_names.groupby(["site", "head"], sort=False, dropna=False))
+    places = list(names.groupby(PLACE, sort=False, dropna=False))
     if len(places) == 1:
-        lines[0] += list_repeated(cluster_names.loc[cluster_names["model"] == TRAINED, "name"])
-    else:
-        lines += ["", *(f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places)]
-    by_model = cluster_names.query("model != @TRAINED").groupby(
-        ["model", "site", "head"], sort=False, dropna=False
-    )
-    for (model, *place), rows in by_model:
-        if labels := label_named(rows):
-            names = ", ".join(f"{label}: {name}" for label, name in labels.items())
-            lines.append(
-                f"Names of clusters of the baseline model ({model}), with their precision, {site_label(*place)}: {names}."
-            )
+        lines[0] += list_repeated(names.loc[names["model"] == TRAINED, "name"])
+    lines += [*_list_agreements(names), describe_recovery(names)]
+    if len(places) > 1:
+        counts = [f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places]
+        more = len(counts) - N_PLACES
+        lines += ["", *counts[:N_PLACES], *[f"and {more} more sites or heads"] * (more > 0)]
     return "\n".join([*lines, ""])
 
 
-def _list_agreements(cluster_names: pd.DataFrame) -> list[str]:
-    """How far clusters agree with the labels of every task, at the site or head where they do most, beside the baseline model there."""
+def _list_agreements(names: pd.DataFrame) -> list[str]:
+    """How far all clusters together agree with the labels of every task, at the site or head where they do most, and how much further than the baseline model's."""
     lines = []
-    for column in filter(lambda name: name.startswith(AGREEMENT), map(str, cluster_names)):
-        by_place = cluster_names.groupby(["model", "site", "head"], sort=False, dropna=False)
-        table = by_place[column].first().unstack("model").reset_index()
-        best = table.iloc[table[TRAINED].to_numpy().argmax()]
-        baselines = [model for model in table if model not in ("site", "head", TRAINED)]
-        beside = "; ".join(
-            f"{best[model]:.2f} in the baseline model ({model})" for model in baselines
-        )
-        lines.append(
-            f"Clusters agree with {column.removeprefix(AGREEMENT)} {'most ' * (len(table) > 1)}at {site_label(best['site'], best['head'])}: adjusted mutual "
-            f"information {best[TRAINED]:.2f}{beside and f'; {beside}'} (0: chance, 1: the same groups)."
-        )
+    tasks = [name.removeprefix(AGREEMENT) for name in map(str, names) if f"{name}_low" in names]
+    for task in [task for task in tasks if f"{AGREEMENT}{task}" in names]:
+        column = f"{AGREEMENT}{task}"
+        of_trained = names[names["model"] == TRAINED]
+        best: Any = of_trained.nlargest(1, column).iloc[0]
+        rivals = _choose(names[names["model"] != TRAINED], best).drop_duplicates("model")
+        where = site_label(best["site"], best["head"])
+        where += " (where most)" * (of_trained[column].nunique() > 1)
+        text = f"All groups together agree with {task} at {where}: adjusted mutual information {write_interval(best, column, '.2f')}"
+        for _, rival in rivals.iterrows():
+            gain = read_interval(rival, f"{GAIN}{task}")
+            text += f"; {write_interval(rival, column, '.2f')} in the baseline model ({rival['model']}), {interval_text(gain, '+.2f')}: {_judge_gain(gain)}"
+        lines.append(f"{text} (0: chance, 1: the same groups; found without labels).")
     return lines
 
 
-def _write_counts(cluster_names: pd.DataFrame) -> str:
-    counts = count_by_model(cluster_names).items()
+def _choose(names: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
+    """The clusters of the site and head of a row."""
+    heads = names["head"]
+    is_head = heads.isna() if pd.isna(place["head"]) else heads.eq(place["head"]).fillna(False)
+    return names.loc[(names["site"].eq(place["site"]) & is_head).to_numpy(bool)]
+
+
+def _judge_gain(gain: Interval) -> str:
+    if not gain.low <= 0 <= gain.high and not np.isnan(gain.low):
+        return (
+            "training adds this, whether or not single groups have names"
+            if gain.value > 0
+            else "training takes this away"
+        )
+    return "not shown to differ"
+
+
+def describe_recovery(names: pd.DataFrame) -> str:
+    """Whether the clusters of the trained model are stable, and how many of those with a name."""
+    rows = names[names["model"] == TRAINED]
+    stability = rows.groupby(PLACE, dropna=False)["stability"].first()
+    shares = f"{stability.min():.2f}" + f" to {stability.max():.2f}" * (len(stability) > 1)
+    n_stable = int((stability >= STABLE).sum())
+    verdict = "stable" if n_stable == len(stability) else "not stable: one of many divisions"
+    if 0 < n_stable < len(stability):
+        verdict = f"stable at {n_stable} of {len(stability)} sites or heads"
+    text = f"Random starts of k-means agree to {shares} (adjusted Rand index, {STABLE:g} needed): the groups are {verdict}."
+    named = select_named(rows)
+    if "recovery" in named and len(named):
+        n_found = int((named["recovery"] >= RECOVERED).sum())
+        text += f" Of {len(named)} with a name, {n_found} {'is' if n_found == 1 else 'are'} found again by the other starts (mean Jaccard index of {RECOVERED:g} or more)."
+    return text
+
+
+def _write_counts(names: pd.DataFrame) -> str:
+    counts = count_by_model(names).items()
     return "; ".join(f"{model} {named} of {n_clusters}" for model, (named, n_clusters) in counts)
 
 
-def words_table(cluster_names: pd.DataFrame) -> Table:
-    """Clusters of the trained model: most frequent tokens, name, precision, recall, the documents that these were measured on,
-    or why a cluster has no name.
+def list_names(names: pd.DataFrame, out: Source | None) -> str:
+    """At most a screenful of clusters: those with a name, the surest first, of the model and then of its baseline model, then the
+    model's others; and where the rest is.
     """
-    rows = cluster_names[cluster_names["model"] == TRAINED]
-    rows = rows.sort_values(["layer", "head", "cluster"], kind="stable")
-    places = zip(rows["site"], rows["head"], rows["cluster"], strict=True)
-    names, is_named = rows["name"].map(quote_sign), rows["name"] != UNNAMED
+    named = select_named(names).sort_values("f05", ascending=False)
+    is_trained = named["model"] == TRAINED
+    others = names[(names["model"] == TRAINED) & ~names.index.isin(named.index)]
+    of_baselines = named[~is_trained].head(N_ROWS // 3)
+    rows = pd.concat([named[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, others])
+    cells = _tabulate(rows.head(N_ROWS)).cells
+    reasons = cells["unnamed because"]
+    cells["name"] += reasons.where(reasons == "", " (" + reasons + ")")
+    cells["cluster"] = (
+        np.where(rows["model"].head(N_ROWS) == TRAINED, "", "baseline model, ") + cells["cluster"]
+    )
+    folder = out or "FOLDER"
+    where = f"{folder}/results.parquet" if out else "in FOLDER, with --out FOLDER"
+    rest = f"{len(names) - len(cells)} more clusters: {where}. Names beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
+    printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
+    notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons), _explain(rows)]))
+    return f"{Table(cells[printed], _title(names), notes).markdown()}\n{rest}\n"
+
+
+def _explain(names: pd.DataFrame) -> str:
+    tasks = [name.removeprefix(AGREEMENT) for name in map(str, names)]
+    is_marked = any(is_unstable(names) & (names["name"] != UNNAMED))
+    notes = [explain_tags(tasks), NOT_STABLE * is_marked]
+    return " ".join(f"{note}." for note in notes if note)
+
+
+def _title(names: pd.DataFrame) -> str:
+    unit = names["unit"].iloc[0] if "unit" in names else ""
+    return f"Names of clusters{' of ' * bool(unit)}{unit}"
+
+
+def words_table(names: pd.DataFrame) -> Table:
+    """Clusters of the trained model: their tokens, name, precision, recall, the documents that these were measured on, or why a
+    cluster has no name.
+    """
+    rows = names[names["model"] == TRAINED]
+    return _tabulate(rows.sort_values(["layer", "head", "cluster"], kind="stable"))
+
+
+def _tabulate(names: pd.DataFrame) -> Table:
+    places = zip(names["site"], names["head"], names["cluster"], strict=True)
+    is_named = names["name"] != UNNAMED
+    tokens = names["distinctive"] if "distinctive" in names else names.get("commonest", "–")
     cells = {
         "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],
-        **(
-            {"most frequent tokens": rows["commonest"].map(list_tokens)}
-            if "commonest" in rows
-            else {}
-        ),
-        "name": names,
-        "precision": _intervals(rows, "precision").where(is_named, "–"),
-        "recall": _intervals(rows, "recall").where(is_named, "–"),
-        "documents": rows["documents"].astype(str) if "documents" in rows else "–",
-        "unnamed because": rows.get("unnamed_because", "–"),
+        "tokens most its own": tokens,
+        "name": [describe_name(row) for row in names.to_dict("records")],
+        "precision": _intervals(names, "precision").where(is_named, "–"),
+        "recall": _intervals(names, "recall").where(is_named, "–"),
+        "documents": names["documents"].astype(str) if "documents" in names else "–",
+        "unnamed because": names.get("unnamed_because", "–"),
     }
-    caption = "Measured on the half of the documents on which names were not chosen; clusters in fewer than ten of them have no intervals."
-    return Table(pd.DataFrame(cells), "Names of clusters of words", caption)
+    return Table(pd.DataFrame(cells), _title(names), HELD_OUT)
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.Series([write_interval(row, name, ".2f") for _, row in rows.iterrows()], rows.index)
+
+
+@dataclass(frozen=True, eq=False)
+class NamesTable(Table):
+    """The named clusters of a model beside those of its baseline model; the figure has a panel for each model, ``names`` one table for each."""
+
+    names: Sequence[tuple[str, pd.DataFrame]] = ()
+
+    def draw(self, ax: GivenAxes | None = None) -> Any:
+        """The figure: precision and recall of every name, with their intervals."""
+        axes = None if ax is None else check_axes(ax, [title for title, _ in self.names])
+        letters = NARROW_LABEL if current_look().is_narrow else LABEL
+        labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.names]
+        n_lines = max(sum(label.count("\n") + 1.4 for label in column) for column in labels)
+        figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.names), axes)
+        for panel, (title, rows), column in zip(panels.flat, self.names, labels, strict=True):
+            _draw_names(panel, rows, column, title, n_lines)
+        if isinstance(figure, Drawing):
+            headline(figure, self.title)
+            legend(figure, *panels.flat[0].get_legend_handles_labels())
+            figure.put_below([self.caption])
+        return figure
+
+
+def _draw_names(
+    panel: Axes, rows: pd.DataFrame, labels: Sequence[str], title: str, n_lines: float
+) -> None:
+    heights = np.array([label.count("\n") + 1.4 for label in labels])
+    y = np.cumsum(heights) - heights / 2
+    for shift, (measure, (marker, color)) in zip((-0.2, 0.2), MEASURES.items(), strict=True):
+        look: Options = {"color": color, "clip_on": False}
+        ends = rows[f"{measure}_low"], rows[f"{measure}_high"]
+        panel.hlines(y + shift, *ends, linewidth=1, **look)
+        look |= {"marker": marker, "markersize": 3.5, "linestyle": "", "label": measure}
+        panel.plot(rows[measure], y + shift, **look)
+    if rows.empty:
+        panel.text(0.5, n_lines / 2, "no name holds", ha="center", va="center", color=MUTED)
+    panel.set(xlim=(0, 1), ylim=(n_lines, 0))
+    panel.set_yticks(y, labels, parse_math=False)
+    panel.set_xticks([0, 0.5, 1], ["0", "50", "100%"])
+    tidy(panel, title, "x", PANEL_TITLE)
+    panel.tick_params("y", labelsize=6 if current_look().is_narrow else TICKS, length=0)
+
+
+def _fold(row: pd.Series, letters: int) -> str:
+    """A name in lines, with the number of its cluster."""
+    name = f"{row['cluster']}: {describe_name(row)}"
+    return "\n".join(wrap(name, letters, break_long_words=False, break_on_hyphens=False))
+
+
+def tabulate_names(
+    named: pd.DataFrame, site: str = "", layer: int | None = None, head: int | None = None
+) -> NamesTable:
+    """The names of the clusters of a ``site`` (or ``layer``) and head, of the model and of its baseline model, with held-out precision and recall;
+    default: where most tokens are in named clusters.
+    """
+    rows = named[named["site"].eq(site)] if site else named
+    for column, value in (("layer", layer), ("head", head)):
+        rows = rows if value is None else rows.loc[rows[column].eq(value).to_numpy(bool)]
+    if rows.empty:
+        places = named[PLACE].drop_duplicates().itertuples(index=False, name=None)
+        asked = site or f"layer {layer}, head {head}"
+        raise unknown("place of this run", asked, [site_label(*place) for place in places])
+    counts = count_names(rows[rows["model"] == TRAINED], PLACE)
+    best: Any = counts.nlargest(1, "coverage").iloc[0]
+    rows = _choose(rows, best)
+    panels, columns, counted = [], dict[str, pd.Series](), []
+    for model, clusters in rows.groupby("model", sort=False):
+        part = select_named(clusters).sort_values("f05", ascending=False)
+        title, start = ("baseline model", f"{model}: ") if panels else ("trained model", "")
+        counted.append(f"{title}{f' ({model})' * bool(panels)}: {len(part)} of {len(clusters)}")
+        heading = title.removesuffix(" model") if current_look().is_narrow else title
+        panels.append((f"{heading}\n{len(part)} of {len(clusters)} named", part))
+        cells = {"cluster": part["cluster"].astype(str)}
+        cells["name"] = part.apply(describe_name, axis=1).astype(str)
+        cells |= {measure: _intervals(part, measure) for measure in MEASURES}
+        columns |= {start + name: cell.reset_index(drop=True) for name, cell in cells.items()}
+    note = _explain(pd.concat([part for _, part in panels]))
+    caption = f"Named groups, {'; '.join(counted)}. {HELD_OUT} {note}".strip()
+    title = f"{_title(named)}: {site_label(best['site'], best['head'])}"
+    return NamesTable(pd.DataFrame(columns).fillna(""), title, caption, names=panels)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from tprprobe.errors import unknown
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
+from tprprobe.site.patterns import match
 from tprprobe.store.token_texts import sign
 
 MIN_WRITTEN = 0.05  # shares below are not written into their squares
@@ -19,30 +21,33 @@ GAP = "\u2003"  # the name of the empty column before the control
 CARRIED, WITHIN_CONTROL, BELOW = "carried", "within control", "below half"
 
 
-def patching_squares(patchings: pd.DataFrame) -> Squares:
+def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
     """The share of the difference between two texts' answers that is recovered when one state is replaced.
 
     ``patchings`` has the rows of :func:`tprprobe.interventions.patch_positions`. Red: towards the other text; blue: away from
-    it; grayed: not beyond the control. The last column is the control of the row: the largest share of its random directions.
+    it; pale: not beyond the control. Rows may be some ``sites`` alone, by a pattern. The last column is the control of the row: the largest share of its random directions.
     """
-    rows, controls = _split(patchings)
-    sites = list(rows["site"].unique())
-    wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(sites)
-    control = _find_controls(controls).reindex(sites)
-    tokens = rows[rows["site"] == sites[0]]
+    names = match(sites, patchings["site"].unique().tolist())
+    if not names:
+        raise unknown("site of these results", sites, patchings["site"].unique())
+    rows, controls = _split(patchings[patchings["site"].isin(names)])
+    wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(names)
+    control = _find_controls(controls).reindex(names)
+    tokens = rows[rows["site"] == names[0]]
     columns = [f"{row['position']}: {_label_token(row)}" for _, row in tokens.iterrows()]
-    values = np.column_stack([wide, np.full(len(sites), np.nan), control])
-    labels, axis = _label_rows(sites)
+    values = np.column_stack([wide, np.full(len(names), np.nan), control])
+    labels, axis = _label_rows(names)
     n_draws = int(controls.groupby("site").size().max())
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
-    colors = f"Grayed: within the control of the row. Shares below {MIN_WRITTEN:.2f} have no number; above 1 a state moves the answers further than the other text does."
+    colors = f"Pale: within the control of the row. Shares below {MIN_WRITTEN:.2f} have no number; above 1 a state moves the answers further than the other text does."
     beyond = np.abs(wide.to_numpy()) > control.to_numpy()[:, None]
-    within = np.column_stack([~beyond, np.zeros((len(sites), 2), bool)])
+    within = np.column_stack([~beyond, np.zeros((len(names), 2), bool)])
     numbers = np.char.replace(np.char.mod("%.2f", values), "-", "−")
     texts = np.where(np.abs(values) >= MIN_WRITTEN, numbers, "")
+    texts[:, -1] = numbers[:, -1]
     return Squares(
-        np.clip(values, -1, 1), labels, [*columns, GAP, "random"], (axis, "position and token of the state"),
+        values, labels, [*columns, GAP, "random"], (axis, "position and token of the state"),
         texts, signed=True, bar="share recovered", within=within,
         title="Activation patching", note=f"{share}\n{random}\n{colors}",
     )  # fmt: skip
@@ -92,6 +97,10 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     n_draws = int(controls.groupby("site").size().max())
     last, name = int(rows["position"].max()), f"the {kind or 'state'} of one token"
     sentences = [_compare_answers(rows.iloc[0]), *_describe(ranges, last, name)]
+    worst = rows.assign(random=rows["site"].map(_find_controls(controls))).nsmallest(1, "recovered")
+    if (worst["recovered"] < -worst["random"].clip(lower=MIN_WRITTEN)).item():
+        place = labels[worst["site"].item()].replace(EMBEDDING, f"the {EMBEDDING}")
+        sentences += [f"Most against it works {name} in {place} ({_describe_cells(worst, last)})."]
     return f"{' '.join(sentences)} Random: the largest of {n_draws} random directions of equal length, at that token and layer."
 
 

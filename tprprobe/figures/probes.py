@@ -18,9 +18,9 @@ from tprprobe.analyses.probing.rows import (
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
-from tprprobe.figures.dots import EMBEDDING, render
+from tprprobe.figures.dots import EMBEDDING_LAYER, render
 from tprprobe.figures.labels import CONTROLS
-from tprprobe.figures.look import current_look
+from tprprobe.figures.line_styles import BASELINE, EMBEDDING
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
@@ -31,7 +31,7 @@ from tprprobe.store.layout import TWINS
 ALL_HEADS = -1  # as head; where it is missing, too
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 ENDS = ("", "_low", "_high")
-NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
+NAMES = {name: CONTROLS[name] for name in ("majority", "identity")}
 UNREAD = " (no control here: the probed state precedes the word)"
 STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
@@ -41,8 +41,11 @@ KINDS_OF_PROBES = {"linear": "linear probes", "span-conv": "edge probes"}
 BRACKETS = ", in brackets the 95 % interval over {}documents"
 CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
 MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
-EMBEDDED, HOLLOW = "input embedding", "hollow: not shown to beat every control"
-LOWEST = -1.0  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
+HOLLOW = "hollow: not shown to beat every control"
+LOWEST, CEILING = (
+    -1.0,
+    0.03,
+)  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
 UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True}
 PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
 ACROSS = 3  # panels of one task in a row
@@ -79,7 +82,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         cell = {
             "task": _title(str(task)),
             "side": str(place),
-            "layer": "emb" if layer == EMBEDDING else f"{layer:g}",
+            "layer": "emb" if layer == EMBEDDING_LAYER else f"{layer:g}",
             "model": str(model),
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
@@ -90,11 +93,11 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     table = pd.DataFrame(cells).fillna("–")
     constant = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
-    origins = {name: table[name].unique() for name in constant}
+    origins = {name: table[name].unique() for name in constant if table[name][0] not in PLAIN}
     if "data" in probes:
         origins["data"] = probes["data"].unique()
     single = {name: values[0] for name, values in origins.items() if len(values) == 1}
-    origin_lines = [f"{name.capitalize()}: {value}." for name, value in single.items()]
+    origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
     ranks = rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
     clauses = [f"{vector}: {clause}." for vector, clause in ranks.items()]
     documents = probes.get("documents", pd.Series(dtype=float)).max()
@@ -105,7 +108,10 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
     title = TITLE.format(rows.attrs["label"], kind_of_probes)
     shaded = f"Shaded: 95 % intervals over {count}documents."
-    rows.attrs["note"] = "\n".join([" ".join([shaded, *origin_lines]), *clauses])
+    counts = rows.assign(task=rows["task"].map(_title)).groupby("task", sort=False)["n_train"].max()
+    learned = ", ".join(f"{int(n):,} ({task})" for task, n in counts.items() if n)
+    facts = [shaded, *origin_lines, *([f"Targets learned from: {learned}."] if learned else [])]
+    rows.attrs["note"] = "\n".join([" ".join(facts), *clauses])
     return ProbeTable(table.drop(columns=constant), title, caption, ruled, rows=rows)
 
 
@@ -125,8 +131,8 @@ def _describe_targets(rows: pd.DataFrame) -> str:
     """From how many targets of every task and side probes learned, and what rules without vectors score."""
     lines = []
     for (task, side), points in rows.groupby(["task", rows["place"].map(_side)], sort=False):
-        n_train = int(points["n_train"].max())
-        facts = [f"learned from {n_train:,} targets"] if n_train else []
+        n_train, n_test = (int(points[name].max()) for name in ("n_train", "n_test"))
+        facts = [f"learned from {n_train:,} targets, {n_test:,} tested"] if n_train else []
         facts += [
             f"{NAMES[row['control']]} {100 * row['f1']:.1f}{UNREAD * _is_unread(row)}"
             for row in rows.attrs["baselines"]
@@ -165,15 +171,14 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
-    default_layers = (names.str[-1] == "embedding") * EMBEDDING
+    default_layers = (names.str[-1] == "embedding") * EMBEDDING_LAYER
     real = real.assign(layer=real["layer"].fillna(default_layers))
-    keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
+    keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train", "n_test"]
     marks = ["control_name", "site", "row", "beats_controls"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     means = real.groupby(keys, as_index=False).agg(how)
-    orders = {"task": [*TITLES], "kind": [*KINDS]}
-    for column, order in orders.items():
-        order += sorted({*means[column]} - {*order})
+    orders = {"task": pd.unique(real["task"]), "kind": _sort_kinds(means["kind"].unique())}
+    for column, order in orders.items():  # tasks as in the table
         means[column] = pd.Categorical(means[column], order)
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*NAMES])]
@@ -198,15 +203,15 @@ def _fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
         )
     sites: Any = probes["site"].astype(str)
     is_target = sites.str.startswith("decoder")
-    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": "", "n_train": 0}
-    absent |= {"side": np.where(is_target, "target", "source")}
+    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": ""}
+    absent |= {"side": np.where(is_target, "target", "source"), "n_train": 0, "n_test": 0}
     absent |= {"beats_controls": probes.get("beyond")}  # of version 0.4 and before
     probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})
     return probes.assign(control=probes["control"].fillna("").replace("", "real"))
 
 
 def _sort_kinds(names: Iterable[str]) -> list[str]:
-    return sorted(map(str, names), key=lambda kind: (*KINDS, kind).index(kind))
+    return sorted(sorted(names), key=lambda kind: (*KINDS, kind).index(kind))
 
 
 def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
@@ -262,13 +267,9 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     titles = (means["task"].map(_title) + ("" if is_plain else ", " + places)).str.removesuffix(
         ", "
     )
-    counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
-    is_crowded = titles.nunique() > 2 and current_look().is_narrow
-    sizes = counts.map(lambda n: f"\nlearned from {n:,} targets" if n and not is_crowded else "")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
-    groups = means["kind"] if means["kind"].nunique() > 1 else names  # one vector: a color a model
-    means = means.assign(panel=titles + sizes, line=names, group=groups, x=means["layer"])
+    means = means.assign(panel=titles, line=names, group=names, x=means["layer"])
     is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
     means = means.assign(sure=is_sure)
     vectors, compared = (
@@ -299,13 +300,14 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         np.nanmin(table[["value", "low"]].to_numpy(float)) for table in (rows, bands) if len(table)
     )
     lower_limit = max(LOWEST, np.floor(5 * lowest) / 5)  # a tick
+    upper_limit = 1 + CEILING * (rows["value"].max() > 1 - CEILING)  # marks there are seen whole
     in_sight = [level for level in levels if level[-1] >= lower_limit]
     controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     band += f" (of {', '.join(compared)})" * (len(compared) < len(vectors))
     across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
-        rows, bands, attributes["label"], across=across, limits=(lower_limit, 1),
+        rows, bands, attributes["label"], across=across, limits=(lower_limit, upper_limit),
         levels=pd.DataFrame(in_sight, columns=LEVEL), band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""),
     )  # fmt: skip
 
@@ -314,15 +316,16 @@ def _list_embeddings(
     means: pd.DataFrame, controls: Sequence[dict], is_one: bool
 ) -> Iterator[dict[str, Any]]:
     """The control ``static`` as the layer of embeddings, where it is not the band and no probe of these is among the points."""
-    place = {"x": EMBEDDING, "layer": EMBEDDING, "kind": EMBEDDED, "group": EMBEDDED}
+    place = {"x": EMBEDDING_LAYER, "layer": EMBEDDING_LAYER, "kind": EMBEDDING}
     for (_, model), points in means.groupby(["panel", "model"], sort=False):
         point = points.iloc[0]
         for row in _of_place(controls, point["task"], point["place"]):
-            is_drawn = EMBEDDING in {*points["x"]} or row["site"] in {*points["site"]}
+            is_drawn = EMBEDDING_LAYER in {*points["x"]} or row["site"] in {*points["site"]}
             is_drawn |= is_one and points["control_name"].eq("static").all()
             if (row["model"], row["control"]) == (model, "static") and not is_drawn:
-                name = EMBEDDED if is_one else f"{model}: {EMBEDDED}"
-                yield {**point, **row, **place, **UNCONTROLLED, "line": name}
+                name = EMBEDDING if is_one else f"{model}: {EMBEDDING}"
+                place |= {"line": name, "group": EMBEDDING if is_one else point["group"]}
+                yield {**point, **row, **place, **UNCONTROLLED, "stands_for": EMBEDDING}
 
 
 def _list_twins(means: pd.DataFrame, controls: Sequence[dict]) -> Iterator[dict[str, Any]]:
@@ -333,7 +336,7 @@ def _list_twins(means: pd.DataFrame, controls: Sequence[dict]) -> Iterator[dict[
                 is_band = points["control_name"].eq(row["control"]).all()
                 if row["control"] in TWINS and row["site"] == point["site"] and not is_band:
                     name = f"{point['line']}, {CONTROLS.get(row['control'], row['control'])}"
-                    yield {**point, **row, **UNCONTROLLED, "line": name}
+                    yield {**point, **row, **UNCONTROLLED, "line": name, "stands_for": BASELINE}
 
 
 def _describe(row: Row) -> str:

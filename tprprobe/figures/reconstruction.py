@@ -1,9 +1,8 @@
 """Affine reconstruction of z from one head's value vector, with controls."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,8 @@ from tprprobe.analyses.reconstruction.fits import list_results
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.results import FILE
 from tprprobe.figures.dots import render
-from tprprobe.figures.scenes import LEVEL, Grid, Lines
+from tprprobe.figures.line_styles import BASELINE
+from tprprobe.figures.scenes import Grid, Lines
 from tprprobe.figures.style import figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files.runs import encode
@@ -29,14 +29,17 @@ ROWS = {
     "random": "random projections of that width",
     "pca": "PCA of that width",
     "all heads": "all heads together",
-    "mean": "mean of z (effective rank {:.1f})",
+    "mean": "mean of z",
 }
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
     f"n = {SMALL}: on the {SMALL} that the map was fitted to.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
 )
-SPREAD = "R²: of maps that were fitted to {} questions, on a third as many; bands: 95 % intervals over questions and, of random projections, over their draws"
+RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
+SPREAD = "R²: of maps fitted to {} questions, on a third as many others."
+BANDS = "Bands: 95 % intervals over questions and, of random projections, over their draws. Filled: on questions that no map was fitted to."
+UNCOMPARED = ("random", "all heads", "mean")  # are not as wide as random projections, or these
 EXACT = 0.9995  # R² that is written as 1
 COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
 
@@ -51,7 +54,10 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         of_layer = _choose_layer(of_model, layer)
         rows += _rows(of_layer, name, int(of_layer["layer"].iloc[0]))
     numbers = sorted(results["layer"].unique())
-    notes = [CAPTION, *_name_data(results)]
+    of_trained = _choose_layer(results[~results["untrained"]], layer)
+    ranks = of_trained.groupby("model", sort=False)["effective_rank"].first()
+    ranks = ", ".join(f"{rank:.1f} ({model})" for model, rank in ranks.items())
+    notes = [CAPTION, RANK.format(ranks), *_name_data(results)]
     if (results.query("predictor == 'all heads' and split == 'held_out'")["r2"] > EXACT).any():
         notes.append(COMPLETE)
     if len(numbers) > 1:
@@ -118,10 +124,12 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
         yield {
             "model": model,
             "layer": str(layer),
-            "z from": name.format(row["effective_rank"]),
+            "z from": name,
             "error, held out": write_interval(row, "mse", ".4f"),
             "R²": write_interval(row, "r2"),
-            "R² over random": "–" if predictor == "random" else write_interval(row, "gain", "+.3f"),
+            "R² over random": "–"
+            if predictor in UNCOMPARED
+            else write_interval(row, "gain", "+.3f"),
             f"error, n = {SMALL} positions": errors.get("position", "–"),
             f"error, n = {SMALL} questions": errors.get("question", "–"),
         }
@@ -133,42 +141,33 @@ def largest_fit(results: pd.DataFrame, split: str) -> pd.DataFrame:
     return rows[(rows["split"] == split) & (rows["n"] == rows["n"].max())]
 
 
-def reconstruction_scene(
-    results: pd.DataFrame, layer: int = -1, printed: Mapping[str, float] = MappingProxyType({})
-) -> Grid:
-    """Error against the number of positions fitted (left) and R² by layer (right), a row per model.
-
-    ``printed`` are errors at the smallest number, by name.
-    """
+def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
+    """Error against the number of positions fitted (left) and R² by layer (right), a row per model."""
     trained = results[~results["untrained"]]
     if trained.empty:
         raise InputError("there are no results of a trained model to draw")
     pictures = []
     for model, of_model in trained.groupby("model", sort=False):
-        pictures.append(_error_lines(_choose_layer(of_model, layer), str(model), printed))
+        pictures.append(_error_lines(_choose_layer(of_model, layer), str(model)))
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
-    notes = _name_data(trained)
-    if trained["layer"].nunique() > 1:
-        fitted = largest_fit(trained, "held_out")["n"].unique()
-        notes.append(SPREAD.format(" or ".join(map("{:,}".format, fitted))))
+    fitted = largest_fit(trained, "held_out")["n"].unique()
+    spread = SPREAD.format(" or ".join(map("{:,}".format, fitted)))
+    notes = [*_name_data(trained), f"{spread} {BANDS}" if len(pictures) > 1 else BANDS]
     return Grid(pictures, 2, note="\n".join(notes))
 
 
-def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]) -> Lines:
-    """Error against n positions: held out filled, in-sample hollow, beside printed errors."""
+def _error_lines(results: pd.DataFrame, model: str) -> Lines:
+    """Error against n positions: held out filled, in-sample hollow."""
     rows = results[(results["unit"] == "position") & (results["penalty"] == "none")]
-    rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("n")
+    rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values(["split", "n"])
     is_held_out, groups = rows["split"].eq("held_out"), rows["predictor"].map(PREDICTORS)
-    names = groups.mask(
-        ~is_held_out, "_" + groups
-    )  # the legend has one entry for all in-sample errors
-    rows = rows.assign(panel=model, line=names, group=groups, x=rows["n"], value=rows["mse"])
-    levels = [(model, f"{name}: {error}", error) for name, error in printed.items()]
+    # the legend has one entry for all in-sample errors
+    names = groups.mask(~is_held_out, "_" + groups)
+    places = {"panel": model, "line": names, "group": groups, "x": rows["n"]}
     return Lines(
-        rows.assign(low=rows["mse"], high=rows["mse"], sure=is_held_out), label="error per dimension", x="positions fitted",
-        percent=False, levels=pd.DataFrame(levels, columns=LEVEL), log=True, limits=(0, None), hollow="dashed, hollow: in-sample",
-        title=f"{model}, layer {rows['layer'].iloc[0]}",
+        measured(rows, "mse", sure=is_held_out, **places), label="error per dimension", x="positions fitted", percent=False,
+        log=True, limits=(0, None), hollow="dotted, hollow: in-sample", title=f"{model}, layer {rows['layer'].iloc[0]}",
     )  # fmt: skip
 
 
@@ -183,6 +182,7 @@ def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     groups = rows["predictor"].map(PREDICTORS)
     names = groups.mask(rows["untrained"], groups + ", untrained model")
     rows = measured(rows, "r2", panel=model, line=names, group=groups, x=rows["layer"], sure=True)
+    rows["stands_for"] = np.where(rows["untrained"], BASELINE, "")
     lowest = max(0.0, np.floor(10 * rows["low"].min() - 0.5) / 10)
     title = "R² by layer, held out"
     return Lines(rows, label="R²", percent=False, limits=(lowest, 1), title=title)

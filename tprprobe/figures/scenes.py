@@ -26,6 +26,10 @@ class Scene:
         """The names of its panels."""
         return [self.title]
 
+    def tabulate(self) -> pd.DataFrame:
+        """The numbers that are drawn; empty where these are no table."""
+        return getattr(self, "rows", pd.DataFrame())
+
     def choose(self, panel: int | str) -> Any:
         """One panel alone, by its number from 0 or its name."""
         name, rows = self.panels[self._find(panel)], getattr(self, "rows", None)
@@ -99,7 +103,7 @@ class Lines(Scene):
 class Squares(Scene):
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
 
-    ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are grayed.
+    ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are pale.
     """
 
     values: Float[np.ndarray, "row column"]
@@ -113,6 +117,9 @@ class Squares(Scene):
     groups: np.ndarray | None = None
     within: Bool[np.ndarray, "row column"] | None = None
 
+    def tabulate(self) -> pd.DataFrame:
+        return pd.DataFrame(self.values, list(self.rows) or None, list(self.columns) or None)
+
 
 @dataclass(frozen=True, eq=False)
 class Grid(Scene):
@@ -124,6 +131,10 @@ class Grid(Scene):
     @property
     def panels(self) -> list[str]:
         return [picture.title for picture in self.pictures]
+
+    def tabulate(self) -> pd.DataFrame:
+        tables = {picture.title: picture.tabulate() for picture in self.pictures}
+        return pd.concat(tables, names=["picture"])
 
     def choose(self, panel: int | str) -> Any:
         return replace(self.pictures[self._find(panel)], note=self.note)

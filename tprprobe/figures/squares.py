@@ -3,22 +3,19 @@
 import math
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
 from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from tprprobe.figures.colors import GRAY, palette, text_color
+from tprprobe.figures.colors import PALER, color_map, palette, text_color
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
-    FAINT,
     MUTED,
     AnyFigure,
     Drawing,
@@ -59,12 +56,14 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     tidy(panel, squares.title)
     frame(panel)
     if squares.bar:
-        look: Options = {"fraction": 0.05, "shrink": 0.7, "label": squares.bar}
-        look |= {"extend": "both"} if squares.signed else {}
+        ends = (np.nanmin(squares.values) < -1, np.nanmax(squares.values) > 1)
+        arrows = {(True, True): "both", (True, False): "min", (False, True): "max"}
+        look: Options = {"fraction": 0.05, "shrink": 0.7, "extend": arrows.get(ends, "neither")}
         bar = panel.figure.colorbar(image, ax=panel, **look)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=7)
-        bar.ax.yaxis.label.set(size=8)
+        bar.ax.set_ylabel(squares.bar, fontsize=8)
+        bar.ax.yaxis.set_label_position("left")  # at the right the next panel has its own
         if squares.signed:
             bar.set_ticks([-1, 0, 1])
     return figure
@@ -79,7 +78,7 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
     values = np.asarray(squares.values, float)
     end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
-    colors = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
+    colors = color_map("RdBu_r" if squares.signed else "Blues")
     if squares.groups is not None:
         return _paint_groups(panel, squares)
     image = panel.imshow(
@@ -88,8 +87,7 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     )  # fmt: skip
     backs = np.asarray(colors(image.norm(values)))
     if squares.within is not None:
-        backs[squares.within] *= 1 - GRAY
-        backs[squares.within] += GRAY * np.array(to_rgba(FAINT))
+        backs[squares.within] += PALER * (1 - backs[squares.within])
         image.set(data=backs)
     _write_squares(panel, squares, backs)
     return image

@@ -31,10 +31,11 @@ from tprprobe.figures.style import (
     headline,
     title_size,
     wrap_lines,
+    wrap_title,
 )
-from tprprobe.store.token_texts import spell
+from tprprobe.store.token_texts import sign, spell
 
-SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
+SIGNS = {"<sos>": "⊢", "<eos>": "⊣", "": ""}  # which texts hardly contain
 CELL = 0.165  # inches
 LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
@@ -44,6 +45,7 @@ KEY_LINE, KEY_SIZE = (
     1.25,
     6.8,
 )  # squares of a line of the key; points of its texts, where squares are not smaller
+TIGHTEST = 0.8  # of the height of squares in given axes
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
 PLAIN: Options = {"parse_math": False}  # a token is no formula
@@ -65,7 +67,7 @@ class StripFrame:
 
 def write_token(token: str) -> str:
     """The token as a strip shows it."""
-    return SIGNS.get(token, spell(token).strip())
+    return SIGNS.get(token, spell(token).strip() or sign(token))
 
 
 def count_slots(text: str) -> int:
@@ -131,7 +133,7 @@ def join_strips(strips: Sequence[Strip]) -> Strip:
     """Texts in one line, an empty square between them."""
     texts, colors, notes = [], [], []
     for strip in strips:
-        texts += [*strip.tokens, " "]
+        texts += [*strip.tokens, ""]
         colors += [*strip.colors, WHITE]
         notes += [*strip.notes, ""]
     return Strip(texts[:-1], colors[:-1], notes[:-1])
@@ -167,8 +169,9 @@ class _Layout:
 def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
     look, cell = current_look(), _cell()
     columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
-    if look.inches and not ax:
-        columns = int((look.inches - 2 * MARGIN) / cell)
+    room = ax.bbox.width / ax.figure.dpi if ax else (look.inches or 0) - 2 * MARGIN
+    if look.inches or ax:
+        columns = max(int(room / cell), 1)
         scene = replace(scene, strips=[replace(s, max_columns=columns) for s in scene.strips])
     letter = 0.92 * LETTER * KEY_SIZE / SMALL / CELL  # squares
     key = _place_key([text for _, text in scene.key] if look.legend else [], columns, letter)
@@ -176,7 +179,7 @@ def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
     rows += KEY_LINE * (key[-1][0] + 1) if key else 0
     width = look.inches or max(columns * cell + 2 * MARGIN, NARROWEST)
     title = wrap_lines(scene.title, width - 2 * MARGIN, BOLD_LETTER * title_size() / TITLE)
-    note = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
+    note = wrap_lines(scene.note * look.notes, width - 2 * MARGIN, LETTER)
     foot = FOOT + 0.11 * note.count("\n") if note else MARGIN
     head = HEAD + 0.15 * title.count("\n") if title else MARGIN
     return _Layout(scene, columns, key, rows, title, note, width, head, foot)
@@ -191,14 +194,13 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     layout = _lay_out(scene, ax)
     scene, cell = layout.scene, _cell()
-    if ax:
-        cell = ax.bbox.width / ax.figure.dpi / layout.columns
     scale = min(1.0, cell / CELL / current_look().scale)
     figure, axes = (ax.figure, ax) if ax else _open_page(layout)
-    axes.set(xlim=(0, layout.columns), ylim=(layout.rows, 0))
+    rows = _fit_rows(ax, layout) if ax else layout.rows
+    axes.set(xlim=(0, layout.columns), ylim=(rows, 0))
     axes.set_axis_off()
     if ax:
-        axes.set_title(scene.title, loc="left", fontsize=TITLE)
+        axes.set_title(wrap_title(axes, scene.title))
     top = 0.0
     for strip in scene.strips:
         _draw(axes, strip, top, scale)
@@ -208,22 +210,36 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     return figure
 
 
+def _fit_rows(ax: Axes, layout: _Layout) -> float:
+    """The rows of squares in given axes, which may stay empty below."""
+    width, height = (side / ax.figure.dpi for side in ax.bbox.size)
+    least = layout.rows * _cell()
+    if height < TIGHTEST * least:
+        raise InputError(
+            f"these texts and their key take axes {least:.1f} inches high where they are {width:.1f} wide; these are {height:.1f}: draw fewer (n_rows=1), or in larger axes"
+        )
+    return max(layout.rows, height / _cell())
+
+
 def _cell() -> float:
-    """The inches of a square; smaller in a figure whose width is asked for."""
+    """The inches of a square; smaller in a figure whose width is asked for, and in given axes."""
     look = current_look()
     return CELL * (NARROW if look.width and not look.fontsize else look.scale)
 
 
 def _place_key(texts: Sequence[str], columns: int, letter: float) -> list[tuple[int, float]]:
-    """Line and column of every entry of the key; a line has as many as it has room for."""
-    places, line, column = [], 0, 0.0
-    for text in texts:
-        width = 1.8 + letter * len(text)
-        if column and column + width > columns:
-            line, column = line + 1, 0.0
-        places.append((line, column))
-        column += width
-    return places
+    """Line and column of every entry of the key, in as many columns as make the fewest lines; a long one takes several."""
+    layouts = []
+    for across in range(1, 5):
+        room, places, line, start = columns / across, [], 0, 0
+        for text in texts:
+            slots = min(across, math.ceil((1.8 + letter * len(text)) / room))
+            if start + slots > across:
+                line, start = line + 1, 0
+            places.append((line, start * room))
+            start += slots
+        layouts.append((line, across, places))
+    return min(layouts)[2]
 
 
 def _draw_key(

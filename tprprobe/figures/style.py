@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import LayoutEngine
 from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter
 from matplotlib.transforms import Bbox, TransformedBbox
 
 from tprprobe.errors import InputError
@@ -34,6 +35,12 @@ TITLE, PANEL_TITLE, SMALL = (
     7.5,
     6.5,
 )  # points, of figures, of one of several panels, of small text
+TALL, CURVES, MAP, ROW = (
+    20.0,
+    0.8,
+    0.3,
+    0.085,
+)  # inches: of a trial; from which on panels can be read
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
 MAX_COLUMNS, HANDLE, LEADING = (
     4,
@@ -53,6 +60,7 @@ class Drawing(Figure):
 
     Attributes:
         scene: What the figure shows; only set where its panels can be drawn alone.
+        caption: The notes below it.
 
     Examples:
         >>> tp.draw("attention", store, head=0).savefig("map.svg")
@@ -62,6 +70,7 @@ class Drawing(Figure):
     _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
     scene: Any
+    caption = ""
 
     def put_below(self, lines: Sequence[str]) -> None:
         """Put lines of text below all that is drawn, which lengthens the files and changes nothing else.
@@ -70,6 +79,9 @@ class Drawing(Figure):
             lines: The lines, wrapped to the figure's width.
         """
         options: Options = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
+        self.caption = "\n".join([*filter(None, [self.caption]), *lines])
+        if not current_look().notes:
+            return
         self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
         self.place_notes()
 
@@ -81,6 +93,33 @@ class Drawing(Figure):
             wrapped = wrap_lines("\n".join(lines), width, LETTER, indent="  ")
             text.set(text=wrapped, y=-(self._below + 0.05) / height)
             self._below += 0.15 + 0.13 * (wrapped.count("\n") + 1)
+
+    def fit_height(self, height: float) -> None:
+        """Lays out the figure so that its file, with the lines below, has so many inches.
+
+        Args:
+            height: The inches.
+
+        Raises:
+            InputError: Too few for what the panels show.
+        """
+        if (engine := self.get_layout_engine()) is None:  # strips and tables have their own
+            return
+        self.set_figheight(TALL)
+        engine.execute(self)
+        panels = [panel for panel in self.axes if panel.get_label() != "<colorbar>"]
+        boxes = [panel.get_position(original=True) for panel in panels]
+        column = TALL * sum(box.height for box in boxes if abs(box.x0 - boxes[0].x0) < MARK)
+        shares = [
+            _least(panel) / TALL / box.height for panel, box in zip(panels, boxes, strict=True)
+        ]
+        smallest = self._below + TALL - column + column * max(shares)
+        if height < smallest:
+            advice = ", or draw one panel alone (panel 0)" if len(panels) > 1 else ""
+            least = np.ceil(10 * smallest) / 10
+            raise InputError(f"height {height:g}: this figure needs {least:.1f} or more{advice}")
+        self.set_figheight(height - self._below)
+        self.place_notes()
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the file of the figure.
@@ -103,6 +142,14 @@ class Drawing(Figure):
             options.setdefault("bbox_inches", Bbox.from_extents(0, -self._below, width, height))
         with matplotlib.rc_context(FILES):
             super().savefig(fname, **options)
+
+
+def _least(panel: Axes) -> float:
+    """The inches from which on a panel can be read: rows with names as high as these, and room for curves."""
+    if panel.images:
+        return max(MAP, ROW * len(panel.images[0].get_array()) * bool(panel.texts))
+    names = panel.yaxis.get_major_formatter()
+    return max(CURVES, ROW * len(names.seq) if isinstance(names, FixedFormatter) else 0)
 
 
 def drawing(width: float, height: float, keeps_shape: bool = False) -> Drawing:
@@ -149,21 +196,33 @@ def tidy(
         axes.grid(axis=grid, color=FAINT, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
-    axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
-    axes.xaxis.label.set(size=FONTSIZE)
-    axes.yaxis.label.set(size=FONTSIZE)
-    axes.set_title(_wrap_title(axes, title), loc="left", fontsize=size, fontweight="bold")
+    if is_ours(axes):
+        look: Options = {"loc": "left", "fontsize": size, "fontweight": "bold"}
+        axes.set_title(wrap_title(axes, title), **look)
+    else:
+        axes.set_title(wrap_title(axes, title))
+    if is_ours(axes) or current_look().fontsize:
+        axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
+        axes.xaxis.label.set(size=FONTSIZE)
+        axes.yaxis.label.set(size=FONTSIZE)
     margin = Bbox.from_extents(-MARK, -MARK, 1 + MARK, 1 + MARK)
     for line in axes.lines:  # marks at the ends of an axis are seen whole
         line.set_clip_box(TransformedBbox(margin, axes.transAxes))
 
 
-def _wrap_title(axes: Axes, title: str) -> str:
+def is_ours(axes: Axes) -> bool:
+    """False for axes that a user gives, whose titles and fonts are as in the user's other panels."""
+    return isinstance(axes.get_figure(root=True), Drawing)
+
+
+def wrap_title(axes: Axes, title: str) -> str:
     """The title in lines that the panel's share of the figure has room for."""
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
     width = axes.figure.bbox.width / axes.figure.dpi / columns
-    return "\n".join(wrap_lines(line, width).replace("\n", SOFT) for line in title.split("\n"))
+    letter = BOLD_LETTER if is_ours(axes) else LABEL_LETTER * axes.title.get_fontsize() / FONTSIZE
+    lines = (wrap_lines(line, width, letter) for line in title.split("\n"))
+    return "\n".join(line.replace("\n", SOFT) for line in lines)
 
 
 def _wrap_labels(figure: Figure, engine: LayoutEngine) -> None:
@@ -232,9 +291,7 @@ def title_size() -> float:
 def legend(
     figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str], **look: Any
 ) -> None:
-    """Explains what is drawn, below the panels of a figure of ours, which it lengthens; of
-    given axes below them where a layout makes room, else inside.
-    """
+    """Explains what is drawn, below the panels: of a figure of ours, which it lengthens; of given axes, which it shortens."""
     settings = current_look()
     if not settings.legend:
         return
@@ -244,16 +301,26 @@ def legend(
     if isinstance(figure, Axes):
         place |= {"fontsize": 6, "framealpha": 0.8, "edgecolor": "none"}
         names = figure.xaxis.get_tightbbox()
-        if figure.figure.get_layout_engine() is not None and names is not None:
-            below = (figure.bbox.y0 - names.y0) * 72 / figure.figure.dpi * settings.scale
-            place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": columns}
-            place |= {"borderaxespad": below / 6 + 0.5}
+        below = 0.0 if names is None else (figure.bbox.y0 - names.y0) / figure.figure.dpi
+        if figure.figure.get_layout_engine() is None:
+            _make_room(figure, below + (n_lines + 2) * LEADING * 6 / 72 * settings.scale)
+        place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": columns}
+        place |= {"borderaxespad": 12 * below * settings.scale + 0.5}
     else:
         place |= {"loc": "outside lower center", "ncols": columns, "frameon": False, **look}
         if settings.height is None and isinstance(figure, Figure):
             height = n_lines * LEADING * size / 72 * settings.scale
             figure.set_figheight(figure.get_figheight() + height)
     figure.legend(handles=handles, labels=texts, **place)
+
+
+def _make_room(axes: Axes, inches: float) -> None:
+    """Shortens axes, and those beside them, so that so many inches are below."""
+    bottom, low = axes.get_position().y0, inches / axes.figure.get_figheight()
+    for panel in axes.figure.axes:
+        box = panel.get_position()
+        if low > abs(box.y0 - bottom) + bottom:
+            panel.set_position((box.x0, low, box.width, max(box.y1 - low, MARK)))
 
 
 def figure_files(figure: Figure) -> dict[str, bytes | str]:

@@ -33,6 +33,10 @@ BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
 TEXTS = (".md", ".tex", ".csv", ".parquet")  # endings of files of text
+SYMBOLS = str.maketrans(  # of LaTeX
+    {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
+    | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
+)  # fmt: skip
 HYPHEN = re.compile(r"(?<![\w-])-(?=\.?\d)")  # that is a minus
 
 
@@ -64,12 +68,13 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
     def latex(self) -> str:
-        """The table in LaTeX, with the rules of the booktabs package; its caption in comments behind it."""
-        style = self.cells.style.hide(axis="index")
+        """The table in LaTeX, with the rules of the booktabs package; its caption, ready for ``\\caption``, in comments behind it."""
+        style = self.cells.map(write_minus).style.hide(axis="index")
         style.format(escape="latex").format_index(escape="latex", axis=1)
         columns = "".join("r" if is_number else "l" for is_number in self.numeric)
-        notes = "".join(f"% {line}\n" for line in self.caption.splitlines())
-        return style.to_latex(hrules=True, column_format=columns) + notes
+        caption = re.sub(r"([%&_#])", r"\\\1", write_minus(self.caption))
+        notes = "".join(f"% {line}\n" for line in caption.splitlines())
+        return (style.to_latex(hrules=True, column_format=columns) + notes).translate(SYMBOLS)
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""

@@ -7,7 +7,7 @@ from tprprobe.figures.scenes import Lines
 from tprprobe.statistics import measured
 
 KEYS = ["run", "metric", "row"]
-NOTE = "Dashed: the strongest control of the line of that color. Filled: from the onset on, where a score stays above it."
+NOTE = "Dotted: the strongest control of the line of that color. Filled: from the onset on, where a score stays above it."
 
 
 def trajectory_scene(curves: pd.DataFrame, onsets: pd.DataFrame) -> Lines:

@@ -51,7 +51,8 @@ class Kind:
             command = f"`tprprobe {self.command.removesuffix(' --out')} --out {folder}`"
             raise InputError(f"there is no folder {folder}: {command} makes it")
         if not path.is_file():
-            raise InputError(f"{folder} holds no {self.file}: see `tprprobe {self.command}`")
+            command = f"`tprprobe {self.command.removesuffix(' --out')} --out FOLDER`"
+            raise InputError(f"{folder} holds no {self.file}: give a FOLDER of {command}")
         if self.loader:
             return pkgutil.resolve_name(self.loader)(folder)
         table = read_table(path, self.columns, f"make it again with `tprprobe {self.command}`")

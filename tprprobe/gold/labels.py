@@ -200,7 +200,7 @@ def report_counts(counts: Mapping[str, int], side: str) -> str:
     tasks = list_tasks(totals)
     targets = ", ".join(f"{task} {totals[task]:,}" for task in tasks)
     totals_text = f"{totals['tokens']:,} tokens, {totals['words']:,} words"
-    clauses = [f"{totals_text}; targets: {targets or 'none'}"]
+    clauses = [f"{totals_text}; {f'targets: {targets}' if targets else 'no labels of words'}"]
     if n := totals[f"words{WITHOUT_TOKEN}"]:
         lost = {task: totals[task + WITHOUT_TOKEN] for task in tasks}
         dropped = [f"{n_lost:,} targets of {task}" for task, n_lost in lost.items() if n_lost]

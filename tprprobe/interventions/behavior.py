@@ -37,6 +37,7 @@ EDITS, ITEMS = ("exchange",), 32  # by default
 NONE, CEILING = "none", "other text"
 PLACE = ["site", "layer", "edit", "control"]
 MEASURES = ("agrees", "difference", "kl", "p_answer", "p_other")
+LOWEST = {"agrees": 0.0}  # the measures that are shares
 LIKELY = 0.2  # of the probability of the most probable token
 
 
@@ -244,7 +245,8 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
         for name in ("answer", "other"):  # where all items have the same
             row[name] = group[name].iloc[0] if group[name].nunique() == 1 else None
         for name in (*MEASURES, "change"):
-            row |= _mean(possible[name], seed).columns(name) if len(possible) else {name: np.nan}
+            mean = _mean(possible[name], seed, LOWEST.get(name)) if len(possible) else None
+            row |= mean.columns(name) if mean else {name: np.nan}
         rows.append(row)
     table = pd.DataFrame(rows)
     is_edit = ~table["edit"].isin((NONE, CEILING, word_edits.ANY))
@@ -264,8 +266,8 @@ def list_results(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {FILE: melt(table.rename(columns=columns), names, (*MEASURES, "change"))}
 
 
-def _mean(values: pd.Series, seed: int) -> Interval:
-    return bootstrap_mean(values.to_numpy(float), np.arange(len(values)), seed=seed)
+def _mean(values: pd.Series, seed: int, lowest: float | None = None) -> Interval:
+    return bootstrap_mean(values.to_numpy(float), np.arange(len(values)), seed=seed, lowest=lowest)
 
 
 def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, object]:

@@ -232,8 +232,9 @@ def summarize_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
         n, right = len(group), int(group["correct"].to_numpy().sum())
         row = dict(zip(PLACE, key, strict=True)) | {"n": n}
         row |= wilson(right, n).columns("exact_match")
-        for name, column in (("change", "correct"), ("nats", "nats")):
+        for name, column, lowest in (("change", "correct", -1), ("nats", "nats", None)):
             change = group[column].to_numpy(float) - before[column]
-            row |= bootstrap_mean(change, group["example"].to_numpy(), seed=seed).columns(name)
+            mean = bootstrap_mean(change, group["example"].to_numpy(), seed=seed, lowest=lowest)
+            row |= mean.columns(name)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -50,11 +50,12 @@ def patch_positions(
         model: A model with a head.
         text: A text, open at its end.
         against: The other text, of as many tokens.
-        answers: The answer to either text, whose first tokens count; default: the token that the model predicts.
+        answers: The answer to either text, whose first tokens count; default: the token that the model predicts, or, where
+            that is the same one, the token whose probability falls or rises most from the text to the other.
         sites: Sites of tokens' vectors, as patterns (``*.self.filler``: what all heads of a layer return); default: embeddings and
             the layers' outputs of the source's side.
         seed: Seed of the random directions.
-        out: A new folder for patching.parquet and the long table; default: nothing is written.
+        out: A new folder for patching.parquet, the same as patching.csv, and the long table; default: nothing is written.
         resume: Give the table of a finished folder.
 
     Returns:
@@ -85,7 +86,8 @@ def patch_positions(
         run = begin_run(folder, settings, resume)
         if not run.is_done:
             table = _measure(model, (text, against), answers, names, seed)
-            run.finish({PATCHINGS.file: table, FILE: list_results(table)}, {})
+            tables = {PATCHINGS.file: table, "patching.csv": table, FILE: list_results(table)}
+            run.finish(tables, {})
         return pd.read_parquet(folder / PATCHINGS.file)
 
 
@@ -173,7 +175,10 @@ def read_answer_ids(
 ) -> tuple[int, int]:
     vocabulary = require_vocabulary(model)
     if answers is None:
-        answer, rival = (int(model.predict(text)[0].argmax()) for text in texts)
+        first, second = (model.predict(text)[0] for text in texts)
+        answer, rival = int(first.argmax()), int(second.argmax())
+        if answer == rival:  # then those whose probability differs most
+            answer, rival = int((first - second).argmax()), int((second - first).argmax())
     elif len(answers) == len(texts):
         _, targets = vocabulary.encode_answers([*texts], [*answers])
         starts = np.append(0, targets.lengths.cumsum())[:-1] + 1 + len(vocabulary.begun)

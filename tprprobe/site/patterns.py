@@ -12,15 +12,15 @@ MOST_LAYERS = 300  # of a model of transformers
 ATTENTION_PARTS = ("input", "query", "key", "value", "attention", "filler")
 ATTENTION = ".attention"  # how the name of a site of attention maps ends
 ROLES = (("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", ""))
+_COMMA = re.compile(r",(?![^\[]*\])")
 _LAYER = re.compile(r"(encoder|decoder|layers|blocks)\.(-?\d+)(?=\.|$)")
 _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
 
 def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
-    """The names that match any of the shell globs, in their own order; layer -1 is the last."""
-    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
+    """The names that match any of the shell globs, in their own order; layer -1 is the last. A text may list several: ``a,b``."""
     selected: set[str] = set()
-    for pattern in patterns:
+    for pattern in split_patterns(patterns):
         matches = match(pattern, names)
         if not matches:
             raise unknown("site", pattern, names)
@@ -28,9 +28,15 @@ def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
     return [name for name in names if name in selected]
 
 
+def split_patterns(patterns: str | Iterable[str]) -> list[str]:
+    """The shell globs of one text or several, divided at commas that stand in no brackets."""
+    texts = [patterns] if isinstance(patterns, str) else patterns
+    return [pattern.strip() for text in texts for pattern in _COMMA.split(text)]
+
+
 def check_possible(patterns: Iterable[str]) -> None:
     """Checks that a model of transformers can have sites that shell globs match, before it is read, which takes long."""
-    for pattern in patterns:
+    for pattern in split_patterns(patterns):
         if not match(pattern, _transformers_sites(MOST_LAYERS)):
             raise unknown("site", pattern, _transformers_sites(1))
 

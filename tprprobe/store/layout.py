@@ -3,6 +3,7 @@
 STORE/manifest.json       written last: its presence means complete
 STORE/arrays.zarr/SITE/   one Zarr v3 array a site, chunks of whole rows, compressed if wanted
 STORE/tokens.parquet      one row per token
+STORE/own_labels.parquet  the labels that were added afterwards, a column a task
 STORE/permuted/ …         the controls, the stores of the model's twins (TWINS)
 STORE/journal.json, tokens.arrow   only while the store is written; so is SITE/c.N….begun, the rows of
                           a chunk that will be compressed when it is full
@@ -22,6 +23,7 @@ from tprprobe.store.kinds import MANIFEST as MANIFEST
 
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
+OWN_LABELS = "own_labels.parquet"
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first
 SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
@@ -89,6 +91,15 @@ class SiteSpec:
         if remainder:
             sizes.append(sizes[0] if padded and full else remainder * self.row_bytes)
         return sizes
+
+
+def list_own_labels(path: Path) -> tuple[str, ...]:
+    """The tasks whose labels were added to the store at a path and saved in it."""
+    if not (path / OWN_LABELS).is_file():
+        return ()
+    import pyarrow.parquet  # slow
+
+    return tuple(pyarrow.parquet.read_schema(path / OWN_LABELS).names)
 
 
 def twins_in(path: Path) -> dict[str, Path]:

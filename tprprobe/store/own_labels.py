@@ -1,13 +1,16 @@
-"""Labels of one's own as a column of a token table: a label a token, checked."""
+"""Labels of one's own as columns of a token table: a label a token, checked; saved, they lie in a file of the store."""
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.store.layout import SIDES
+from tprprobe.files.writing import whole
+from tprprobe.store.layout import OWN_LABELS, SIDES, TOKENS
+from tprprobe.store.tokens import read_parquet
 
 WORD, LAST_WORD = "word", "last_word"
 RESERVED = {"side", "sample", "position", "token", WORD, LAST_WORD, "document", "split"}
@@ -44,3 +47,27 @@ def add_labels(
             f"sample {sample} has several labels of {task} in word {word}: give all tokens of a word one label"
         )
     return tokens
+
+
+def save_labels(path: Path, table: pd.DataFrame, task: str) -> None:
+    """Writes the column of a task beside those of other tasks that were saved in the store at ``path``."""
+    column = table[[task]].astype("category").reset_index(drop=True)
+    saved = read_saved(path).drop(columns=task, errors="ignore")
+    with whole(path / OWN_LABELS) as file:
+        pd.concat([saved, column], axis=1).to_parquet(file)
+
+
+def read_saved(path: Path) -> pd.DataFrame:
+    """The saved labels, a column a task; none where none were saved."""
+    file = path / OWN_LABELS
+    return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
+
+
+def read_tokens(path: Path) -> pd.DataFrame:
+    """The token table of the store at ``path``, with the labels that were saved in it."""
+    tokens, saved = read_parquet(path / TOKENS), read_saved(path)
+    if len(saved.columns) and len(saved) != len(tokens):
+        raise InputError(
+            f"{path / OWN_LABELS} has labels of {len(saved)} tokens, the store {len(tokens)}: remove this file"
+        )
+    return tokens.assign(**{str(task): saved[task] for task in saved})

@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Shaped
@@ -37,7 +37,7 @@ class Store(StoreContents):
 
     Attributes:
         table: The token table in place of the one on disk, as :meth:`with_labels` makes it; None: that of the disk.
-        labels: The columns of it that :meth:`with_labels` added.
+        labels: The columns of it that :meth:`with_labels` added, or that were saved.
 
     Examples:
         >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
@@ -52,12 +52,12 @@ class Store(StoreContents):
     @functools.cached_property
     def tokens(self) -> "pd.DataFrame":
         """One row per token, by sample, source before target; see [columns](stores.md#columns-of-tokens)."""
-        from tprprobe.store.tokens import read_parquet
+        from tprprobe.store.own_labels import read_tokens
 
         if self.table is not None:
             return self.table
         with manifests.undamaged(self.path):
-            return read_parquet(self.path / layout.TOKENS)
+            return read_tokens(self.path)
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -75,6 +75,9 @@ class Store(StoreContents):
         twins = {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
+            if self.labels:  # its tokens are the first of these
+                own: Any = self.tokens[[*self.labels]].head(len(twin.tokens))
+                twins[kind] = replace(twin, table=twin.tokens.assign(**own), labels=self.labels)
         return twins
 
     @property
@@ -243,8 +246,7 @@ class Store(StoreContents):
             keys = (f"{rows}.shape", f"{rows}.offset")
             shapes, starts = (self._read(key, (slice(None),)) for key in keys)
             if not np.array_equal(starts, np.cumsum(shapes.prod(1)) - shapes.prod(1)):
-                fault = f"attention maps of {rows} do not follow one another"
-                raise InputError(f"{self.path} is damaged: {fault}; extract it again")
+                raise InputError(f"{self.path} is damaged: maps of {rows} have gaps; extract again")
             places[rows] = shapes, starts
         return places
 
@@ -253,22 +255,23 @@ class Store(StoreContents):
 
         with manifests.undamaged(self.path):
             if name not in self._opened:
-                path = self.path / layout.ARRAYS / name
-                self._opened[name] = zarr.open_array(path, mode="r")
+                self._opened[name] = zarr.open_array(self.path / layout.ARRAYS / name, mode="r")
             values = np.asarray(self._opened[name].oindex[index])
         return values.astype(np.float32) if values.dtype == np.float16 else values
 
-    def with_labels(self, task: str, labels: Iterable[object], side: str = "source") -> "Store":
+    def with_labels(
+        self, task: str, labels: Iterable[object], side: str = "source", save: bool = False
+    ) -> "Store":
         """The store with labels of one's own beside those on disk, for :func:`tprprobe.probe`, :func:`tprprobe.name_roles` and others.
 
         Args:
             task: The name of the labels, a column of ``tokens`` afterwards.
-            labels: A label for every token of the side, in the order of ``tokens``; None or an empty text where a token has none.
-                Tokens of one word have the same label.
+            labels: A label for every token of the side, in the order of ``tokens``, the same for all tokens of a word; None for none.
             side: ``source`` or ``target``.
+            save: Whether the labels are also written into the store's folder, where all commands see them.
 
         Returns:
-            The store; nothing on disk changes.
+            The store.
 
         Raises:
             InputError: More or fewer labels than tokens, several labels of a word, or a label with blanks.
@@ -279,9 +282,11 @@ class Store(StoreContents):
             >>> labeled.tokens["digit"].head(3).to_list()
             ['no', 'no', 'no']
         """
-        from tprprobe.store.own_labels import add_labels
+        from tprprobe.store.own_labels import add_labels, save_labels
 
         table = add_labels(self.tokens, task, labels, side)
+        if save:
+            save_labels(self.path, table, task)
         return replace(self, table=table, labels=(*self.labels, task))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -308,7 +313,7 @@ def open_store(path: Source) -> Store:
     path = locate_dataset(path)
     manifest = manifests.read_complete(path)
     verification.check_store(path, manifest)
-    return Store(path, manifest.content)
+    return Store(path, manifest.content, labels=layout.list_own_labels(path))
 
 
 def takes_paths(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tprprobe.analyses.attention.cross_places import mean_map, score_cross_heads, share_by_output
+from tprprobe.analyses.attention.cross_places import mean_map, places_by_output, score_cross_heads
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.analyses.naming.places import build_tokens_at_places, compare_places, read_places
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
@@ -108,8 +108,9 @@ def test_the_place_that_cross_attention_reads_is_found():
     assert heads["value"][0] == 1
     assert heads["chance"][0] == pytest.approx(1 / 4, abs=0.05)
     assert heads["value"][1] < 0.5
-    assert (share_by_output(store, CROSS, 0, "place i from the right") == 1).all()
-    from_left = share_by_output(store, CROSS, 0, "place i from the left")
-    assert from_left[1] == 0 < from_left[2]  # the middle of words of three letters
+    shares = places_by_output(store, CROSS, 0)
+    assert shares.index.to_list()[:4] == [(i, "right", i) for i in range(1, 5)]
+    assert (shares == 1).all()
+    assert places_by_output(store, CROSS, 1).max() < 0.7
     values = mean_map(store, CROSS, 0)
     assert (values == np.eye(len(values))[::-1]).all()

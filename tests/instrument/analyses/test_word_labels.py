@@ -22,7 +22,14 @@ from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.figures.catalogue.makers import draw_roles
-from tprprobe.figures.naming import WORD_KEYS, summarize_words, words_table
+from tprprobe.figures.cluster_labels import label_named
+from tprprobe.figures.naming import (
+    WORD_KEYS,
+    list_names,
+    summarize_words,
+    tabulate_names,
+    words_table,
+)
 from tprprobe.gold.labels import decode_cell
 
 
@@ -93,12 +100,9 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     clusters = tp.cluster(trained, ENCODER, k=16)
     held = tp.name_roles(trained, clusters)
     labels = {text for _, text in draw_roles(trained, site=ENCODER, k=16, every=True).key}
-    drawn = {re.split(r" \([1.]", text)[0] for text in labels if re.search(r"\d: .* \([1.]", text)}
-    named = held[held["name"] != "unnamed"]
+    drawn = {text for text in labels if re.match(r"\d+: .* \([1.]", text)}
     assert drawn
-    assert drawn <= {
-        f"{c}: {name}" for c, name in zip(named["cluster"], named["name"], strict=True)
-    }
+    assert drawn <= {f"{cluster}: {name}" for cluster, name in label_named(held).items()}
     figure = tp.figures.role_clusters(trained, clusters, correct_only=False, names=held)
     texts = {text.get_text() for text in figure.findobj(Text)}
     assert texts & {text.partition(": ")[2] for text in labels}
@@ -124,9 +128,10 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     table = pd.DataFrame([{**rows, "model": "trained"}, {**rows, "model": "permuted"}])
     named = table.assign(name="DT", coverage=0.5)
     assert "no evidence of what training adds" in summarize_words(named)
-    assert "(permuted), with their precision, layer 0: 0: DT (.90)." in summarize_words(named)
+    for stability, verdict in ((0.5, "stable"), (0.49, "not stable: one of many divisions")):
+        text = summarize_words(named.assign(stability=stability))
+        assert text.endswith(f"the groups are {verdict}.\n")
     better = named.assign(name=["DT", "unnamed"])
-    assert "of clusters of the baseline" not in summarize_words(better)
     assert "no evidence" not in summarize_words(better)
     assert "are named" not in summarize_words(named)
     assert "2 clusters are named ‘DT’." in summarize_words(
@@ -138,8 +143,37 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     assert "no baseline model" in summarize_words(named.iloc[:1])
     later = [{**rows, "site": "encoder.1.hidden", "layer": 1, "model": "trained", "ami_pos": 0.4}]
     agreements = pd.concat([table.assign(ami_pos=[0.3, 0.1]), pd.DataFrame(later)])
-    text = summarize_words(agreements.assign(name="DT", coverage=0.5))
-    assert "Clusters agree with pos most at layer 1: adjusted mutual information 0.40" in text
+    agreements = agreements.assign(name="DT", coverage=0.5, ami_pos_low=0.05, ami_pos_high=0.5)
+    text = summarize_words(agreements)
+    assert "with pos at layer 1 (where most): adjusted mutual information 0.40 [0.05" in text
+    gain = agreements.iloc[:2].assign(gain_ami_pos=0.2, gain_ami_pos_low=0.1, gain_ami_pos_high=0.3)
+    assert "+0.20 [+0.10, +0.30]: training adds this" in summarize_words(gain)
+    assert "not shown to differ" in summarize_words(gain.assign(gain_ami_pos_low=-0.1))
+
+
+def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
+    rows = {"site": ENCODER, "head": None, "layer": 0, "k": 2, "stability": 1.0, "documents": 20}
+    rows |= {"recall": 0.5, "recall_low": 0.4, "recall_high": 0.6, "f05": 0.7, "coverage": 0.2}
+    rows |= {"precision": 0.9, "precision_low": 0.8, "precision_high": 1.0, "unit": "characters"}
+    names = [("trained", 0, "DT"), ("trained", 1, "[SEP]"), ("permuted", 0, "NN ∧ nsubj")]
+    table = pd.DataFrame([{**rows, "model": m, "cluster": c, "name": n} for m, c, n in names])
+    table = table.assign(commonest=["the 96%", "[SEP] 100%", "he 50%"], recovery=[0.5, 1, 1])
+    table = table.assign(distinctive=["the", "[SEP]", "he · it"], unnamed_because="")
+    cells = tabulate_names(table).cells
+    assert cells.iloc[0].tolist() == [
+        *("0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"),
+        *("0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"),
+    ]
+    figure = tp.draw("names", table, width="acl")
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    assert {"trained\n1 of 2 named", "baseline\n1 of 1 named", "0: DT (the)*"} <= {*texts}
+    printed = list_names(pd.concat([table] * 20, ignore_index=True), "runs/names")
+    assert printed.startswith("**Names of clusters of characters**")
+    assert printed.count("\n| layer 0: 0") == 12
+    assert printed.count("\n| baseline model, layer 0: 0") == 6
+    assert "42 more clusters: runs/names/results.parquet" in printed
+    with pytest.raises(InputError, match="layer 0"):
+        tabulate_names(table, layer=3)
 
 
 def test_a_name_that_rests_on_few_documents_has_no_interval():

@@ -55,8 +55,8 @@ def test_figures_of_ones_own_are_explained_and_drawn(tmp_path, monkeypatch, caps
     heading = "Draw your own figures"
     for word in ("draw", "figure", "gallery"):
         assert not run_main(monkeypatch, "docs", word)
-        assert f"dashboard: {heading}" in capsys.readouterr().out
-    section = (PAGES / "dashboard.md").read_text("utf-8").split(heading)[1]
+        assert f"figures: {heading}" in capsys.readouterr().out
+    code = (PAGES / "figures.md").read_text("utf-8").split("```python\n")[2].split("```")[0]
     monkeypatch.chdir(tmp_path)
-    exec(section.split("```python\n")[1].split("```")[0], {})
+    exec(code, {})
     assert (tmp_path / "probes.pdf").stat().st_size > 1000

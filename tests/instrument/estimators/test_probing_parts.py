@@ -33,7 +33,7 @@ from tprprobe.evaluation.metrics import (
     count_terms,
 )
 from tprprobe.figures.catalogue.loaders import load_probes
-from tprprobe.figures.dots import style_lines
+from tprprobe.figures.line_styles import style_lines
 from tprprobe.figures.probes import average_probes, probe_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import adjust

@@ -10,6 +10,7 @@ from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import overlay
+from tprprobe.figures.dots import render
 from tprprobe.figures.strips import COLUMNS, Strip, StripFrame
 
 
@@ -79,7 +80,7 @@ def test_other_questions_have_no_gold_and_are_drawn_as_they_are(tmp_path):
 def test_the_weight_told_is_that_of_the_map(store):
     examples = pick_examples(store)
     sample = int(examples["sample"].iloc[0])
-    figure = attention_examples(store, MAPS, 1, examples.head(1))
+    figure = render(attention_examples(store, MAPS, 1, examples.head(1)))
     gold = gold_tokens(store, [sample]).reset_index(drop=True)
     weights = store.attention(MAPS, sample)[1]
     for position in gold.index[(gold["place"] == 0) & (gold["polarity"] == "denominator")]:

@@ -15,7 +15,8 @@ from matplotlib.text import Text
 from planted.printed import DPI, FIGURES, FOLDER
 
 from tprprobe.figures import colors
-from tprprobe.figures.dots import render, style_lines
+from tprprobe.figures.dots import render
+from tprprobe.figures.line_styles import style_lines
 from tprprobe.figures.look import Look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table

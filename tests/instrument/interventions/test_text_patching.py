@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from planted.foreign import save_foreign
@@ -17,9 +16,9 @@ from tprprobe.cli import app
 from tprprobe.figures.dots import render
 from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.squares import SquareText
-from tprprobe.figures.style import FAINT
 from tprprobe.interventions import patch_positions
 from tprprobe.interventions.patched_runs import PatchedRuns
+from tprprobe.interventions.text_patching import read_answer_ids
 
 pytest.importorskip("transformers")
 TEXT, AGAINST = "The cat saw the dog ", "The cat say the dog "  # open behind a blank
@@ -95,6 +94,12 @@ def test_the_sentence_is_true():
         "Nowhere does the state of one token carry most of the difference beyond the control."
         in nothing
     )
+    assert "against" not in sentence + nothing
+    against = summarize_patching(plant_shares([[0.9, -0.1], [0.6, -0.7]], [0.2, 0.3]))
+    assert (
+        "against it works the state of one token in layer 1 (position 1, ‘b’, the last: −0.70; random at most 0.30)."
+        in against
+    )
     undecided = summarize_patching(plant_shares([[0.9, 0.1]], [0.1], text=0.09, against=-1.0))
     assert undecided.startswith(
         "Take care: the first text does not clearly prefer its answer ‘is’ and "
@@ -104,7 +109,7 @@ def test_the_sentence_is_true():
     assert "(exchange them: --answers are,is)" in swapped
 
 
-def test_the_map_has_the_control_of_every_layer_and_is_gray_within_it():
+def test_the_map_has_the_control_of_every_layer_and_is_pale_within_it():
     table = plant_shares([[0.9, 0.02], [0.2, -0.9]], [0.3] * 2)
     squares = patching_squares(table)
     assert squares.rows[:2] == ["0", "1"]
@@ -112,9 +117,9 @@ def test_the_map_has_the_control_of_every_layer_and_is_gray_within_it():
     assert squares.texts[0].tolist() == ["0.90", "", "", "0.30"]
     [image] = render(squares).axes[0].images
     colors = image.get_array()[:, :2, :3]
-    (full, grayed), (pale, away) = colors
-    assert np.ptp(full) > 2 * np.ptp(pale) > 0  # the color is seen through the gray
-    assert np.abs(grayed - to_rgba(FAINT)[:3]).max() < 0.1
+    (full, within), (pale, away) = colors
+    assert np.ptp(full) > 2 * np.ptp(pale) > 0  # the color is seen
+    assert within.min() > 0.95
     assert away[2] > away[0] + 0.3
 
 
@@ -132,6 +137,9 @@ def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):
     model = tp.load_model(f"hf:{folder}")
     with pytest.raises(tp.InputError, match="texts of as many tokens"):
         patch_positions(model, TEXT, "The dog")
+    assert (
+        len({*read_answer_ids(model, (TEXT, AGAINST), None)}) == 2
+    )  # though both predict one token
     with pytest.raises(tp.InputError, match="different tokens"):
         patch_positions(model, TEXT, AGAINST, ["dog", "dog"])
     with pytest.raises(tp.InputError, match="as likely after either text"):
@@ -152,6 +160,7 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
         r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout
     )
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
+    assert pd.read_csv(tmp_path / "out" / "patching.csv").shape == table.shape
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
     assert table.groupby("site").size().nunique() == 1
     assert all((tmp_path / "out" / f"patching.{e}").stat().st_size for e in ("pdf", "svg", "png"))

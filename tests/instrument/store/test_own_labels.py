@@ -1,5 +1,6 @@
 """Labels of one's own: on a store in memory, as good as labels of its data."""
 
+import json
 import pickle
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from planted.stores import number_tokens, write_store
 
 import tprprobe as tp
+from tprprobe.analyses.probing.file_labels import add_file_labels
 from tprprobe.errors import InputError
+from tprprobe.store.layout import OWN_LABELS
 
 PLACES = ["first", "second", ""]
 
@@ -40,6 +43,39 @@ def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     names = tp.name_roles(labeled, clusters)["name"]
     assert {"place first", "place second"} <= {*names}
     assert pickle.loads(pickle.dumps(labeled)).tokens["place"].tolist() == PLACES * 60
+
+
+def test_saved_labels_are_there_when_the_store_is_opened_again(store):
+    store.with_labels("place", PLACES * 60, save=True).with_labels("next", PLACES * 60, save=True)
+    opened = tp.open_store(store.path)
+    assert opened.labels == ("place", "next")
+    assert opened.tokens["next"].tolist() == PLACES * 60
+    opened.with_labels("place", ["", *PLACES * 59, "a", "b"], save=True)
+    assert tp.open_store(store.path).tokens["place"].iloc[-1] == "b"
+    pd.DataFrame({"place": ["a"]}).to_parquet(store.path / OWN_LABELS)
+    with pytest.raises(InputError, match="labels of 1 tokens, the store 180: remove this file"):
+        _ = tp.open_store(store.path).tokens
+
+
+def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
+    tokens = number_tokens([["Rome", "shines"], ["It", "rains"]])
+    texts = ["Rome shines", "It rains"]
+    tokens = tokens.assign(question=[texts[sample] for sample in tokens["sample"]])
+    store = write_store(tmp_path / "store", {"layers.0.hidden": np.zeros((4, 2))}, tokens)
+    target = {"span1": [0, 1], "span2": [1, 2], "label": "nsubj"}
+    lines = [{"text": text, "targets": [target]} for text in ("Rome  shines", "No such text")]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    labeled = add_file_labels(store.path, "dep", file)
+    assert labeled.tokens["dep"].tolist() == ["nsubj[0,1)[1,2)", "", "", ""]
+    assert tp.open_store(store.path).tokens["dep"].tolist() == labeled.tokens["dep"].tolist()
+    assert "labels of dep for 1 of 2 samples" in capsys.readouterr().err
+    file.write_text(json.dumps({"text": "It r ains", "targets": [target]}))
+    with pytest.raises(InputError, match=r"sentence 1 has 3 words, sample 1 of .* 2: extract from"):
+        add_file_labels(store, "dep", file)
+    file.write_text(json.dumps(lines[1]))
+    with pytest.raises(InputError, match="no sentence with labels of dep is a text of"):
+        add_file_labels(store, "dep", file)
 
 
 def test_pieces_of_words_and_tokens_without_words(store):

@@ -59,7 +59,7 @@ def _row(name: str, evaluated: pd.DataFrame, commoner: str, seed: int) -> dict[s
         np.stack([words["conforms"], np.ones(len(words))], 1).astype(float),
         words["group"].to_numpy(),
     )
-    share = bootstrap_ratio(sums[:, 0], sums[:, 1], seed=seed)
+    share = bootstrap_ratio(*sums.T, seed=seed, lowest=0)
     return {
         "category": name,
         "n": len(words),
@@ -87,4 +87,4 @@ def split_initial(
     is_initial = (words.table["position"] == 1).to_numpy() & ~words.table["learned"].to_numpy()
     rarer = int(np.argmin(np.bincount(labels[is_initial], minlength=2)))
     groups = words.table.loc[is_initial, "group"].to_numpy()
-    return bootstrap_mean((labels[is_initial] == rarer).astype(float), groups, seed=seed)
+    return bootstrap_mean(labels[is_initial] == rarer, groups, seed=seed)

@@ -29,10 +29,8 @@ def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
         row: dict[str, Any] = {"exchanged": name, "steps": steps, "words": len(group)}
         row["captions"] = group["caption"].nunique()
         for column in ("own", "other", "neither"):
-            interval = bootstrap_mean(
-                group[column].to_numpy(float), group["caption"].to_numpy(), seed=seed
-            )
-            row |= interval.columns(column)
+            is_taken, captions = group[column].to_numpy(bool), group["caption"].to_numpy()
+            row |= bootstrap_mean(is_taken, captions, seed=seed).columns(column)
         records.append(row)
     order = [ALL_STEPS, *dict.fromkeys(summarize_steps(pd.Series(range(-NEAR - 1, NEAR + 2))))]
     summary = pd.DataFrame(records)
@@ -63,7 +61,7 @@ def compare_steps(rows: pd.DataFrame, seed: int = 0) -> dict[str, Interval]:
     captions = exchanged["caption"].to_numpy()
     to_come = (takes_other - keeps_own)[ahead], captions[ahead]
     return {
-        "minus its own word": bootstrap_mean(*to_come, seed=seed),
+        "minus its own word": bootstrap_mean(*to_come, seed=seed, lowest=-1),
         "minus words before": bootstrap_mean(
             np.where(ahead, 2.0, -2.0) * takes_other, captions, seed=seed
         ),

@@ -123,5 +123,5 @@ def _share_of_pairs(
 
     draws = [np.bincount(rng.integers(n, size=n), minlength=n)[group] for _ in range(REPLICATES)]
     replicates = np.array([measured(weights.astype(float)) for weights in draws])
-    low, high = bounds(replicates, n)
+    low, high = bounds(replicates, n, lowest=0)
     return Interval(measured(np.ones(len(group))), float(low), float(high))

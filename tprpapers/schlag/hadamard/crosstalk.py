@@ -129,7 +129,7 @@ def _recover(fillers: Rows, roles: Rows, ids: np.ndarray, method: tuple[str, str
 def _summarize(constituents: Sequence[np.ndarray], seed: int) -> dict[str, float]:
     draws = np.repeat(np.arange(len(constituents)), [len(draw) for draw in constituents])
     error, size, right = np.concatenate(constituents).T
-    accuracy = bootstrap_mean(right, draws, seed=seed)
+    accuracy = bootstrap_mean(right, draws, seed=seed, lowest=0)
     return {
         "error": float(error.sum() / size.sum()),
         "accuracy": accuracy.value,

@@ -69,7 +69,7 @@ def summarize_captions(rows: pd.DataFrame) -> dict[str, Any]:
     METEOR is there where the COCO toolkit and Java are; it has no interval.
     """
     table = score_rows(rows, meteor_missing() is None).table().set_index("metric")
-    exact = bootstrap_mean(matches(rows).astype(float), rows["image"].to_numpy(str))
+    exact = bootstrap_mean(matches(rows), rows["image"].to_numpy(str))
     return {
         "n": len(rows),
         "exact_match": exact.value,

@@ -77,7 +77,7 @@ def decode_polarity(
         n_rows = len(PREDICTORS)
         names = {"subset": [subset] * n_rows, "predictor": PREDICTORS}
         numbers = {"n": [len(subset_questions)] * n_rows} | _columns("accuracy", accuracy, n)
-        tables.append(names | numbers | _columns("gain", accuracy[:, :1] - accuracy, n))
+        tables.append(names | numbers | _columns("gain", accuracy[:, :1] - accuracy, n, -1))
     return pd.DataFrame({name: [v for table in tables for v in table[name]] for name in tables[0]})
 
 
@@ -100,8 +100,10 @@ def _one_run(shares: Shares, seed: int) -> Float[np.ndarray, " replicate"]:
     return np.append(shares[0].mean(), draw_runs(shares[1:], seed))
 
 
-def _columns(name: str, shares: Float[np.ndarray, "replicate *column"], n: int) -> dict[str, Any]:
-    low, high = bounds(shares[1:], n)
+def _columns(
+    name: str, shares: Float[np.ndarray, "replicate *column"], n: int, lowest: int = 0
+) -> dict[str, Any]:
+    low, high = bounds(shares[1:], n, lowest)
     return {name: shares[0], f"{name}_low": low, f"{name}_high": high}
 
 

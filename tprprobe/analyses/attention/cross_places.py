@@ -11,7 +11,7 @@ from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
 from tprprobe.analyses.attention.head_relations import list_maps
 from tprprobe.analyses.naming.places import SIDES, read_places
 from tprprobe.errors import InputError
-from tprprobe.evaluation.splits import read_provenance
+from tprprobe.evaluation.splits import halve_documents, read_provenance
 from tprprobe.site.patterns import sides_of
 from tprprobe.store import Store
 
@@ -77,16 +77,20 @@ def read_queries(
             yield int(str(sample)), queries, keys
 
 
-def share_by_output(store: Store, site: str, head: int, relation: str) -> "pd.Series[float]":
-    """Of every place of the output, the share of texts in which a head looks most at the related place of the source."""
-    side, offset = RELATIONS[relation]
+def places_by_output(store: Store, site: str, head: int, seed: int = 0) -> "pd.Series[float]":
+    """Of every place of the output, the place of the source (side and number) that a head looks most at in most texts of one half, and in which share of the others."""
     tables = []
     for sample, queries, keys in read_queries(store, [site]):
         weights = store.attention(site, sample)[head][queries.index][:, keys.index]
-        places = keys[side].to_numpy(float, na_value=np.nan)[np.nan_to_num(weights).argmax(-1)]
-        outputs = queries[OUTPUT].astype(int)
-        tables.append(pd.DataFrame({OUTPUT: outputs, "holds": places == outputs + offset}))
-    return pd.concat(tables).groupby(OUTPUT)["holds"].mean()
+        places = keys[[*SIDES]].iloc[np.nan_to_num(weights).argmax(-1)].set_index(queries.index)
+        tables.append(queries[[OUTPUT, "document"]].astype(int).join(places))
+    looks = pd.concat(tables).melt([OUTPUT, "document"], [*SIDES], "side", "place")
+    documents = looks["document"].unique()
+    half = looks["document"].isin(documents[halve_documents(documents, seed)])
+    counts = looks.groupby([half, OUTPUT, "side", "place"], dropna=False).size()
+    shares = counts / counts.groupby(level=[0, 1, 2]).transform("sum")
+    chosen, others = (shares.xs(key).loc[lambda x: x.index.get_level_values("place").notna()] for key in (True, False))  # fmt: skip
+    return others.reindex(chosen.groupby(level=0).idxmax().to_list(), fill_value=0.0)
 
 
 def mean_map(store: Store, site: str, head: int) -> Float[np.ndarray, "output source"]:

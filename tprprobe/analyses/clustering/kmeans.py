@@ -193,22 +193,24 @@ def run_all(
         raise InputError(f"n_seeds is {n_seeds}: stability compares runs, give 2 to {RUNS[-1]}")
     zeros = np.zeros(source.width, np.float32)
     scaling = (zeros, zeros + 1) if raw else source.moments()
-    fit = partial(fit_seeds, k=k, seed=seed, n_seeds=n_seeds, source=str(source))
+    fit_all = partial(fit_seeds, k=k, seed=seed, n_seeds=n_seeds, source=str(source))
     if source.rows * source.width * np.dtype(np.float32).itemsize > BUDGET:
         sample = source.sample(max(SAMPLE, SAMPLED * k), seed)
-        centers = fit(_scaled(sample, scaling))
+        centers = fit_all(_scaled(sample, scaling))
         assigned = list(each_part(partial(_assign_part, source, scaling, centers), source.parts()))
     else:
         vectors = _scaled(np.concatenate(list(source.blocks())), scaling)
-        centers = fit(vectors)
+        centers = fit_all(vectors)
         assigned = [assign([vectors], centers)]
     labels, inertia = zip(*assigned, strict=True)
     runs, total = np.concatenate(labels, 1), np.maximum(0, sum(inertia))
     best = choose_run(runs, total, centers)
+    fit = vars(best)
     summary = summarize(best.labels, source.store.tokens_of(source.site), k)
+    summary = summary.assign(recovery=fit.pop("recovery"))
     settings = {"site": source.site, "head": source.head, "k": k, "seed": seed, "raw": raw}
     settings |= {"n_seeds": n_seeds, "mean": scaling[0], "scale": scaling[1]}
-    return Clusters(**settings, **vars(best), summary=summary), runs
+    return Clusters(**settings, **fit, summary=summary), runs
 
 
 def cluster_all(

@@ -83,7 +83,7 @@ def score(
         n_groups, below = int(has_units[i].sum()), prediction.below
         gain = r2[:, i] - (0 if below is None else r2[:, below])
         measure = partial(interval_of_replicates, n_groups=n_groups)
-        intervals = measure(r2[:, i]), measure(gain), measure(substitution[:, i])
+        intervals = measure(r2[:, i]), measure(gain), measure(substitution[:, i], lowest=0)
         scores.append(Score(*intervals, int(n[0, i]), n_groups) if n_groups else None)
     return scores
 

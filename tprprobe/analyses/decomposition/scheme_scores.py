@@ -14,6 +14,7 @@ from tprprobe.analyses.decomposition.designs import (
     SHUFFLED_ROLES,
     UNWITHHELD,
     Design,
+    make_designs,
 )
 from tprprobe.analyses.decomposition.predictions import Numbers, Predict, Prediction, Score, score
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
@@ -213,9 +214,10 @@ def decompose_scheme(
             rows.add_shares(baseline_units, baseline.design, states, estimator, [BINDINGS])
     begin("shares of variance")
     states = IndependentStates.read(units, plan.seed)
-    rows.add_shares(units, design, states, estimator)
+    counted = make_designs(units.separate, scheme, plan.withheld, plan.seed)
+    rows.add_shares(units, next(counted), states, estimator)
     if family == FACTORED:
-        rows.add_shares(units, shuffled.design, states, estimator, [BINDINGS])
+        rows.add_shares(units, next(counted), states, estimator, [BINDINGS])
         rows.compare_shuffled(list(baselines))
     rows.compare_baselines(list(baselines), families)
     names = {"site": units.site, "layer": layer_of(units.site), "task": scheme.name}

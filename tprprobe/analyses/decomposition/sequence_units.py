@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -188,6 +188,11 @@ class Units:
     def members(self) -> list[csr_array]:
         """Which tokens a unit may be made of, part by part."""
         return self.kind.members(self.tokens)
+
+    @property
+    def separate(self) -> "Units":
+        """The same, every filler by itself."""
+        return replace(self, fillers=self.tokens["filler"].to_numpy(object), n_rare=0)
 
     def __str__(self) -> str:
         return f"{self.kind}" + (f"; {self.n_rare} rare fillers are joined" if self.n_rare else "")

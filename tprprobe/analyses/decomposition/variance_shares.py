@@ -1,4 +1,4 @@
-"""The shares of variance of words, places and bindings, unbiased: of a scheme's steps, of several sites in a model and its
+"""The shares of variance of words, places and bindings, of which no filler is joined to others: of a scheme's steps, of several sites in a model and its
 baselines, and those of states whose table V[filler, place] is known. Nothing is fitted to states.
 """
 
@@ -142,7 +142,7 @@ def score_shares(
     make_estimator = partial(BindingComponents, random_state=seed)
     estimators = {scheme: (make_estimator(), make_estimator()) for scheme in schemes}
     for site in sites:
-        plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed)
+        plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed, rare=0)
         stores = {"": store, **store.twins}
         units = {control: plan.read(source, site) for control, source in stores.items()}
         states = {control: IndependentStates.read(of, seed) for control, of in units.items()}

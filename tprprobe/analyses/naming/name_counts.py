@@ -13,10 +13,15 @@ NO_EVIDENCE = ", so names are no evidence of what training adds"
 NO_BASELINE = "there is no baseline model that would tell what training adds"
 
 
+def select_named(names: pd.DataFrame) -> pd.DataFrame:
+    """The clusters with a name but of a special token, which is known without a model."""
+    is_mark = names["name"].astype(str).str.fullmatch(SPECIAL)
+    return names[(names["name"] != UNNAMED) & ~is_mark]
+
+
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
     """One row per clustering, which ``keys`` tell apart: clusters, those with a name (but of a special token), the share of tokens in these, stability."""
-    is_mark = names["name"].astype(str).str.fullmatch(SPECIAL)
-    has_name = (names["name"] != UNNAMED) & ~is_mark  # a special token is known without a model
+    has_name = names.index.isin(select_named(names).index)
     counts = {"clusters": 1, "named": has_name.astype(int), **further}
     counts["coverage"] = names["coverage"].where(has_name, 0.0)
     groups: Any = names.assign(**counts).groupby(keys, sort=False, dropna=False)
@@ -48,8 +53,15 @@ def compare_names(counts: Mapping[str, tuple[int, int]], place: str = "the train
     return f"{state_names(counts, place)}, {of_baselines}{meaning if surplus > 0 else NO_EVIDENCE}."
 
 
+def quote(name: str) -> str:
+    """The name in quotation marks, once."""
+    return name if name.startswith("‘") and name.endswith("’") else f"‘{name}’"
+
+
 def list_repeated(names: pd.Series) -> str:
     """Which names several clusters of one clustering have, as a sentence after others; empty if none."""
     counts = names[names != UNNAMED].value_counts()
-    repeated = [f"{n} clusters are named ‘{name}’" for name, n in counts[counts > 1].items()]
+    repeated = [
+        f"{n} clusters are named {quote(str(name))}" for name, n in counts[counts > 1].items()
+    ]
     return f" {'; '.join(repeated)}." if repeated else ""

@@ -135,7 +135,7 @@ def _explain_unnamed(row: Row) -> str:
 def _explain_no_candidate(strongest: str, precision: float) -> str:
     if not strongest:
         return "no label is more frequent in it than elsewhere"
-    return f"{strongest}: precision {_round_down(precision)}, {PRECISION:g} needed (where it was chosen)"
+    return f"{strongest}: precision {_round_down(precision)}, {PRECISION:g} needed"
 
 
 def _round_down(share: float) -> str:
@@ -279,4 +279,9 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
             "give the store that they were found in"
         )
     sequences = gold.origin.sequences
-    return name_clusters(roles.labels, gold.lattice, gold.questions, seed, sequences)
+    names = name_clusters(roles.labels, gold.lattice, gold.questions, seed, sequences)
+    summary = roles.summary.set_index("cluster").reindex(names["cluster"])
+    tokens = names.assign(commonest=summary["top"].to_numpy())
+    if "recovery" in summary:  # not of version 0.4.0 and before
+        tokens["recovery"] = summary["recovery"].to_numpy()
+    return tokens

@@ -14,6 +14,7 @@ from sklearn.metrics.cluster import expected_mutual_information
 from tprprobe.statistics import exceedance, permutations_within
 
 PERMUTATIONS = 50
+PARTS = 50  # of documents, each left out once for an interval
 Labels = Int[np.ndarray, "token clustering"]
 Strata = Shaped[np.ndarray, " token"]
 Classes = Int[np.ndarray, "table token"]
@@ -69,6 +70,24 @@ def count_tables(labels: Int[np.ndarray, " token"], classes: Classes) -> Tables:
     offsets, size = labels * width, len(clusters) * width
     counts = [np.bincount(offsets + row, minlength=size) for row in classes]
     return np.array(counts, float).reshape(-1, len(clusters), width)[:, :, names]
+
+
+def agree_without_parts(
+    labels: Int[np.ndarray, " token"],
+    values: Shaped[np.ndarray, " token"],
+    documents: Int[np.ndarray, " token"],
+) -> Float[np.ndarray, " value_and_part"]:
+    """The AMI of clusters and classes, and after it that without every document, or without every one of PARTS parts of more."""
+    clusters, classes, numbers = (
+        np.unique(column, return_inverse=True)[1] for column in (labels, values, documents)
+    )
+    parts = numbers % PARTS
+    shape = (int(parts.max()) + 1, int(clusters.max()) + 1, int(classes.max()) + 1)
+    cells = np.ravel_multi_index((parts, clusters, classes), shape)
+    counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(float)
+    tables = [counts.sum(0), *(counts.sum(0) - counts)]
+    gains = [measure_gain(table[None, table.any(1)][:, :, table.any(0)]) for table in tables]
+    return np.array([gain[0] / room if room > 0 else 0.0 for gain, room in gains])
 
 
 def measure_gain(tables: Tables) -> tuple[Float[np.ndarray, " table"], float]:

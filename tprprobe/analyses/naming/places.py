@@ -7,7 +7,7 @@ import pandas as pd
 from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.estimators.clusters.names import Lattice, build_lattice
 from tprprobe.gold.labels import WORD
-from tprprobe.store.token_texts import SPECIAL, spell
+from tprprobe.store.token_texts import SPECIAL, sign
 
 MAX_PLACE, MAX_TOKENS = 20, 40  # places from an end, and most frequent tokens, that have a name
 SIDES = ("left", "right")
@@ -38,7 +38,7 @@ def build_places(tokens: pd.DataFrame) -> Lattice:
 def build_tokens_at_places(tokens: pd.DataFrame) -> Lattice:
     """Predicates of places, of the most frequent tokens, and of both."""
     places = read_places(tokens)
-    texts = tokens["token"].astype(object).map(spell).reset_index(drop=True)
+    texts = tokens["token"].astype(object).map(sign).reset_index(drop=True)
     texts = texts.where(places["mark"].isna())
     frequent = texts.value_counts().index[:MAX_TOKENS]
     fields = PLACES | {"text": Field(("text",), "‘{}’")}

@@ -1,33 +1,43 @@
 """Names of the clusters of labelled words, of all heads, beside those of the model's twins."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-from sklearn.metrics import adjusted_mutual_info_score
+from jaxtyping import Float
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.clustering.kmeans import find_heads
-from tprprobe.analyses.kinds import WORD_NAMES
+from tprprobe.analyses.kinds import NAMES, WORD_NAMES
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.names import name_roles
+from tprprobe.analyses.naming.partition_agreement import agree_without_parts
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.evaluation.results import load_view
 from tprprobe.evaluation.runner import Progress, run_jobs
+from tprprobe.evaluation.splits import read_provenance
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import jackknife
 from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE
+from tprprobe.store.token_texts import is_special
 
 TABLE = "names.csv"  # of version 0.3 and before
-AGREEMENT = "ami_"  # before a task, the column of how far clusters agree with its labels
+AGREEMENT, GAIN = (
+    "ami_",
+    "gain_ami_",
+)  # before a task: how far clusters agree with its labels; how much further the trained model's
 COLUMNS = columns(
     text="model site name commonest",
     whole="cluster size",
     number="layer head stability coverage precision recall",
 )
+Values = Float[np.ndarray, " value_and_part"]
 
 
 def name_words(
@@ -41,7 +51,7 @@ def name_words(
     progress: Progress = iter,
 ) -> pd.DataFrame:
     """One row per cluster of every head of the sites that match, in the model (``trained``) and its twins: its stability over
-    seeds, its commonest tokens, the columns of ``name_roles``, and by task the agreement of the head's clusters with its labels (``ami_pos`` …). ``out`` and ``resume`` are those of ``name_all``. By default
+    seeds, its tokens, the columns of ``name_roles``, and by task the agreement of the head's clusters with its labels (``ami_pos`` …). ``out`` and ``resume`` are those of ``name_all``. By default
     sites of roles are named, of a store without any the outputs of layers.
     """
     if patterns is None:
@@ -52,10 +62,7 @@ def name_words(
     settings |= {"raw": raw, "seed": seed}
     settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     jobs = {
-        f"{model}.{site}.{head}": partial(_name, model, model_store, site, head, k, raw, seed)
-        for site, head in targets
-        for model, model_store in stores.items()
-        if site in model_store.specs
+        f"{site}.{head}": partial(_name, stores, site, head, k, raw, seed) for site, head in targets
     }
     return view_table(run_jobs(WORD_NAMES, settings, jobs, out, resume, progress), "names")
 
@@ -68,24 +75,50 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return table.astype({"layer": "Int64", "head": "Int64"})
 
 
+def load_named(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The clusters of a finished run of ``name``, of the model and its baseline models: of arithmetic, or of words."""
+    return NAMES.load(folder).asked if NAMES.is_in(folder) else WORD_NAMES.load(folder)
+
+
 def _name(
-    model: str, store: Store, site: str, head: int | None, k: int, raw: bool, seed: int
+    stores: Mapping[str, Store], site: str, head: int | None, k: int, raw: bool, seed: int
 ) -> pd.DataFrame:
-    clusters = cluster(store, site, head, k, seed, raw)
-    names = name_roles(store, clusters, seed)
-    commonest = names["cluster"].map(clusters.summary.set_index("cluster")["top"])
-    names = names.assign(stability=clusters.stability, commonest=commonest)
-    names = names.assign(**_agree_with_labels(store, clusters))
-    place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
-    return stack_tables({"names": names.assign(**place)})
+    """The names of the clusters of one head in all models, and how much better than a baseline model's those of the trained one agree with labels."""
+    tables, agreements = [], dict[str, dict[str, Values]]()
+    for model, store in stores.items():
+        if site not in store.specs:
+            continue
+        clusters = cluster(store, site, head, k, seed, raw)
+        agreements[model] = _agree_with_labels(store, clusters)
+        names = name_roles(store, clusters, seed)
+        described = clusters.summary.set_index("cluster").loc[names["cluster"]].reset_index()
+        names = names.assign(commonest=described["top"], distinctive=described["distinctive"])
+        place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
+        place |= {"unit": _find_unit(store, site), "stability": clusters.stability}
+        for task, values in agreements[model].items():
+            place |= jackknife(values).columns(f"{AGREEMENT}{task}")
+            if model != TRAINED:
+                gain = jackknife(agreements[TRAINED][task] - values)
+                place |= gain.columns(f"{GAIN}{task}")
+        tables.append(names.assign(**place))
+    return stack_tables({"names": pd.concat(tables, ignore_index=True)})
 
 
-def _agree_with_labels(store: Store, clusters: Clusters) -> dict[str, float]:
-    """The adjusted mutual information of clusters and the labels of every task, by column."""
-    tokens, agreements = read_labels(store, store.side(clusters.site)), dict[str, float]()
+def _find_unit(store: Store, site: str) -> str:
+    """What the vectors of a site are of."""
+    if store.side(site) == SAMPLE:
+        return "texts"
+    words = store.tokens_of(site)["token"].astype(str).unique()
+    return "characters" if all(len(word) < 2 or is_special(word) for word in words) else "tokens"
+
+
+def _agree_with_labels(store: Store, clusters: Clusters) -> dict[str, Values]:
+    """The adjusted mutual information of clusters and the labels of every task, and that without each part of the documents."""
+    tokens = read_labels(store, store.side(clusters.site))
+    documents, agreements = read_provenance(tokens).documents, dict[str, Values]()
     for task in list_exact(store):
         is_labelled = tokens[task].notna().to_numpy()
-        labels = tokens.loc[is_labelled, task].astype(str)
-        ami = adjusted_mutual_info_score(labels, clusters.labels[is_labelled])
-        agreements[f"{AGREEMENT}{task}"] = float(ami)
+        values = tokens.loc[is_labelled, task].astype(str).to_numpy()
+        labels = clusters.labels[is_labelled]
+        agreements[task] = agree_without_parts(labels, values, documents[is_labelled])
     return agreements

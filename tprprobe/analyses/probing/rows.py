@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tprprobe.evaluation.controls import BASELINES, REAL
+from tprprobe.evaluation.controls import BASELINES, CONTROLS, REAL
 from tprprobe.evaluation.intervals import LEVEL
 from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, Results, load_results
 from tprprobe.evaluation.runner import SCORE
@@ -29,6 +29,7 @@ ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs 
 INTEGERS = ("n_train", "labels", "lost", "n_test", "documents")
 P_BEHIND = "p_behind"
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
+MEASURE = "measure"
 BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
 BEHIND_NOTE = f"; {BEHIND_BEST}: how much the best layer is better (paired); {ALIKE}: not distinguished from it (Holm)"
@@ -114,26 +115,35 @@ def name_control(control: object) -> str:
 
 
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line per task, vector, head and layer of the real labels: the score with its interval, its name (accuracy or
-    micro-F1), a mark, how far it is behind the best layer, the best control.
+    """A line per task, vector, head and layer of the real labels: the score with its interval and name (accuracy or micro-F1:
+    the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the best control.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
-    for column in ("head", "probe", BEHIND_BEST):
+    if lines[MEASURE].nunique() == 1:
+        lines = lines.rename(columns={"score": lines[MEASURE].iloc[0]})
+    for column in ("head", "probe", BEHIND_BEST, MEASURE):
         if lines[column].nunique() < 2:
             lines = lines.drop(columns=column)
     return lines
 
 
+def explain_controls(rows: pd.DataFrame) -> list[str]:
+    """A line that says what the controls are that are best for some vector; none where there are none."""
+    names = rows.loc[rows["control"] == REAL, "best_control"].dropna().unique()
+    meanings = [f"{name_control(name)} = {CONTROLS[name]}" for name in names if name in CONTROLS]
+    return [f"best control: {', '.join(meanings)}"] if meanings else []
+
+
 def describe_basis(rows: pd.DataFrame) -> str:
-    """On how many documents intervals and tests rest, and what share of the targets a probe learned from."""
+    """On how many documents intervals and tests rest, and how many targets were learned from and tested."""
     real = rows[rows["control"] == REAL]
-    n_documents, n_train, n_test = (
-        int(real[name].max()) for name in ("documents", "n_train", "n_test")
-    )
-    return (
-        f"every interval and p-value rests on {n_documents:,} documents; a probe learned from {n_train:,} targets, {n_test:,} were tested: "
-        "the documents of a turn that it does not learn from choose its penalty, or test it"
-    )
+    counts = real.groupby("task", sort=False)[["n_test", "n_train"]].max()
+    targets = [
+        f"{task}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
+        for task, n_test, n_train in counts.itertuples()
+    ]
+    basis = f"every interval and p-value rests on {int(real['documents'].max()):,} documents"
+    return "\n".join([basis, *targets])
 
 
 def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -153,7 +163,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "layer": "" if pd.isna(row["layer"]) else str(row["layer"]),
             "head": "" if pd.isna(row["head"]) else str(row["head"]),
             "score": interval_text(read_interval(row, metric), ".1f", 100),
-            "of": names[row["task"]],
+            MEASURE: names[row["task"]],
             **_macro(row),
             "": BEYOND if row["beats_controls"] is True else "",
             BEHIND_BEST: _write_behind(row),

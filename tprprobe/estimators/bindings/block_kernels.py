@@ -14,6 +14,7 @@ BATCH = 64  # columns that are multiplied at a time
 N_TABLES = 64  # random tables, that say how much what vectors share by chance changes an estimate
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
+N_SUMS = 3  # of the series Σ_n (C → Σ_a G_a C G_a)ⁿ 1, whose n-th part is about 20⁻ⁿ
 SHRINKAGE = 1.0  # of weights 1 / (count + SHRINKAGE)
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
@@ -83,9 +84,21 @@ class Component:
         return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names, scale)
 
     @classmethod
-    def fixed(cls, basis: Basis) -> "Component":
-        """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
-        return cls(basis.all_rows(), np.ones(len(basis)), True)
+    def fixed(cls, basis: Basis, blocks: Sequence[slice]) -> "Component":
+        """A component of few columns: an orthonormal basis Q times C^½, where Σ_{a≠b} Q_aᵀ Q_a C Q_bᵀ Q_b = 1, so that products of
+        different blocks add up to the sum of squares of Q V for any V.
+        """
+        rows = basis.all_rows()
+        grams = [rows[units].T @ rows[units] for units in blocks]
+        identity = metric = np.eye(len(basis))
+        for _ in range(N_SUMS):
+            metric = identity + sum(gram @ metric @ gram for gram in grams)
+        return cls(rows @ np.linalg.cholesky(metric), np.ones(len(basis)), True)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the vectors of its columns count as drawn."""
+        return isinstance(self.columns, csr_array)
 
     @property
     def numbers(self) -> np.ndarray:

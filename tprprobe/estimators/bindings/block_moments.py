@@ -31,7 +31,7 @@ class Moments:
     """The moments of components beyond a basis, with which states are measured; units lie block by block."""
 
     projection: Projection
-    kernels: Sequence[Kernel]
+    kernels: Sequence[Kernel]  # those of random components beyond the fixed ones, too
     expected: Float64[np.ndarray, "component component block"]  # products of drawn components
     sizes: Float64[np.ndarray, "component block"]  # of drawn components
     # products of tables of rank one of the component that has names
@@ -39,20 +39,23 @@ class Moments:
     table_sizes: Float64[np.ndarray, " draw"]
 
     @classmethod
-    def draw(cls, basis: Basis, components: Sequence[Component], blocks: Sequence[slice], seed: int) -> "Moments":  # fmt: skip
-        """The moments, by random vectors of every column."""
+    def draw(cls, basis: Basis, components: Sequence[Component], blocks: Sequence[slice], seed: int, inner: Basis | None = None) -> "Moments":  # fmt: skip
+        """The moments, by random vectors of every column; ``inner`` spans the basis and the fixed component, whose vectors are
+        arbitrary: products by kernels of random components are beyond it.
+        """
         rng, projection = np.random.default_rng(seed), Projection.prepare(basis, blocks)
+        beyond = Projection.prepare(inner, blocks) if inner else projection
         n = len(projection.rows)
         largest = max(component.columns.size for component in components)
         n_traces = int(np.clip(TRACED // largest, *N_TRACES))
-        kernels = [Kernel(component, projection) for component in components]
+        kernels = [Kernel(component, beyond if component.is_random else projection) for component in components]  # fmt: skip
         scale = n / max(1, n - len(basis))
 
         def multiply(states: States) -> tuple[np.ndarray, np.ndarray]:
             """Products of drawn states by kernel and block, and their squares by block."""
-            residuals = projection.apply(states)
-            squares = [(residuals.states[units] ** 2).sum(0) for units in blocks]
-            return np.array([kernel.multiply(residuals).sums for kernel in kernels]), np.array(squares) * scale  # fmt: skip
+            residuals = projection.apply(states).states
+            squares = [(residuals[units] ** 2).sum(0) for units in blocks]
+            return np.array([p.sums for p in _multiply(kernels, states)]), np.array(squares) * scale
 
         drawn = [multiply(component.draw(rng, n_traces)) for component in components]
         expected = np.stack([sums.mean(-1) for sums, _ in drawn], 1)
@@ -68,8 +71,7 @@ class Moments:
         """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
         shares, as where no column lies in two blocks.
         """
-        residuals, blocks = self.projection.apply(states), self.projection.blocks
-        products = [kernel.multiply(residuals) for kernel in self.kernels]
+        blocks, products = self.projection.blocks, _multiply(self.kernels, states)
         sums = np.array([kernel_products.sums.sum(1) for kernel_products in products])
         system = self.expected.sum(-1)
         is_empty = self.sizes.sum(1) <= [TOLERANCE * kernel.size for kernel in self.kernels]
@@ -81,7 +83,8 @@ class Moments:
         inverse = unit[:, None] * np.linalg.pinv(unit[:, None] * system * unit, rcond=1e-6) * unit
         target = measured * self.sizes.sum(1)
         variances, weights = inverse @ sums.sum(1), target @ inverse
-        totals = np.array([(states[units] ** 2).sum() for units in blocks])
+        n = len(states)
+        totals = np.array([(states[units] ** 2).sum() for units in blocks]) * n / (n - 1)
         share = target @ variances / totals.sum()
         misfit = weights @ (sums - np.einsum("klb,l->kb", self.expected, variances))
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
@@ -112,6 +115,12 @@ def _ends(share: float, of_blocks: float, of_names: float, df: int) -> tuple[flo
     return float(low), float((share + root) / (1 - grown))
 
 
+def _multiply(kernels: Sequence[Kernel], states: States) -> list[Products]:
+    """The products of states by every kernel, beyond what it projects out."""
+    residuals = {kernel.projection: kernel.projection.apply(states) for kernel in kernels}
+    return [kernel.multiply(residuals[kernel.projection]) for kernel in kernels]
+
+
 def _multiply_blocks(kernel: Kernel, products: Products) -> Float64[np.ndarray, "block block"]:
     """The products of all pairs of blocks."""
     n, inner = len(products.columns), products.columns
@@ -130,7 +139,7 @@ def _square(kernel: Kernel, products: Products) -> float:
     for half in np.array_split(np.arange(len(inner)), 2):
         sizes, total = squares[half], kernel.add_up(inner, half)
         scale = ((sizes.sum(0) ** 2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
-        covariances.append((total.T @ total - sum(inner[i].T @ inner[i] for i in half)) / scale)
+        covariances.append((total.T @ total - sum(inner[i].T @ inner[i] for i in half)) / max(scale, 1e-300))
     a, b = covariances
     return float(np.clip((a * b).sum(), 0, max(0.0, np.trace(a)) * max(0.0, np.trace(b))))  # fmt: skip
 
@@ -170,8 +179,10 @@ class _NamedProducts(NamedTuple):
         share = self.measured / self.measured.sum()
         deviations = sums.sum(1) - share * sums.sum()
         expected = (self.measured**2 * (1 - 2 * share + (share**2).sum())).sum()
-        spread = ((deviations**2).sum() - sum(noise)) / expected
-        spread = np.clip(spread, 0, MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2)
+        most = MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2
+        is_known = expected > 0  # by a single name it is not
+        spread = ((deviations**2).sum() - sum(noise)) / expected if is_known else most
+        spread = np.clip(spread, 0, most)
         return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
 
 

@@ -67,6 +67,7 @@ FEWEST_UNITS = 40
 N_BLOCKS = 20  # that groups are joined to, at most
 FREQUENT = 10  # units that a fixed filler or role has, at least
 UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
+SIMILAR = 8  # fillers of several blocks that those of a single block are compared with, at least
 UNITS_PER_BIN, MAX_BINS = 15, 12  # of length, for a fixed filler
 PRINCIPAL, N_RANDOM = 48, 16  # directions of states that are measured, and random ones of the rest
 FEW_PAIRS = 400  # whose covariance is used whole
@@ -213,8 +214,8 @@ class Steps:
         fillers = join_columns(*(part.fillers for part in counts))[order]
         roles = join_columns(*(part.roles for part in counts))[order]
         self.fillers, self.rare = split_by_count(fillers, FREQUENT, max_columns // 3)
-        self.all_fillers = split_by_count(fillers, FREQUENT, max_columns)
-        self.roles, self.rare_roles = split_by_count(roles, FREQUENT, max_columns)
+        self.all_fillers = self._split_measured(fillers, max_columns)
+        self.roles, self.rare_roles = self._split_measured(roles, max_columns)
         pairs, unseen = zip(*map(subtract_expected, counts), strict=True)
         self.pairs, self.unseen = join_columns(*pairs)[order], sum(unseen)
         self.names = [_number(counts, name) for name in ("filler_of", "role_of")]
@@ -225,6 +226,15 @@ class Steps:
         columns = join_columns(self.ones, self.fillers)
         self.length = lengths
         self.by_length = divide_by_length(columns, lengths, units_per_bin, MAX_BINS)
+
+    def _split_measured(self, counts: csr_array, max_columns: int) -> tuple[csr_array, csr_array]:
+        """The frequent columns, and all others: of those of a single block, whose vectors no product measures, each is taken to be
+        as long as another one, so that as many others (up to SIMILAR) are left beside them.
+        """
+        n_blocks = np.sum([np.diff(counts[units].tocsc().indptr) > 0 for units in self.blocks], 0)
+        n_single, n_others = (n_blocks == 1).sum(), (n_blocks > 1).sum()
+        n_fixed = n_others - min(n_single, SIMILAR)
+        return split_by_count(counts, FREQUENT, int(np.clip(n_fixed, 0, max_columns)), min_rare=1)
 
     def measure(self, step: str, states: np.ndarray) -> Interval:
         """The share of a step in the states of the units, which :func:`narrow` has centred."""
@@ -240,30 +250,36 @@ class Steps:
         if step == FILLERS:
             frequent, rare = self.all_fillers
             bag = join_columns(self.length, frequent, np.asarray(rare.sum(1)))
-            return self._draw(base, bag, [Component.random(rare, True)])
+            names = [np.arange(rare.shape[1])]  # pyright: ignore[reportOptionalSubscript]
+            return self._draw(step, base, bag, [Component.random(rare, True, names)])
         rare = [Component.random(self.rare)]
         base = join_columns(base, bag)
         if step == ROLES:
-            return self._draw(base, self.roles, [*rare, Component.random(self.rare_roles, True)])
+            return self._draw(step, base, self.roles, [*rare, Component.random(self.rare_roles, True)])
         base = join_columns(base, self.roles)
         rare += [Component.random(self.rare_roles)]
         if step == BY_LENGTH:
             beyond = beyond_each(self.rare_by_length, self.rare)
-            return self._draw(base, self.by_length, [*rare, Component.random(beyond, True)])
+            return self._draw(step, base, self.by_length, [*rare, Component.random(beyond, True)])
         base = join_columns(base, self.by_length)
         rare += [Component.random(self.rare_by_length), Component.random(self.together)]
         if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.order) // UNITS_PER_COLUMN):
-            return self._draw(base, self.pairs, rare)
+            return self._draw(step, base, self.pairs, rare)
         bindings = Component.random(self.pairs, True, self.names, self.unseen)
-        return self._draw(base, None, [*rare, bindings])
+        return self._draw(step, base, None, [*rare, bindings])
 
     def _draw(
-        self, base: csr_array, columns: csr_array | None, components: list[Component]
+        self,
+        step: str,
+        base: csr_array,
+        columns: csr_array | None,
+        components: list[Component],
     ) -> Moments | None:
-        basis = Basis.span(base)
+        basis, inner = Basis.span(base), None  # most of the variance is fillers'
         if columns is not None and len(beyond := Basis.span(columns, basis)):
-            components = [Component.fixed(beyond), *components]
+            components = [Component.fixed(beyond, self.blocks), *components]
+            inner = Basis.span(join_columns(base, columns)) if step == FILLERS else None
         components = [component for component in components if component.numbers.any()]
         if not any(of.is_measured for of in components):
             return None
-        return Moments.draw(basis, components, self.blocks, self.seed)
+        return Moments.draw(basis, components, self.blocks, self.seed, inner)

@@ -213,13 +213,13 @@ def divide_by_length(
 
 
 def split_by_count(
-    counts: csr_array, min_units: int, max_columns: int
+    counts: csr_array, min_units: int, max_columns: int, min_rare: int = 2
 ) -> tuple[csr_array, csr_array]:
-    """The (at most ``max_columns``) columns that ``min_units`` units have, and the others that two units have."""
+    """The (at most ``max_columns``) columns that ``min_units`` units have, and the others that ``min_rare`` units have."""
     units = np.bincount(counts.indices, minlength=counts.shape[1])  # pyright: ignore[reportOptionalSubscript]
     order = np.argsort(-units, kind="stable")
     frequent = np.sort(order[:max_columns][units[order[:max_columns]] >= min_units])
-    rare = np.setdiff1d(np.flatnonzero(units >= 2), frequent)
+    rare = np.setdiff1d(np.flatnonzero(units >= min_rare), frequent)
     return csr_array(counts[:, frequent]), csr_array(counts[:, rare])
 
 

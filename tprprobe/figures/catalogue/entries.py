@@ -75,6 +75,7 @@ def _load(name: str) -> Maker:
 
 TITLES = {
     "roles": "Clusters of roles, or of a layer, over the symbols of a text",
+    "names": "Names of clusters beside those of the baseline model, with precision and recall",
     "attention": "Attention of a head in a sample",
     "heads": "Heads that look from words to those that they depend on, beside offsets",
     "accuracy": "Exact match by module",

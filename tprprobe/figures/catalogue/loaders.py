@@ -11,7 +11,8 @@ import pandas as pd
 from pydantic import Field
 
 from tprprobe.analyses.decomposition import RoleSearch
-from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS, PROBES, ROLES
+from tprprobe.analyses.kinds import DECOMPOSITIONS, NAMES, OPERATIONS, PROBES, ROLES, WORD_NAMES
+from tprprobe.analyses.naming import load_named
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.inputs import Input
 from tprprobe.files import assets
@@ -41,6 +42,16 @@ def load_edits(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     if len(folders) > 1:
         raise InputError(f"the figure draws one folder, not {len(folders)}: give one --ckpt")
     return load_tables(folders, kind).fillna({"control": ""})
+
+
+def load_names_of(sources: Iterable[Source]) -> pd.DataFrame:
+    """The clusters of one run of ``name``."""
+    [folder, *others] = sources
+    if others:
+        raise InputError(
+            f"the figure is made of one run, not of {1 + len(others)}: give one --ckpt"
+        )
+    return load_named(folder)
 
 
 def load_searches(sources: Iterable[Source]) -> list[tuple[str, RoleSearch]]:
@@ -195,6 +206,11 @@ INPUTS = {
         partial(load_edits, kind=PATCHINGS),
     ),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
+    "named": Input(
+        "names: give --ckpt with a folder of `name --out`",
+        load_names_of,
+        lambda folders: [*NAMES.find_finished(folders), *WORD_NAMES.find_finished(folders)],
+    ),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
     "operations": _in_folders("operations", "decompose --operations", OPERATIONS),
     "roles": _in_folders("a search of roles", "roles", ROLES, load_searches),

@@ -16,9 +16,11 @@ from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.catalogue.inputs import Input, Maker
-from tprprobe.figures.clusters import cluster_strips, label_named
+from tprprobe.figures.cluster_labels import label_named
+from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
+from tprprobe.figures.naming import tabulate_names
 from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import ProbeTable, probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
@@ -134,6 +136,7 @@ RECONSTRUCTED = {
 }
 MAKERS = {
     "roles": Maker(draw_roles, ("*.self.role|*.hidden",)),
+    "names": Maker(tabulate_names),
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
     "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),

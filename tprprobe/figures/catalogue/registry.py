@@ -8,33 +8,39 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures import dots
 from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
-from tprprobe.figures.look import Look
+from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import Drawing, GivenAxes, save
 from tprprobe.figures.tables import TEXTS, Table
+from tprprobe.files.writing import write_file
 from tprprobe.store import Store
+from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
 Picture = Scene | Drawing | Table
 Inputs = dict[str, Any]  # paths by the name of an input, of the store one
-LOOKS = tuple(Look.__dataclass_fields__)
+LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "asked")
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
-    """The figures and tables that can be drawn of a store alone."""
-    store = as_store(source)
+    """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
+    is_folder = not isinstance(source, Store) and not STORE.is_in(source) and Path(source).is_dir()
+    inputs = find_inputs(source) if is_folder else {"store": source}
+    store = as_store(inputs["store"]) if "store" in inputs else None
     return [
         entry
         for entry in load_figures()
-        if "store" in entry.inputs
-        and all(name == "store" or row.default is not None for name, row in entry.inputs.items())
-        and entry.concerns(store)
+        if entry.inputs.keys() & inputs
+        and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
+        and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
 
 
@@ -95,15 +101,17 @@ def draw(
         name: The name; ``tprprobe figure`` lists all names.
         source: What the figure is made of: a store, a result, a table of results, a folder of one of these, or a list of
             such folders; default: nothing but the options.
-        ax: Axes of matplotlib, in which the figure is drawn; one for every panel of figures of several.
+        ax: Axes of matplotlib, in which the figure is drawn; one for every panel of figures of several. They keep their fonts,
+            and the legend below takes the room that it needs; the notes are not drawn.
         backend: ``matplotlib``, or ``plotly`` for figures that a browser can draw.
         **options: Options of the figure (``layer``, ``head``, ``k`` …), and of its look: ``width``, ``height`` (inches),
             ``fontsize`` (points of the labels of axes), ``title``, ``labels`` (a mapping of words to other words), ``colors``
-            (a list, or a mapping of lines to colors), ``ylim``, ``legend`` (False: none), ``panel`` (one alone, by its number
+            (a list, or a mapping of lines to colors), ``ylim``, ``legend``, ``notes`` (False: none), ``panel`` (one alone, by its number
             from 0 or its name), ``dpi``, ``style`` (a file .mplstyle). ``width`` may be acl, icml (one column), neurips, iclr or page.
 
     Returns:
-        The figure, of matplotlib or of plotly; ``savefig`` writes it.
+        The figure, of matplotlib (of ``ax``, where these are given) or of plotly. ``savefig`` writes it; ``caption`` is the
+        text of the notes of what was drawn last.
 
     Raises:
         InputError: An unknown figure, option or backend, a source that the figure is not made of, or axes that it cannot
@@ -111,6 +119,7 @@ def draw(
 
     Examples:
         >>> tp.draw("attention", store, layer=-1, head=0, width="acl").savefig("map.pdf")
+        >>> text = tp.draw("patching", "runs/keys", ax=axes[0]).caption
     """
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
@@ -123,7 +132,8 @@ def draw(
         raise InputError(
             f"{name} is made of {kinds}: give tp.draw a result, a table or their folder"
         )
-    with look.used():
+    room = _measure(look, ax)
+    with room.used():
         try:
             picture = build(name, **sources, **options)
         except KeyError as error:
@@ -131,7 +141,23 @@ def draw(
                 raise
             lack = f"{name}: the table has no column {error}; give a result, its folder, or a table with its columns"
             raise InputError(f"{lack} (`tprprobe docs columns`)") from error
+    look = replace(look, width=room.width)
+    with look.used():
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
+
+
+def _measure(look: Look, ax: GivenAxes | None) -> Look:
+    """The look with the inches of given axes, in which texts are chosen and laid out."""
+    if not isinstance(ax, Axes):
+        return look
+    width, height = (side / ax.figure.dpi for side in ax.bbox.size)
+    return replace(look, width=width, height=height, title="", notes=False)
+
+
+def _tabulate(picture: Picture) -> pd.DataFrame:
+    """The numbers of a scene; none of a drawing."""
+    scene = getattr(picture, "scene", picture)
+    return scene.tabulate() if isinstance(scene, Scene) else pd.DataFrame()
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
@@ -154,10 +180,13 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
         figure, look = replace(figure, title=look.title), replace(look, title=None)
     draw = figure.draw if isinstance(figure, Table) else partial(dots.render, figure)
     trial = draw()  # what cannot be drawn fails here, and leaves given axes as they are
+    current_look().check_colors(name)
     look.finish(trial)
+    trial.caption = look.rename(figure.note if isinstance(figure, Scene) else figure.caption)
     if ax is None:
         return trial
     figure = draw(ax)
+    figure.caption = trial.caption
     panels: list[Any] = np.ravel(np.asarray(ax, object)).tolist()
     images = [image for panel in panels for image in panel.images if image.colorbar]
     look.write([*panels, *(image.colorbar.ax for image in images)])
@@ -170,7 +199,9 @@ def _plot(name: str, picture: Picture) -> object:
     scene = getattr(picture, "scene", picture)
     if not isinstance(scene, Scene) or type(scene) not in CHARTS:
         raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
-    return plot(scene, dark=False)
+    chart = plot(scene, dark=False)
+    current_look().check_colors(name)
+    return chart
 
 
 def read_source(entry: Entry, source: Any) -> dict[str, object]:
@@ -198,7 +229,7 @@ def write_figure(
     options: Mapping[str, object] = MappingProxyType({}),
     out: Source | None = None,
 ) -> Path:
-    """The file of a figure (PDF, SVG, PNG) or table (these, Markdown, LaTeX or CSV).
+    """The file of a figure (PDF, SVG, PNG, and CSV of its numbers) or table (these, Markdown, LaTeX or CSV).
 
     ``sources`` are the evaluations or runs that it is made of; an option that is None is not given.
     Without ``out`` the file is ``runs/NAME.pdf``. Raises InputError as :func:`draw` does.
@@ -215,4 +246,8 @@ def write_figure(
         picture = build(name, **options)
         if isinstance(picture, Table) and path.suffix in TEXTS:
             return picture.save(path)
+        if path.suffix == ".csv" and len(numbers := _tabulate(picture)):
+            return write_file(
+                path, numbers.to_csv(index=not isinstance(numbers.index, pd.RangeIndex))
+            )
         return save(_finish(name, picture, look), path)

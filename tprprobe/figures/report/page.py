@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -46,12 +47,13 @@ REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 @dataclass
 class Page:
-    """A page that is written anew with every section; ``n_sections`` are still to come in all, and are reloaded by themselves."""
+    """A page that is written anew with every section; ``n_sections`` are still to come in all, and are reloaded by themselves. ``command`` made it."""
 
     out: Path
     title: str
     lead: str
     n_sections: int = 0
+    command: str = ""
     contents: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, *sections: Section) -> Path:
@@ -63,6 +65,7 @@ class Page:
             self.contents.append(vars(section) | {"figures": figures, "tables": tables})
         n_left = self.n_sections - len(self.contents)
         texts = {"title": self.title, "lead": self.lead, "n_left": n_left}
+        texts |= {"command": self.command, "date": date.today()}
         page = _read_template().render(sections=self.contents, version=version("tprprobe"), **texts)
         is_file = self.out.suffix == Path(FILE).suffix
         return write_file(self.out if is_file else self.out / FILE, page)

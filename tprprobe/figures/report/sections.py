@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.figures.clusters import describe_stability
+from tprprobe.figures.cluster_labels import describe_stability
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 
@@ -30,6 +30,11 @@ class Section:
     lack: str = ""
     deeper: str = ""
     name: str = ""
+
+    def as_text(self) -> str:
+        """What the terminal shows of it: a line for the heading, the texts and the command each."""
+        command = self.deeper and f"Go deeper: {self.deeper}"
+        return "\n  ".join(filter(None, (self.heading, self.text, self.lack, command)))
 
     def as_dict(self) -> dict[str, str]:
         """The texts, and the picture beside the page."""

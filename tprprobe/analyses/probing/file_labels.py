@@ -1,0 +1,76 @@
+"""Labels of an annotated file for the words of a store that is already there."""
+
+import os
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from tprprobe.console import note
+from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import QUESTION
+from tprprobe.gold.annotations import read_annotated
+from tprprobe.gold.labels import LAST_WORD, WITHOUT_TOKEN, WORD, Labelled, encode_shared
+from tprprobe.store import Store
+from tprprobe.store.own_labels import save_labels
+from tprprobe.store.reader import takes_paths
+
+SIDE, MISSING = "source", f"words{WITHOUT_TOKEN}"
+
+
+@takes_paths
+def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> Store:
+    """The store with the labels of a file of the same sentences, of words or of pairs, saved in it; nothing is extracted again.
+
+    Args:
+        store: A store whose texts are in the file, and have the same words there.
+        task: The name of the labels.
+        file: JSON lines, a column file or a treebank; sentences that the store lacks are passed over.
+
+    Returns:
+        The store, whose column ``task`` is also on disk.
+
+    Raises:
+        InputError: No sentence of the file is in the store, or one has other words there.
+    """
+    sentences = defaultdict[str, list[Labelled]](list)
+    for sentence in read_annotated(file, task):
+        sentences[_without_blanks(sentence.text)].append(sentence)
+    tokens, n_labeled = store.tokens, 0
+    if not {WORD, QUESTION} <= {*tokens}:
+        raise InputError(f"the token table of {store.path} has no words of texts, to be labeled")
+    cells, source = np.full(len(tokens), "", object), np.flatnonzero(tokens["side"] == SIDE)
+    samples = tokens.iloc[source].groupby("sample", observed=True).indices
+    for sample, rows in samples.items():
+        words = tokens.iloc[source[rows]]
+        firsts = words[WORD].tolist()
+        lasts = words.get(LAST_WORD, words[WORD]).tolist()
+        if matches := sentences.get(_without_blanks(str(words[QUESTION].iloc[0]))):
+            _check_words(store, max(lasts) + 1, matches[0], f"{file}: sentence", sample)
+            targets = [target for match in matches for target in match.targets.get(task, ())]
+            ranges = [*zip(firsts, lasts, strict=True)]
+            cell_of_range = encode_shared(targets, len(matches[0].words), {*ranges})
+            cells[source[rows]] = [cell_of_range[word_range] for word_range in ranges]
+            n_labeled += 1
+    if not (cells != "").any():
+        raise InputError(f"{file}: no sentence with labels of {task} is a text of {store.path}")
+    note(f"{store.path}: labels of {task} for {n_labeled:,} of {store.samples:,} samples: {file}")
+    table = tokens.assign(**{task: cells})
+    save_labels(store.path, table, task)
+    return replace(store, table=table, labels=(*store.labels, task))
+
+
+def _check_words(
+    store: Store, n_words: int, sentence: Labelled, place: str, sample: object
+) -> None:
+    """Checks that a sample has as many words as its sentence, or fewer where some have no token."""
+    is_whole = not any(store.facts.counts.get(f"{SIDE}.{name}") for name in ("texts_cut", MISSING))
+    if n_words > len(sentence.words) or (is_whole and n_words < len(sentence.words)):
+        raise InputError(
+            f"{place} {sentence.name} has {len(sentence.words)} words, sample {sample} of {store.path} {n_words}: extract from this file, "
+            "so that its words count"
+        )
+
+
+def _without_blanks(text: str) -> str:
+    return "".join(text.split())

@@ -1,0 +1,99 @@
+"""What stands for a cluster in figures and tables: its color, its name, the tokens that are most its own, and whether it is stable."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.clustering.clusters import BETWEEN, RECOVERED, STABLE
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.figures.colors import palette
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.look import current_look
+from tprprobe.store.token_texts import is_special, sign, visible
+
+KEY_LENGTH = 34  # characters of what a color means
+SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
+TAGS = "Capitals and signs: parts of speech; small letters: relations to the head"
+NOT_STABLE = f"*: not stable, other random starts find the cluster with a mean Jaccard index below {RECOVERED:g}"
+PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
+NAME_LENGTH = 52  # characters of two places
+MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens
+
+
+def quote_sign(name: str) -> str:
+    """The name, in quotation marks if it has no letter, as those of punctuation."""
+    return name if any(map(str.isalnum, name)) or name.startswith("‘") else f"‘{name}’"
+
+
+def label_named(names: pd.DataFrame) -> dict[int, str]:
+    """The name of every cluster that has one, with its precision: `IN (.90)`."""
+    rows = names[names["name"] != UNNAMED].to_dict("records")
+    return {
+        row["cluster"]: f"{describe_name(row)} " + f"({row['precision']:.2f})".replace("(0.", "(.")
+        for row in rows
+    }
+
+
+def describe_stability(roles: Clusters) -> str:
+    """Into how many groups k-means divides the tokens, and how well other random starts agree."""
+    return (
+        f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From different random starts it finds groups that agree with "
+        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)"
+        f"{'.' if roles.stability >= STABLE else ': these are one of many divisions, not the groups of the layer.'}"
+    )
+
+
+def is_unstable(names: pd.DataFrame) -> pd.Series:
+    """Which clusters other random starts do not find again."""
+    return names.get("recovery", pd.Series(1.0, names.index)) < RECOVERED
+
+
+def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
+    """The name of a cluster, in parentheses the word that it is made of where that is one, and a star if it is not stable."""
+    name, word = quote_sign(str(row["name"])), SINGLE.match(str(row.get("commonest", "")))
+    single = f" ({sign(word[1])})" if word and sign(word[1]) not in name else ""
+    if row["name"] == UNNAMED:
+        return name
+    return visible(name, NAME_LENGTH) + single + "*" * (row.get("recovery", 1.0) < RECOVERED)
+
+
+def explain_tags(tasks: Collection[str]) -> str:
+    """Which labels are parts of speech, and which relations, where names may have both."""
+    return TAGS * ({"pos", "dep"} <= {*tasks})
+
+
+def describe_clusters(
+    roles: Clusters, names: Mapping[int, str], letters: int | None = None
+) -> dict[int, str]:
+    """Every cluster's number and its name; in parentheses the tokens that are most its own, as many as fit, where it has no name or shares it with another one."""
+    length = letters or KEY_LENGTH - 10 * current_look().is_narrow
+    summary = roles.summary
+    listed_tokens = summary["distinctive"] if "distinctive" in summary else summary["top"]
+    plain = {label: PRECISION_SHOWN.sub("", name) for label, name in names.items()}
+    texts = dict[int, str]()
+    for label, listed in zip(summary["cluster"].tolist(), listed_tokens, strict=True):
+        name = names.get(label, "")
+        is_shared = [*plain.values()].count(plain.get(label, "")) > 1
+        listed = listed.split(BETWEEN)[0] if is_shared else cut_between(listed, length)
+        tokens = f" ({listed})" * (is_shared or not name)
+        texts[label] = f"{label}: {f'{name}{tokens}'.strip()}"
+    return texts
+
+
+def cut_between(tokens: str, length: int) -> str:
+    """As many of the tokens as have room, the first in any case."""
+    listed = tokens.split(BETWEEN)
+    while len(listed) > 1 and len(BETWEEN.join(listed)) > length:
+        listed.pop()
+    return BETWEEN.join(listed)
+
+
+def color_clusters(roles: Clusters) -> list[tuple[float, float, float]]:
+    """A color of the palette for every cluster, gray for one of special tokens alone, such as [CLS]."""
+    words = [SINGLE.match(top) for top in roles.summary["top"]]
+    is_mark = [word is not None and is_special(word[1]) for word in words]
+    colors = iter(palette(roles.k))
+    return [MARK_COLOR if mark else next(colors) for mark in is_mark]
