@@ -36,8 +36,8 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     """
     measures = (_measure_probes, _measure_decompositions, _measure_reconstruction, _measure_edits)
     tables = [pair for measure in measures for pair in measure(runs, store)]
-    columns = [*COLUMNS, *LOOKS]
-    rows = [lines.reindex(columns=columns) for lines, _ in tables if len(lines)]
+    columns, kinds = [*COLUMNS, *LOOKS], dict.fromkeys(LOOKS, object)
+    rows = [lines.reindex(columns=columns).astype(kinds) for lines, _ in tables if len(lines)]
     bands = [band[BAND] for _, band in tables if len(band)]
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS)
     return Lines(
