@@ -51,7 +51,9 @@ def test_role_clusters_show_every_cluster_of_right_answers(store, roles):
     shown = [int(text) for text in texts(figure) if text.isdigit() and int(text) < roles.k]
     assert {*tokens.loc[tokens["correct"].astype(bool), "label"]} <= {*shown}
     written = figure.texts[-1].get_text().replace("\n", " ")
-    assert re.search(r"6 of the 6 questions that were answered right, chosen .*: (\d+) of \1", written)
+    assert re.search(
+        r"6 of the 6 questions that were answered right, chosen .*: (\d+) of \1", written
+    )
 
 
 def test_texts_are_as_many_as_are_asked_for_or_fit_the_column(store):
