@@ -99,13 +99,13 @@ def show_question(question, picture) -> None:
 def show_examined(page: str, opened: bool = False) -> None:
     """What `tprprobe examine` says in the folder of the store that belongs to a page."""
     contents = tp.dashboard.contents
-    asked = [
+    questions = [
         (question, picture)
         for question, picture in contents.read_examination(state.store())
         if picture and contents.EXAMINED.get(picture.stem) == page
     ]
-    if asked:
-        draw = lambda: [show_question(*question) for question in asked]  # noqa: E731
+    if questions:
+        draw = lambda: [show_question(*question) for question in questions]  # noqa: E731
         fold("What tprprobe examine says of this", "examined", draw, opened)
 
 

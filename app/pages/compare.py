@@ -37,9 +37,9 @@ def compare() -> None:
         n_heads = contents.count_heads(store, place)
         options = (place, min(head, n_heads - 1) if n_heads else None, k, "pca")
         places.append(canvas.Place(state.root(), label, options))
-    first, second = (place.scene() for place in places)
-    renumber = lambda: views.comparison.renumber_clusters(first, second, pairs)  # noqa: E731
-    scenes = [first, state.once(renumber, "renumbered", *map(repr, places))]
+    scene, second_scene = (place.scene() for place in places)
+    renumber = lambda: views.comparison.renumber_clusters(scene, second_scene, pairs)  # noqa: E731
+    scenes = [scene, state.once(renumber, "renumbered", *map(repr, places))]
     agreement = views.comparison.show_agreement(*scenes, pairs)
     with lead:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))

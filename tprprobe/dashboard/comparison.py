@@ -41,31 +41,31 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     return View(title, joined, scene, NOTE)
 
 
-def renumber_clusters(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> Cloud:
+def renumber_clusters(scene: Cloud, second_scene: Cloud, pairs: pd.DataFrame) -> Cloud:
     """The second scene with the numbers, and so the colors, of the first: of every cluster that with which it shares most tokens, one to one."""
-    roles, (_, counts) = second.roles, _count_common(first, second, pairs)
-    if first.roles.k != roles.k:
-        return second
+    roles, (_, counts) = second_scene.roles, _count_common(scene, second_scene, pairs)
+    if scene.roles.k != roles.k:
+        return second_scene
     order = linear_sum_assignment(counts, maximize=True)[1]
     labels = np.argsort(order).astype(np.int32)[roles.labels]
     summary = roles.summary.iloc[order].assign(cluster=range(roles.k)).reset_index(drop=True)
     roles = replace(roles, labels=labels, centers=roles.centers[order], summary=summary)
-    return replace(second, roles=roles)
+    return replace(second_scene, roles=roles)
 
 
 def _count_common(
-    first: Cloud, second: Cloud, pairs: pd.DataFrame
+    scene: Cloud, second_scene: Cloud, pairs: pd.DataFrame
 ) -> tuple[pd.DataFrame, Int[np.ndarray, "cluster second"]]:
     """The tokens that both have, with their two clusters, and how many tokens every two clusters share."""
     common = pairs.head(SAMPLES)[["first", "second"]]
-    labels, second_labels = first.label(common["first"]), second.label(common["second"])
+    labels, second_labels = scene.label(common["first"]), second_scene.label(common["second"])
     mapped = labels.merge(common, left_on="sample", right_on="first")
     joined = mapped.merge(
         second_labels, left_on=["second", "position"], right_on=["sample", "position"]
     )
     if joined.empty:
         raise InputError(DISJOINT)
-    counts = np.zeros((first.roles.k, second.roles.k), int)
+    counts = np.zeros((scene.roles.k, second_scene.roles.k), int)
     np.add.at(counts, (joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()), 1)
     return joined, counts
 
