@@ -164,27 +164,26 @@ def find_store() -> Any:
 def choose_slice() -> None:
     """The slice in the sidebar, which every page keeps, those that are saved, and how many tokens it has."""
     views = tp.dashboard.slices
-    if not st.session_state.get("store"):
+    if (current_store := find_store()) is None:
         return
-    current_store, side = store(), views.find_side(store())
+    side = views.find_side(current_store)
     columns = ", ".join(map(str, current_store.tokens))
     look: dict[str, Any] = {"placeholder": "all tokens", "help": SLICES.format(escape(columns))}
-    where = (
-        st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP) or ""
-    ).strip()
-    saved = views.read_slices(current_store)
+    text = st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP)
+    where, saved = (text or "").strip(), views.read_slices(current_store)
+    problem = slice_problem(side) if where else ""
     with st.sidebar.container(horizontal=True, key="slices"):
         for text in saved:
             choice = {"slice": "" if text == where else text}
             kind = "primary" if text == where else "secondary"
             act = st.session_state.update
             st.button(escape(text), f"slice-{text}", on_click=act, args=(choice,), type=kind)
-        if where and not slice_problem(side):
+        if where and not problem:
             label = "Forget this slice" if where in saved else "Save this slice"
             st.button(label, on_click=views.save_slice, args=(current_store, where))
     if where:
-        n = 0 if slice_problem(side) else int(views.find_slice(current_store, side, where).sum())
-        st.sidebar.caption(escape(slice_problem(side) or f"{n:,} {side} tokens"))
+        n = 0 if problem else int(views.find_slice(current_store, side, where).sum())
+        st.sidebar.caption(escape(problem or f"{n:,} {side} tokens"))
 
 
 def slice_problem(side: str) -> str:
