@@ -13,9 +13,9 @@ import state
 import streamlit
 from doorkeeper import Doorkeeper
 from streamlit import env_util
-from streamlit.web import bootstrap
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime import Runtime
+from streamlit.web import bootstrap
 from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
 

@@ -69,7 +69,7 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
 
 def _list_places(subject: Any, best: pd.Series) -> str:
     """Which place of the source a head looks at most often while it writes the first places of the output, and in percent of texts."""
-    shares = places_by_output(subject.store, best["site"], int(best["head"]), subject.seed)
+    shares: Any = places_by_output(subject.store, best["site"], int(best["head"]), subject.seed)
     return ", ".join(
         f"{output}: {place:.0f} from the {side} ({100 * share:.0f}\u00a0%)"
         for (output, side, place), share in shares.iloc[:MAX_PLACES].items()

@@ -141,7 +141,9 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     is_real = (table["family"] == "factored") & (table["control"] == "")
     for roles, rows in table[is_real].groupby("roles", sort=False):
         name = (
-            "places (counted from the left)" if roles == PLACE else f"‘{TITLES.get(roles, roles)}’"
+            "places (counted from the left)"
+            if roles == PLACE
+            else f"‘{TITLES.get(str(roles), roles)}’"
         )
         records = rows.dropna(subset="share").to_dict("records")
         if not records:

@@ -147,7 +147,8 @@ class Drawing(Figure):
 def _least(panel: Axes) -> float:
     """The inches from which on a panel can be read: rows with names as high as these, and room for curves."""
     if panel.images:
-        return max(MAP, ROW * len(panel.images[0].get_array()) * bool(panel.texts))
+        n_rows = len(np.asarray(panel.images[0].get_array()))
+        return max(MAP, ROW * n_rows * bool(panel.texts))
     names = panel.yaxis.get_major_formatter()
     return max(CURVES, ROW * len(names.seq) if isinstance(names, FixedFormatter) else 0)
 
@@ -220,7 +221,9 @@ def wrap_title(axes: Axes, title: str) -> str:
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
     width = axes.figure.bbox.width / axes.figure.dpi / columns
-    letter = BOLD_LETTER if is_ours(axes) else LABEL_LETTER * axes.title.get_fontsize() / FONTSIZE
+    letter = (
+        BOLD_LETTER if is_ours(axes) else LABEL_LETTER * float(axes.title.get_fontsize()) / FONTSIZE
+    )
     lines = (wrap_lines(line, width, letter) for line in title.split("\n"))
     return "\n".join(line.replace("\n", SOFT) for line in lines)
 
@@ -318,7 +321,7 @@ def _make_room(axes: Axes, inches: float) -> None:
     """Shortens axes, and those beside them, so that so many inches are below."""
     bottom, panels = axes.get_position().y0, axes.figure.axes
     tops = [y for panel in panels if (y := panel.get_position().y1) < bottom]
-    low = max(tops, default=0) + inches / axes.figure.get_figheight()
+    low = max(tops, default=0) + inches * axes.figure.dpi / axes.figure.bbox.height
     for panel in panels:
         box = panel.get_position()
         if abs(box.y0 - bottom) < MARK and low > bottom:

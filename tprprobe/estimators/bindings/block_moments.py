@@ -139,7 +139,9 @@ def _square(kernel: Kernel, products: Products) -> float:
     for half in np.array_split(np.arange(len(inner)), 2):
         sizes, total = squares[half], kernel.add_up(inner, half)
         scale = ((sizes.sum(0) ** 2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
-        covariances.append((total.T @ total - sum(inner[i].T @ inner[i] for i in half)) / max(scale, 1e-300))
+        covariances.append(
+            (total.T @ total - sum(inner[i].T @ inner[i] for i in half)) / max(scale, 1e-300)
+        )
     a, b = covariances
     return float(np.clip((a * b).sum(), 0, max(0.0, np.trace(a)) * max(0.0, np.trace(b))))  # fmt: skip
 

@@ -255,7 +255,9 @@ class Steps:
         rare = [Component.random(self.rare)]
         base = join_columns(base, bag)
         if step == ROLES:
-            return self._draw(step, base, self.roles, [*rare, Component.random(self.rare_roles, True)])
+            return self._draw(
+                step, base, self.roles, [*rare, Component.random(self.rare_roles, True)]
+            )
         base = join_columns(base, self.roles)
         rare += [Component.random(self.rare_roles)]
         if step == BY_LENGTH:

@@ -32,8 +32,8 @@ LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "asked")
 
 def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
-    is_folder = not isinstance(source, Store) and not STORE.is_in(source) and Path(source).is_dir()
-    inputs = find_inputs(source) if is_folder else {"store": source}
+    is_store = isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir()
+    inputs = {"store": source} if isinstance(source, Store) or is_store else find_inputs(source)
     store = as_store(inputs["store"]) if "store" in inputs else None
     return [
         entry
