@@ -41,13 +41,14 @@ def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
     return [tuple(color[:3]) for color in matplotlib.colormaps[RAMP](ranks).tolist()]
 
 
-def color_map(name: str) -> Colormap:
-    """The colors of numbers: of that map, or from the first to the last of those that are asked for (of one: from white to it)."""
+def color_map(signed: bool = False) -> Colormap:
+    """The colors of numbers: those that are asked for from the first to the last (one: from white on; two of signed numbers: through white)."""
     asked = current_look().palette
     if not asked:
-        return matplotlib.colormaps[name]
+        return matplotlib.colormaps["RdBu_r" if signed else "Blues"]
+    colors = [asked[0], "white", asked[1]] if signed and len(asked) == 2 else asked
     return LinearSegmentedColormap.from_list(
-        "asked", ["white", *asked] if len(asked) < 2 else asked
+        "asked", colors if len(colors) > 1 else ["white", *colors]
     )
 
 
