@@ -88,7 +88,8 @@ def measure_clusters(subject: Subject) -> pd.DataFrame:
         twin_names = name_by_labels(subject, twin, twin_clusters)
         names[f"named_{kind}"] = int((twin_names["name"] != UNNAMED).sum())
         names[f"places_{kind}"] = count_places(twin_names["name"])
-    return summary.merge(names.drop(columns=["size"], errors="ignore"), on="cluster")
+    repeated = [name for name in names if name in summary and name != "cluster"]
+    return summary.merge(names.drop(columns=repeated), on="cluster")
 
 
 def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.figures.cluster_labels import explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
@@ -99,7 +100,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     clusters = cluster(subject.store, site, head, k=k, seed=seed)
     labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
     figure = render(text_strips(subject.store, clusters, labels))
-    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
+    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token.{explain_k(k)}"
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
 

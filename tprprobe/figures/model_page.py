@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.cluster_labels import describe_stability
+from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
@@ -28,10 +28,10 @@ from tprprobe.statistics import Row, write_interval
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 ESTIMATED = (
-    "Shares are estimated without bias: the estimate of a part that does not exist is 0 on average, so it is below 0 as often as above, and a large share may come out above 100\u00a0%. "
+    "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 as often as above, and a large share may come out above 100\u00a0%. "
     "Thin lines: 95\u00a0% intervals. Hatched: the interval holds 0, or, of bindings, they do not exceed those of shuffled roles. Tokens × length: what a token adds in longer texts but not in shorter ones. "
-    "A share is of all possible texts of such tokens; `tprprobe decompose` prints the R² of held-out texts, too, which is lower where texts are few, because "
-    "it cannot predict tokens that it has not seen (`tprprobe docs share`)."
+    "A share counts what a token of a single text adds like what other rare tokens add; the R² of `tprprobe decompose` is lower where "
+    "texts are few, because to R² tokens that no fitted text has are unexplained (`tprprobe docs share`)."
 )
 GRAY = (
     " The input embeddings hold nothing but tokens and places: gray there is an error of the estimate, and in another layer evidence "
@@ -258,8 +258,8 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     )
     ends = explain_ends(subject.store)
     note = (
-        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. A group without a name is described "
-        f"by its most typical tokens (count × log of the lift){', in parentheses' * bool(labels)}.{_say_guesses(subject)}"
+        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. In parentheses, a group without a name has "
+        f"its most typical tokens (count × log of the lift).{explain_k(roles.k)}{_say_guesses(subject)}"
     )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
