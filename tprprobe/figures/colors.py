@@ -1,13 +1,16 @@
 """Colors of values and texts on them; here nothing is drawn, so that pages which the browser draws start sooner."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgb
-from matplotlib.typing import ColorType
 
 from tprprobe.figures.look import current_look
+
+if TYPE_CHECKING:
+    from matplotlib.typing import ColorType  # takes a tenth of a second
 
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
@@ -51,7 +54,7 @@ def color_map(signed: bool = False) -> Colormap:
     )
 
 
-def shade_color(color: ColorType, shade: float) -> tuple[float, float, float]:
+def shade_color(color: "ColorType", shade: float) -> tuple[float, float, float]:
     """The color mixed with white below 1, with black above."""
     rgb = np.array(to_rgb(color))
     red, green, blue = (1 - (1 - rgb) * shade if shade <= 1 else rgb / shade).tolist()
