@@ -43,10 +43,12 @@ def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
 
 def color_map(signed: bool = False) -> Colormap:
     """The colors of numbers: those that are asked for from the first to the last (one: from white on; two of signed numbers: through white)."""
-    asked = current_look().palette
-    if not asked:
+    own_colors = current_look().palette
+    if not own_colors:
         return matplotlib.colormaps["RdBu_r" if signed else "Blues"]
-    colors = [asked[0], "white", asked[1]] if signed and len(asked) == 2 else asked
+    colors = (
+        [own_colors[0], "white", own_colors[1]] if signed and len(own_colors) == 2 else own_colors
+    )
     return LinearSegmentedColormap.from_list(
         "asked", colors if len(colors) > 1 else ["white", *colors]
     )

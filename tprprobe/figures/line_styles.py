@@ -36,15 +36,15 @@ def style_lines(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     groups = rows["group"].fillna(rows["line"]) if "group" in rows else rows["line"]
     lines = pd.DataFrame({"line": rows["line"], "group": groups, "meaning": meanings})
     lines = lines.drop_duplicates("line")
-    named = current_look().named_colors
-    if unmet := {*named} - {*lines["line"]}:
+    color_names = current_look().named_colors
+    if unmet := {*color_names} - {*lines["line"]}:
         raise unknown("line of this figure", min(unmet), lines["line"].tolist())
     is_black = lines["meaning"].eq(EMBEDDING) & lines["group"].eq(EMBEDDING)
     numbers = pd.factorize(lines["group"].mask(is_black))[0].tolist()
     colors = [*line_colors(max(numbers, default=0) + 1), INK]  # black has the number −1
     ranks = lines.groupby(["group", lines["meaning"] != ""], sort=False).cumcount()
     columns = lines["line"], numbers, ranks, lines["meaning"]
-    colored = {name: {"color": color} for name, color in named.items()}
+    colored = {name: {"color": color} for name, color in color_names.items()}
     return {
         str(line): {**_style(str(line), colors[n], (n, rank), meaning), **colored.get(line, {})}
         for line, n, rank, meaning in zip(*columns, strict=True)

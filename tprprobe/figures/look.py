@@ -40,7 +40,7 @@ class Look:
     legend: bool = True
     notes: bool = True
     panel: int | str | None = None
-    asked: list[str] = field(default_factory=list, repr=False)  # what has read colors
+    color_readers: list[str] = field(default_factory=list, repr=False)  # what has read colors
 
     @property
     def inches(self) -> float | None:
@@ -62,7 +62,7 @@ class Look:
         """The colors of all that is drawn; none where they are of lines by name."""
         if isinstance(self.colors, Mapping):
             return []
-        self.asked.append("palette")
+        self.color_readers.append("palette")
         return list(self.colors)
 
     @property
@@ -70,12 +70,12 @@ class Look:
         """The colors of lines by name."""
         if not isinstance(self.colors, Mapping):
             return {}
-        self.asked.append("named")
+        self.color_readers.append("names")
         return self.colors
 
     def check_colors(self, name: str) -> None:
         """Colors that nothing in a drawn figure has taken are refused."""
-        if self.colors and not self.asked:
+        if self.colors and not self.color_readers:
             kind = " by name" if isinstance(self.colors, Mapping) else ""
             raise InputError(f"{name} has no colors{kind} to choose: leave colors out")
 

@@ -101,10 +101,10 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
     kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
     title = TITLE.format(rows.attrs["label"], kind_of_probes)
-    shaded = f"Shaded: 95 % intervals over {count}documents."
     counts = rows.assign(task=rows["task"].map(_title)).groupby("task", sort=False)["n_train"].max()
-    learned = ", ".join(f"{int(n):,} ({task})" for task, n in counts.items() if n)
-    facts = [shaded, *origin_lines, *([f"Targets learned from: {learned}."] if learned else [])]
+    n_learned = ", ".join(f"{int(n):,} ({task})" for task, n in counts.items() if n)
+    facts = [f"Shaded: 95 % intervals over {count}documents.", *origin_lines]
+    facts += [f"Targets learned from: {n_learned}."] * bool(n_learned)
     rows.attrs["note"] = "\n".join([" ".join(facts), *clauses])
     return ProbeTable(table.drop(columns=constant), title, caption, ruled, rows=rows)
 
@@ -259,14 +259,12 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     attributes = means.attrs
     places = means["place"]
     is_plain = places.nunique() == 1 and places.iloc[0] in PLAIN
-    titles = (means["task"].map(_title) + ("" if is_plain else ", " + places)).str.removesuffix(
-        ", "
-    )
+    titles = means["task"].map(_title) + ("" if is_plain else ", " + places)
+    titles = titles.str.removesuffix(", ")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=titles, line=names, group=names, x=means["layer"])
-    is_sure = means["beats_controls"].eq(True) if means["beats_controls"].notna().any() else True
-    means = means.assign(sure=is_sure)
+    means["sure"] = means["beats_controls"].eq(True) | means["beats_controls"].isna().all()
     vectors, compared = (
         table["line"].unique() for table in (means, means[means["control_name"] != "none"])
     )
@@ -279,12 +277,9 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
     rows = measured(means, "f1").iloc[np.lexsort((kinds, tasks, places))].set_index("row")
     control = {"control_f1": "value", "control_low": "low", "control_high": "high"}
-    bands = (
-        means.dropna(subset=["control_f1"])
-        .sort_values("control_f1")
-        .drop_duplicates(["panel", "x"], keep="last")
-    )
-    bands = bands.rename(columns=control)[BAND].sort_values("x")
+    bands = means.dropna(subset=["control_f1"]).sort_values("control_f1")
+    bands = bands.drop_duplicates(["panel", "x"], keep="last").rename(columns=control)
+    bands = bands[BAND].sort_values("x")
     levels = [
         (panel, NAMES[row["control"]], row["f1"])
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
@@ -296,14 +291,14 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     )
     lower_limit = max(LOWEST, np.floor(5 * lowest) / 5)  # a tick
     upper_limit = 1 + CEILING * (rows["value"].max() > 1 - CEILING)  # marks there are seen whole
-    in_sight = [level for level in levels if level[-1] >= lower_limit]
+    in_sight = pd.DataFrame([row for row in levels if row[-1] >= lower_limit], columns=LEVEL)
     controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     band += f" (of {', '.join(compared)})" * (len(compared) < len(vectors))
     across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
         rows, bands, attributes["label"], across=across, limits=(lower_limit, upper_limit),
-        levels=pd.DataFrame(in_sight, columns=LEVEL), band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""),
+        levels=in_sight, band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""),
     )  # fmt: skip
 
 

@@ -213,10 +213,10 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
 def _fit_rows(ax: Axes, layout: _Layout) -> float:
     """The rows of squares in given axes, which may stay empty below."""
     width, height = (side / ax.figure.dpi for side in ax.bbox.size)
-    least = layout.rows * _cell()
-    if height < TIGHTEST * least:
+    needed_height = layout.rows * _cell()
+    if height < TIGHTEST * needed_height:
         raise InputError(
-            f"these texts and their key take axes {least:.1f} inches high where they are {width:.1f} wide; these are {height:.1f}: draw fewer (n_rows=1), or in larger axes"
+            f"these texts and their key take axes {needed_height:.1f} inches high where they are {width:.1f} wide; these are {height:.1f}: draw fewer (n_rows=1), or in larger axes"
         )
     return max(layout.rows, height / _cell())
 

@@ -116,8 +116,10 @@ class Drawing(Figure):
         smallest = self._below + TALL - column + column * max(shares)
         if height < smallest:
             advice = ", or draw one panel alone (panel 0)" if len(panels) > 1 else ""
-            least = np.ceil(10 * smallest) / 10
-            raise InputError(f"height {height:g}: this figure needs {least:.1f} or more{advice}")
+            needed_height = np.ceil(10 * smallest) / 10
+            raise InputError(
+                f"height {height:g}: this figure needs {needed_height:.1f} or more{advice}"
+            )
         self.set_figheight(height - self._below)
         self.place_notes()
 

@@ -27,7 +27,7 @@ from tprprobe.store.reader import Source, as_store
 BACKENDS = ("matplotlib", "plotly")
 Picture = Scene | Drawing | Table
 Inputs = dict[str, Any]  # paths by the name of an input, of the store one
-LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "asked")
+LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_readers")
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
