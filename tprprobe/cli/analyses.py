@@ -241,7 +241,5 @@ def examine(
         options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
-    page = str(examination.page)
-    texts = [section.as_text() for section in examination.sections]
-    facts = {"lines": examination.lines, "page": page}
-    common.show(as_json, facts, lambda: "\n\n".join([*texts, f"page: {page}"]))
+    facts = {"lines": examination.lines, "page": str(examination.page)}
+    common.show(as_json, facts, lambda: repr(examination))

@@ -169,6 +169,7 @@ def test_rare_fillers_are_joined_and_their_number_is_said(tmp_path):
     assert np.array_equal(fit.encode([["once3", "a"]]), fit.encode([["never seen", "a"]]))
     unjoined = tp.decompose(store, STATE, "left", family="additive", rare=0)
     assert len(unjoined.fit.pairs.fillers) == 38
+    pd.testing.assert_series_equal(fit.scores["share"], unjoined.scores["share"])
 
 
 def test_fillers_of_one_group_are_rare_however_often_they_occur():

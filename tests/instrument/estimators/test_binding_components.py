@@ -1,5 +1,8 @@
 """Shares of variance: bags do not bind however they are pooled, planted bindings get their share."""
 
+import re
+from pydoc_data.topics import topics
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -8,7 +11,7 @@ from benchmarks.binding.effects import plant
 from benchmarks.binding.nulls import draw_null, draw_sequences
 from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
+from tprprobe.estimators.bindings.components import BINDINGS, FILLERS, BindingComponents
 from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur, subtract_expected
 
 SHARE, DRAWS = 0.02, 8
@@ -71,6 +74,43 @@ def test_planted_bindings_get_their_share():
         estimates.append(measure(counts, states))
     assert np.mean([estimate.value for estimate in estimates]) == pytest.approx(SHARE, abs=0.005)
     assert sum(estimate.low <= SHARE <= estimate.high for estimate in estimates) >= DRAWS - 2
+
+
+def test_bindings_of_letters_that_prefer_places_get_their_share():
+    words = sorted(set(re.findall(r"\b[a-z]{2,14}\b", " ".join(topics.values()))))
+    counts = PairCounts.from_bindings([list(zip(word, range(14), strict=False)) for word in words])
+    rng = np.random.default_rng(1)
+    vectors, letters = rng.normal(size=(303, 16)), rng.normal(size=(26, 16))
+    states = counts.pairs @ vectors + counts.fillers @ letters
+    bound = subtract_expected(counts)[0] @ vectors
+    share = (bound**2).sum() / ((states - states.mean(0)) ** 2).sum()
+    estimate = measure(counts, states)
+    assert estimate.value == pytest.approx(share, rel=0.07)
+    assert estimate.low < share < estimate.high
+
+
+def measure_words(n, n_words, **options):
+    """Intervals of the fillers' share of sums of words, and how many words stand in a single sequence."""
+    intervals, n_single = [], []
+    for seed in range(DRAWS):
+        rng = np.random.default_rng((seed, 9))
+        bags = counts_of(draw_sequences(rng, n, n_words, **options))
+        states = bags.fillers @ rng.normal(size=(bags.fillers.shape[1], 32))
+        intervals.append(BindingComponents(steps=[FILLERS]).fit(bags, states).shares_[FILLERS])
+        n_single.append(np.mean(np.bincount(bags.fillers.indices) == 1))
+    return intervals, np.mean(n_single)
+
+
+def test_sums_of_words_are_all_words_though_most_words_stand_in_one_sequence():
+    intervals, single = measure_words(130, 3000, longest=12)
+    assert single > 0.6
+    assert np.mean([share.value for share in intervals]) == pytest.approx(1, abs=0.05)
+    assert sum(share.low <= 1 <= share.high for share in intervals) >= DRAWS - 1
+
+
+def test_sums_of_frequent_words_are_all_words_exactly():
+    intervals, _ = measure_words(300, 6)
+    np.testing.assert_allclose([share.value for share in intervals], 1, atol=2e-3)
 
 
 def test_a_second_fit_is_that_of_a_new_estimator():

@@ -88,8 +88,11 @@ def test_pieces_of_words_and_tokens_without_words(store):
     del store.__dict__["tokens"]
     labeled = store.with_labels("place", ["whole", "whole", None] * 60)
     assert labeled.tokens["place"].tolist() == ["whole", "whole", ""] * 60
-    with pytest.raises(InputError, match="sample 0 has several labels of place in word 0"):
-        store.with_labels("place", PLACES * 60)
+    with pytest.raises(InputError, match="sample 0 has several labels of next in word 0"):
+        labeled.with_labels("next", PLACES * 60)
+    pieces = store.with_labels("place", PLACES * 60)
+    assert pieces.tokens["word"].tolist() == [0, 1, 2] * 60
+    assert pieces.tokens["place"].tolist() == PLACES * 60
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def decompose(
             the input embeddings of the stack, if the store has them.
         decoder: A function of vectors and their sequences that says which sequences it reads back; default: none.
         seed: Seed of random choices.
-        rare: Fillers in fewer documents than this are joined to one; 0 joins none.
+        rare: Fillers in fewer documents than this are joined to one in fits; 0 joins none. Shares of variance join none.
         report: A function that gets the name of every stage of the work as it begins; default: none is called.
 
     Returns:

@@ -195,7 +195,9 @@ class Units:
         return replace(self, fillers=self.tokens["filler"].to_numpy(object), n_rare=0)
 
     def __str__(self) -> str:
-        return f"{self.kind}" + (f"; {self.n_rare} rare fillers are joined" if self.n_rare else "")
+        if not self.n_rare:
+            return f"{self.kind}"
+        return f"{self.kind}; {self.n_rare} rare fillers are joined: what sets them apart is unexplained in R², counted in shares of variance"
 
 
 def read_units(

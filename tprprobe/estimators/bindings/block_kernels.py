@@ -14,7 +14,7 @@ BATCH = 64  # columns that are multiplied at a time
 N_TABLES = 64  # random tables, that say how much what vectors share by chance changes an estimate
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
-N_SUMS = 3  # of the series Σ_n (C → Σ_a G_a C G_a)ⁿ 1, whose n-th part is about 20⁻ⁿ
+N_SUMS = 4  # of the series of the weights of a fixed component, whose n-th part is about 20⁻ⁿ
 SHRINKAGE = 1.0  # of weights 1 / (count + SHRINKAGE)
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
@@ -57,14 +57,14 @@ def _inverse_root(gram: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own.
+    """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ (of a fixed component W^½); ``is_measured``: the share is its own.
 
     The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length. The component has further
     columns that X lacks; with them the sum of squares of its columns is ``scale`` times that of X.
     """
 
     columns: Columns
-    weights: Float64[np.ndarray, " column"]
+    weights: Float64[np.ndarray, " column"] | Float64[np.ndarray, "column axis"]
     is_measured: bool
     names: Sequence[Int[np.ndarray, " column"]] = ()
     scale: float = 1.0
@@ -84,16 +84,20 @@ class Component:
         return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names, scale)
 
     @classmethod
-    def fixed(cls, basis: Basis, blocks: Sequence[slice]) -> "Component":
-        """A component of few columns: an orthonormal basis Q times C^½, where Σ_{a≠b} Q_aᵀ Q_a C Q_bᵀ Q_b = 1, so that products of
-        different blocks add up to the sum of squares of Q V for any V.
+    def fixed(cls, basis: Basis, projection: "Projection") -> "Component":
+        """A component of few columns: of an orthonormal basis Q, with weights by which products of Q V add up to the sum of squares of
+        Q V, whatever V is: W − Σ_b Q_bᵀ Q_b W H_b = 1, where H_b V are the products of Q_b with what other blocks leave of Q V.
+        Of directions that few blocks have, the series stops early, so that noise does not grow: they count as like others.
         """
         rows = basis.all_rows()
-        grams = [rows[units].T @ rows[units] for units in blocks]
-        identity = metric = np.eye(len(basis))
+        left_out, identity = projection.apply(rows).left_out, np.eye(len(basis))
+        inside = [(rows[units].T @ rows[units], rows[units].T @ left_out[units]) for units in projection.blocks]  # fmt: skip
+        metric = identity
         for _ in range(N_SUMS):
-            metric = identity + sum(gram @ metric @ gram for gram in grams)
-        return cls(rows @ np.linalg.cholesky(metric), np.ones(len(basis)), True)
+            metric = identity + sum(gram @ metric @ product for gram, product in inside)
+            metric = (metric + metric.T) / 2
+        values, axes = np.linalg.eigh(metric)
+        return cls(rows, axes * np.sqrt(values.clip(1)), True)
 
     @property
     def is_random(self) -> bool:
@@ -178,10 +182,10 @@ class Kernel:
     """
 
     def __init__(self, component: Component, projection: Projection):
-        columns, root = component.columns, np.sqrt(component.weights)
+        columns, weights = component.columns, component.weights
         is_sparse, rows = isinstance(columns, csr_array), projection.rows
-        x: Any = columns @ diags_array(root) if is_sparse else columns  # fixed ones weigh 1
-        self.component, self.projection, self.n_columns = component, projection, len(root)
+        x: Any = columns @ (diags_array(np.sqrt(weights)) if is_sparse else weights)
+        self.component, self.projection, self.n_columns = component, projection, len(weights)
         self.size = float(np.vdot(component.numbers, component.numbers))
         self.own = (x.power(2).sum(1) if is_sparse else np.einsum("ij,ij->i", x, x))[:, None]
         self.image = -self.own * rows  # K Q; fixed columns are orthogonal to Q

@@ -23,6 +23,10 @@ n + 10 frequent words weighed more than that, and where their vectors were short
 measured, its vector is taken to be as long as that of others; so are pairs that occur nowhere, although E[x | b, c] expects them: a
 word of one sentence might have stood at its other places. (Without these a share with 5,000 words was a tenth too small.)
 
+Fixed columns' share is exact for any V, but for directions that few blocks have, which count as like the others. Of fillers, products by
+rare ones are beyond the fixed ones, whose vectors are no draw. A filler of a single block is in no product: it is taken to be as long as other rare
+ones. (Without it, means of words had far too small a share where most words stand in one text.)
+
 Interval. q is a sum of products g_ab over pairs of blocks: 4 Σ (r_a − r̄)² − 2 Σ (g_ab − ḡ)², r_a = Σ_b g_ab, is the variance of
 such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one. That is how the share varies
 with the units. It is a share of these fillers, of which rare ones are hardly measured: what they weigh too little and others too much
@@ -48,7 +52,7 @@ from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.block_kernels import Basis, Component
+from tprprobe.estimators.bindings.block_kernels import Basis, Component, Projection
 from tprprobe.estimators.bindings.block_moments import Moments
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
@@ -279,7 +283,10 @@ class Steps:
     ) -> Moments | None:
         basis, inner = Basis.span(base), None  # most of the variance is fillers'
         if columns is not None and len(beyond := Basis.span(columns, basis)):
-            components = [Component.fixed(beyond, self.blocks), *components]
+            components = [
+                Component.fixed(beyond, Projection.prepare(basis, self.blocks)),
+                *components,
+            ]
             inner = Basis.span(join_columns(base, columns)) if step == FILLERS else None
         components = [component for component in components if component.numbers.any()]
         if not any(of.is_measured for of in components):
