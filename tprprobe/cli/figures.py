@@ -82,6 +82,10 @@ def figure(
 
     if name is None:
         source = store or (ckpt or [None])[0]
+        if ckpt and not Path(ckpt[0]).is_dir():
+            raise InputError(
+                f"no folder {ckpt[0]}: give the folder of a run (--out of its command)"
+            )
         entries = catalogue.list_figures() if source is None else catalogue.list_drawable(source)
         if source is not None:
             common.say(f"{source}: figures of this {'store' if store else 'run'}: {len(entries)}")

@@ -219,9 +219,10 @@ class NamesTable(Table):
         figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.names), axes)
         for panel, (title, rows), column in zip(panels.flat, self.names, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)
+        keys = panels.flat[0].get_legend_handles_labels()
+        legend(figure if axes is None else panels.flat[0], *keys)
         if isinstance(figure, Drawing):
             headline(figure, self.title)
-            legend(figure, *panels.flat[0].get_legend_handles_labels())
             figure.put_below([self.caption])
         return figure
 

@@ -271,8 +271,8 @@ class NamingPlan:
         described = clusters.summary.loc[tables["names"]["cluster"]]
         further = described[["recovery", "distinctive"]].assign(commonest=described["top"])
         columns = {name: column.to_numpy() for name, column in further.items()}
-        tables["names"] = tables["names"].assign(unit="characters", **columns)
-        return {**tables, "labels": pd.DataFrame({"label": clusters.labels})}
+        names = tables["names"].assign(unit="characters", **columns)
+        return {**tables, "names": names, "labels": pd.DataFrame({"label": clusters.labels})}
 
     def _read(
         self,
