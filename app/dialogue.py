@@ -8,6 +8,7 @@ import streamlit as st
 import widgets
 
 import tprprobe as tp
+from tprprobe.interventions import prompt_edits, prompts
 
 STAYS = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) {
@@ -28,13 +29,12 @@ def stay() -> Any:
 
 def ask(model, name: str, store) -> Any:
     """What is asked, a text or an image; what was picked for another one is dropped."""
-    views = tp.dashboard.asking
-    if views.reads_images(model):
+    if prompts.reads_images(model):
         number = int(st.number_input("Image", 0, 9999, key="image", **state.KEEP))
-        prompt = state.once(lambda: views.query_image(model, number), "asked", name, number)
+        prompt = state.once(lambda: prompts.query_image(model, number), "asked", name, number)
     else:
         text = _read_text(store)
-        prompt = state.once(lambda: views.query_text(model, text), "asked", name, text)
+        prompt = state.once(lambda: prompts.query_text(model, text), "asked", name, text)
     if st.session_state.get("picked_for", prompt.text) != prompt.text:
         canvas.pick()
     st.session_state["picked_for"] = prompt.text
@@ -56,16 +56,16 @@ def _read_text(store) -> str:
 def choose_change(prompt, heads) -> Any:
     """The change that is picked: a head, or two tokens and the kind of vectors that they exchange; None without."""
     views, head = tp.dashboard.changes, canvas.read_head(heads)
-    kinds = list(views.list_kinds(prompt))
+    kinds = list(prompt_edits.list_kinds(prompt))
     tokens, kind, change = canvas.read_tokens(len(prompt.tokens)), None, None
     with widgets.controls():
         if kinds:
             index = 0 if "roles" in kinds or prompt.is_image else len(kinds) // 2
             kind = widgets.choose("Two tokens exchange their", kinds, "kind", index)
     if head:
-        change = views.ablate_head(*head)
+        change = prompt_edits.ablate_head(*head)
     elif kind and len(tokens) == 2:
-        change = views.exchange_tokens(prompt, kind, *tokens)
+        change = prompt_edits.exchange_tokens(prompt, kind, *tokens)
     missing = "a second token" if len(tokens) == 1 else "two tokens"
     advice = (
         f"Click {missing}: they exchange their {kind}." if kind else "It has nothing to exchange."
@@ -73,7 +73,7 @@ def choose_change(prompt, heads) -> Any:
     marked = [*change.first_word, *change.second_word] if change and not head else None
     canvas.offer_picks("asked-tokens", views.pack_tokens(prompt), marked=marked, advice=advice)
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
-        for number, (label, *pair) in enumerate(views.list_pairs(prompt) if kind else []):
+        for number, (label, *pair) in enumerate(prompt_edits.list_pairs(prompt) if kind else []):
             tokens = ",".join(map(str, pair))
             st.button(state.escape(label), f"pair-{number}", on_click=canvas.pick, args=(tokens,))
     return change
@@ -81,19 +81,15 @@ def choose_change(prompt, heads) -> Any:
 
 def find_heads(prompt, name: str) -> dict:
     """The attention maps of all heads; of a model with many layers once one is picked, or all are asked for."""
-    views, wants_all = tp.dashboard.changes, st.session_state.get("every_head")
-    if (
-        len(views.list_heads(prompt)) > MAX_LAYERS
-        and not wants_all
-        and ":" not in canvas.read_picks()
-    ):
+    is_asked = st.session_state.get("every_head") or ":" in canvas.read_picks()
+    if len(prompt_edits.list_heads(prompt)) > MAX_LAYERS and not is_asked:
         return {}
-    return state.once(lambda: views.find_heads(prompt), "heads", name, prompt.text)
+    return state.once(lambda: prompt_edits.find_heads(prompt), "heads", name, prompt.text)
 
 
 def show_heads(prompt, heads) -> None:
     """Small maps of all heads; a click ablates one."""
-    count = len(tp.dashboard.changes.list_heads(prompt))
+    count = len(prompt_edits.list_heads(prompt))
     if not count:
         st.caption("This model has no attention heads, so none can be ablated.")
     elif count <= MAX_LAYERS or st.toggle(
@@ -123,7 +119,7 @@ def show_heads(prompt, heads) -> None:
 def show_salience(prompt, name: str) -> None:
     """Which tokens the answer depends on; of a model without a head, the similarity to another text."""
     views, other = tp.dashboard.text_views, ""
-    if not tp.dashboard.asking.has_head(prompt.model):
+    if not prompts.has_head(prompt.model):
         other = st.text_input("Similar to which text?", key="similar_to", max_chars=400)
         if not other:
             return

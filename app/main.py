@@ -1,5 +1,6 @@
 """The dashboard: its pages, and the run that all of them look at."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import state
@@ -28,7 +29,8 @@ pages += [
 page = st.navigation(pages)
 state.follow_link()
 state.choose_store()
-state.choose_slice()
+with suppress(tp.InputError):  # of a damaged store, which the page tells
+    state.choose_slice()
 widgets.surround()
 page.run()
 state.FIRST_PAGE.set()

@@ -63,7 +63,9 @@ def once(make: Callable[[], Any], *key: Any) -> Any:
 @st.cache_resource(max_entries=2, show_spinner=False)
 def read_ahead(name: str) -> Future[Any]:
     """The model of that name: it is read, once for all sessions, while the page can be used."""
-    return READER.submit(tp.dashboard.asking.load_readable, name)
+    from tprprobe.interventions.prompts import load_readable as read  # with what models need
+
+    return READER.submit(read, name)
 
 
 def load_readable(name: str) -> Any:
@@ -126,8 +128,7 @@ def choose_store() -> None:
         name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
-            missing = tp.dashboard.asking.visible(linked, 120)
-            st.warning(escape(f"No store {missing} here: this is {name}, and all are on the left."))
+            st.warning(escape(f"No store {linked[:120]} here: this is {name}; the list has all."))
     above = shlex.join(["tprprobe", "app", str(runs().root.parent)])
     with st.sidebar.expander("Folder"):
         st.caption(f"Below `{root()}`; nothing else is read. To see results beside it:")
@@ -163,27 +164,26 @@ def find_store() -> Any:
 def choose_slice() -> None:
     """The slice in the sidebar, which every page keeps, those that are saved, and how many tokens it has."""
     views = tp.dashboard.slices
-    if not st.session_state.get("store"):
+    if (current_store := find_store()) is None:
         return
-    current_store, side = store(), views.find_side(store())
+    side = views.find_side(current_store)
     columns = ", ".join(map(str, current_store.tokens))
     look: dict[str, Any] = {"placeholder": "all tokens", "help": SLICES.format(escape(columns))}
-    where = (
-        st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP) or ""
-    ).strip()
-    saved = views.read_slices(current_store)
+    text = st.sidebar.text_input("Slice", key="slice", max_chars=300, **look, **KEEP)
+    where, saved = (text or "").strip(), views.read_slices(current_store)
+    problem = slice_problem(side) if where else ""
     with st.sidebar.container(horizontal=True, key="slices"):
         for text in saved:
             choice = {"slice": "" if text == where else text}
             kind = "primary" if text == where else "secondary"
             act = st.session_state.update
             st.button(escape(text), f"slice-{text}", on_click=act, args=(choice,), type=kind)
-        if where and not slice_problem(side):
+        if where and not problem:
             label = "Forget this slice" if where in saved else "Save this slice"
             st.button(label, on_click=views.save_slice, args=(current_store, where))
     if where:
-        n = 0 if slice_problem(side) else int(views.find_slice(current_store, side, where).sum())
-        st.sidebar.caption(escape(slice_problem(side) or f"{n:,} {side} tokens"))
+        n = 0 if problem else int(views.find_slice(current_store, side, where).sum())
+        st.sidebar.caption(escape(problem or f"{n:,} {side} tokens"))
 
 
 def slice_problem(side: str) -> str:

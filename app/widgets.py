@@ -16,6 +16,10 @@ FOLDER = Path(__file__).parent
 # The hyphen of a measured number; texts that are quoted keep theirs.
 HYPHEN = re.compile(r"(?<=[\s\[])-(?=\d+\.\d)")
 Status = Literal["running", "complete", "error"]
+OUTCOMES: dict[int | None, tuple[str, Status]] = {
+    None: ("It runs …", "running"),
+    0: ("Done", "complete"),
+}
 COMMAND, DENSITY = 640, 2  # pixels, and those of a picture in a pixel of the page
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
@@ -83,8 +87,11 @@ def show_question(question, picture) -> None:
     if question.text:
         st.markdown(state.escape(question.text))
     if picture:
-        with Image.open(picture) as pixels:
-            st.image(str(picture), width=pixels.width // DENSITY)
+        try:
+            with Image.open(picture) as pixels:
+                st.image(str(picture), width=pixels.width // DENSITY)
+        except OSError:
+            st.caption(state.escape(f"{picture.name} is damaged."))
     if question.lack:
         st.caption(state.escape(question.lack))
 
@@ -92,13 +99,13 @@ def show_question(question, picture) -> None:
 def show_examined(page: str, opened: bool = False) -> None:
     """What `tprprobe examine` says in the folder of the store that belongs to a page."""
     contents = tp.dashboard.contents
-    asked = [
+    questions = [
         (question, picture)
         for question, picture in contents.read_examination(state.store())
         if picture and contents.EXAMINED.get(picture.stem) == page
     ]
-    if asked:
-        draw = lambda: [show_question(*question) for question in asked]  # noqa: E731
+    if questions:
+        draw = lambda: [show_question(*question) for question in questions]  # noqa: E731
         fold("What tprprobe examine says of this", "examined", draw, opened)
 
 
@@ -253,12 +260,8 @@ def _watch(key) -> None:
     job = jobs().get(key)
     if job is None:
         return
-    failed: tuple[str, Status] = (f"It ended with {job.outcome}", "error")
-    outcomes: dict[int | None, tuple[str, Status]] = {
-        None: ("It runs …", "running"),
-        0: ("Done", "complete"),
-    }
-    label, status = outcomes.get(job.outcome, failed)
+    failed: tuple[str, Status] = (f"It ended with {(outcome := job.outcome)}", "error")
+    label, status = OUTCOMES.get(outcome, failed)
     with st.status(label, state=status, expanded=True):
         st.code(job.read_output() or "…", language=None)
     if status == "running":

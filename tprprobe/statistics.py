@@ -198,19 +198,21 @@ def bootstrap(
     return interval_of_replicates(np.concatenate([*map(statistic, drawn)]), len(sums), lowest)
 
 
-def jackknife(values: Float[np.ndarray, " value_and_part"]) -> Interval:
-    """A value, the first, with its interval by those of all groups but one part of them at a time.
+def jackknife(
+    values: Float[np.ndarray, " value_and_part"], n_groups: int | None = None
+) -> Interval:
+    """A value, the first, with its interval by those of all groups but one part of them at a time; a part is a group, or several.
 
     For what is not linear in counts, such as mutual information: a bootstrap draws groups twice, which alone raises that.
 
     Source: Efron and Stein 1981: value ± t √((m − 1)/m Σ (vᵢ − v̄)²) of m parts.
     """
-    value, parts = float(values[0]), values[1:]
-    if len(parts) < FEWEST_GROUPS:
+    value, leave_outs = float(values[0]), values[1:]
+    if (n_groups or len(leave_outs)) < FEWEST_GROUPS or len(leave_outs) < 2:
         return Interval(value, math.nan, math.nan)
-    error = math.sqrt((len(parts) - 1) * float(np.var(parts)))
-    reach = float(scipy.stats.t.ppf(0.975, len(parts) - 1)) * error
-    return Interval(value, value - reach, value + reach, len(parts) - 1)
+    error = math.sqrt((len(leave_outs) - 1) * float(np.var(leave_outs)))
+    reach = float(scipy.stats.t.ppf(0.975, len(leave_outs) - 1)) * error
+    return Interval(value, value - reach, value + reach, len(leave_outs) - 1)
 
 
 def bootstrap_ratio(

@@ -8,6 +8,8 @@ import streamlit as st
 import widgets
 
 import tprprobe as tp
+from tprprobe.interventions import prompt_edits, prompts
+from tprprobe.store.token_texts import visible
 
 AFTER = """Then you can
 
@@ -49,7 +51,7 @@ def _show_answer(model, name: str, store, lead) -> None:
     prompt = dialogue.ask(model, name, store)
     heads = dialogue.find_heads(prompt, name)
     change = dialogue.choose_change(prompt, heads)
-    plain = lambda: asking.read_output(prompt, changes.list_inputs(prompt), store)  # noqa: E731
+    plain = lambda: prompts.read_output(prompt, prompt_edits.list_inputs(prompt), store)  # noqa: E731
     output = state.once(plain, "said", name, prompt.text)
     table, answer = output.table, asking.summarize_said(prompt, output, store)
     with lead:
@@ -57,7 +59,7 @@ def _show_answer(model, name: str, store, lead) -> None:
             widgets.lead(answer)
         else:
             key = (name, prompt.text, change.description)
-            attempt = lambda: changes.try_change(prompt, change, store)  # noqa: E731
+            attempt = lambda: prompt_edits.try_change(prompt, change, store)  # noqa: E731
             table, experiments[key] = state.once(attempt, *key)
             widgets.lead(changes.summarize_change(experiments[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
@@ -84,8 +86,8 @@ def ask() -> None:
     lead = dialogue.stay()
     try:
         model = state.load_readable(name)
-        if not state.once(lambda: tp.dashboard.asking.is_model_of(model, store), "own", name):
+        if not state.once(lambda: prompts.is_model_of(model, store), "own", name):
             st.warning("Its weights are not those that this store was made with.")
         _show_answer(model, name, store, lead)
     except tp.InputError as error:
-        st.warning(state.escape(tp.dashboard.asking.visible(error, LONGEST)))
+        st.warning(state.escape(visible(error, LONGEST)))

@@ -54,8 +54,8 @@ def attention() -> None:
     widgets.head(title, lambda: views.show_heads(scores, title), "heads")
     key, squares = f"{site}:{head}", views.pack_scores(scores, dark)
     n_maps = store.count_maps(site)
-    some = f"the first {scores['n'].max()} of the {n_maps:,} samples that have maps"
-    advice = CLICK.format("all documents that have maps" if follows else some)
+    samples = "all" if follows else f"the first {scores['n'].max()} of"
+    advice = CLICK.format(f"{samples} the {n_maps:,} samples that have maps")
     canvas.offer_heads("scored-heads", squares, key, look="squares", advice=advice)
     sample = widgets.choose_sample(store, n_maps)
     maps = views.read_maps(store, site, sample)

@@ -12,15 +12,14 @@ import tprprobe as tp
 def compare() -> None:
     runs, name = state.runs(), state.store_name()
     views, contents = tp.dashboard, tp.dashboard.contents
-    stores = (*runs.names("control"), *runs.names("store"))
-    candidates = [store for store in stores if store != name]
+    list_others = lambda: views.folders.list_comparable(runs, name)  # noqa: E731
+    candidates = state.once(list_others, "comparable")
     if not candidates:
-        st.info("There is no other store to compare with.")
+        st.info("There is no other store of the same data to compare with.")
         return
     lead = st.container()
     with widgets.controls():
-        twins = [i for i, path in enumerate(candidates) if path.startswith(f"{name}/")]
-        names = (name, widgets.choose("With", candidates, "with", *twins[:1]))
+        names = (name, widgets.choose("With", candidates, "with"))
         stores = [state.open_store(state.root(), name) for name in names]
         sites = [contents.list_vectors(store) for store in stores]
         if not all(sites):
@@ -33,19 +32,16 @@ def compare() -> None:
         head = widgets.choose("Head", heads, "head") if heads else 0
         k = widgets.choose_count()
     pairs = views.comparison.match_samples(*stores)
-    line = lead.empty()
-    with line.container():
-        widgets.lead(views.comparison.summarize_pairs(pairs, names))
     places = []
     for label, store, place in zip(names, stores, (site, second_site), strict=True):
         n_heads = contents.count_heads(store, place)
         options = (place, min(head, n_heads - 1) if n_heads else None, k, "pca")
         places.append(canvas.Place(state.root(), label, options))
-    first, second = (place.scene() for place in places)
-    renumber = lambda: views.comparison.renumber_clusters(first, second, pairs)  # noqa: E731
-    scenes = [first, state.once(renumber, "renumbered", *map(repr, places))]
+    scene, second_scene = (place.scene() for place in places)
+    renumber = lambda: views.comparison.renumber_clusters(scene, second_scene, pairs)  # noqa: E731
+    scenes = [scene, state.once(renumber, "renumbered", *map(repr, places))]
     agreement = views.comparison.show_agreement(*scenes, pairs)
-    with line.container():
+    with lead:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
     pair = pairs.iloc[widgets.choose_sample(stores[0], len(pairs), search=False)]

@@ -14,26 +14,26 @@ NOTHING = "No interventions in the model of this store yet. They show which vect
 def interventions() -> None:
     runs, store, views = state.runs(), state.find_store(), tp.dashboard.interventions
     folders = runs.beside(store, *KINDS)
-    others = runs.of_others(store, *KINDS) if store else {}
+    runs_elsewhere = runs.of_others(store, *KINDS) if store else {}
     widgets.list_unclaimed(*KINDS)
-    if not folders and not others and "imported" in state.store().manifest:
+    if not folders and not runs_elsewhere and "imported" in state.store().manifest:
         st.info("These vectors were imported, so there is no model to edit.")
         return
-    if not folders and not others:
+    if not folders and not runs_elsewhere:
         widgets.offer_runs("sweep", "swaps", "pairs", why=NOTHING)
         link = tp.dashboard.statements.Link("Change the vectors of a text yourself, on Ask", "ask")
         widgets.show_links([link])
         return
     lead = st.container()
     with widgets.controls():
-        folders = folders | others
+        folders = folders | runs_elsewhere
         name = widgets.choose("Run", list(folders), "intervention")
         tables = views.read_interventions(folders[name])
         edit = widgets.choose("Edit", list(tables), "edit")
     with lead:
         widgets.lead(views.summarize_edits(tables[edit], edit))
-        other = "Another model than that of the store. " if name in others else ""
-        st.caption(state.escape(other + views.describe_run(folders[name])))
+        note = "Another model than that of the store. " if name in runs_elsewhere else ""
+        st.caption(state.escape(note + views.describe_run(folders[name])))
     view = views.show_interventions(tables[edit], edit)
     widgets.show(view, "interventions")
     widgets.fold("All numbers", "numbers", lambda: widgets.table(view.data, 2))

@@ -25,11 +25,12 @@ def layers() -> None:
     lines = views.select_panels(lines, measures or panels)
     with lead:
         widgets.lead(views.summarize_layers(lines))
-    if rows := widgets.show(views.show_layers(lines), "layers"):
+    view = views.show_layers(lines)
+    if rows := widgets.show(view, "layers"):
         points = lines.rows.loc[rows].to_dict("records")
         link = tp.dashboard.statements.Link
         widgets.show_links(link(row["told"], row["page"], row["query"]) for row in points)
     else:
         st.caption("Choose a point to go to the page that shows it.")
-    numbers = lines.rows.drop(columns=["query", "told", "page"])
+    numbers = view.data.drop(columns=["told", "page"])
     widgets.fold("All numbers", "numbers", lambda: widgets.table(numbers, 3))

@@ -10,17 +10,7 @@ MAX_STORES = 24  # in the table
 
 
 def _show_sizes(store) -> None:
-    contents = tp.dashboard.contents
-    facts, listed = contents.describe_store(store), contents.list_contents(store)
-    with st.container(horizontal=True):
-        for key in ("samples", "tokens", "sites", "size"):
-            st.metric(key, facts[key], width="content")
-        if (score := listed.score) is not None:
-            right = "answered right" if listed.arithmetic else "as the reference"
-            right += ", test samples" * bool(listed.test)
-            low, high = (f"{100 * end:.1f}" for end in (score.low, score.high))
-            st.metric(right, f"{100 * score.value:.1f} % [{low}, {high}]", width="content")
-    view = contents.show_sites(store)
+    view = tp.dashboard.contents.show_sites(store)
     widgets.head(view.title, lambda: view, "sites")
     widgets.table(view.data)
     if card := state.runs().read_card(store):
@@ -44,14 +34,14 @@ def _show_examination(questions) -> None:
 
 
 def _show_results(runs, store) -> bool:
-    summary = state.once(lambda: tp.dashboard.run_summary.summarize(runs, store), "summary")
-    if statements := (*summary.roles, *summary.results):
+    summarize = lambda: tp.dashboard.run_summary.summarize(runs, store)  # noqa: E731
+    statements, names = state.once(summarize, "summary")
+    if statements:
         st.subheader("Results")
     for statement in statements:
         widgets.write(statement)
-    if len(summary.names):
-        label = f"All {len(summary.names)} named roles"
-        widgets.fold(label, "named", lambda: widgets.table(summary.names))
+    if len(names):
+        widgets.fold(f"All {len(names)} named roles", "named", lambda: widgets.table(names))
     return bool(statements)
 
 

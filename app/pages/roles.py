@@ -19,8 +19,9 @@ def _go(table, key: str) -> None:
 
 def _show_names() -> None:
     """What finished runs of `name` say of the clusters of all heads, or a button that starts one."""
-    store, views, kinds = state.store(), tp.dashboard.names, ("names", "word-names")
-    if folders := state.runs().beside(store, *kinds):
+    kinds = ("names", "word-names")
+    if folders := state.runs().beside(state.store(), *kinds):
+        views = tp.dashboard.names  # with matplotlib
         st.subheader("Names of clusters")
         run = widgets.choose("Run", list(folders), "names")
         clusters = state.once(lambda: views.read_names(folders[run]), "names", run)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import tprprobe as tp
-from tprprobe.dashboard import asking, changes
+from tprprobe.dashboard import changes
 from tprprobe.errors import InputError
 from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.models.protocol import require_vocabulary
@@ -17,7 +17,7 @@ LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
 
 @pytest.fixture(scope="module")
 def prompt(make_model):
-    return asking.query_text(make_model(fluent=True, seed=4), "12/(3-45)")
+    return prompts.query_text(make_model(fluent=True, seed=4), "12/(3-45)")
 
 
 def read_lead(app):
@@ -26,25 +26,25 @@ def read_lead(app):
 
 def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(prompt):
     assert prompts.exact_answer(prompt) == "-2/7"
-    change = changes.exchange_tokens(prompt, "roles", 2, 8)  # in 12 and in 45
+    change = prompt_edits.exchange_tokens(prompt, "roles", 2, 8)  # in 12 and in 45
     assert (change.first_word, change.second_word) == ((1, 2), (7, 8))
-    table, row = changes.try_change(prompt, change)
+    table, row = prompt_edits.try_change(prompt, change)
     assert (row["predicted"], row["by"]) == ("-5", changes.ARITHMETIC)  # 45/(3-12)
     assert {row["answer before"], row["answer after"], "-5"} <= {*table["answer"]}
     assert torch.allclose(*(torch.tensor(table[w]) for w in (prompts.UNEDITED, changes.BACK)))
-    single = changes.exchange_tokens(prompt, "roles", 1, 5)  # 12 and 3: single digits
+    single = prompt_edits.exchange_tokens(prompt, "roles", 1, 5)  # 12 and 3: single digits
     assert (single.first_word, single.second_word) == ((1,), (5,))
     with pytest.raises(InputError, match="choose two"):
-        changes.exchange_tokens(prompt, "roles", 1, 1)
+        prompt_edits.exchange_tokens(prompt, "roles", 1, 1)
 
 
 def test_an_edit_that_changes_nothing_changes_no_answer(prompt):
-    _, row = changes.try_change(prompt, prompt_edits.Change("nothing", {}))
+    _, row = prompt_edits.try_change(prompt, prompt_edits.Change("nothing", {}))
     assert row["answer after"] == row["answer before"]
     assert row["now"] == pytest.approx(row["probability"])
     assert "stays" in changes.summarize_change(row)
-    every = [(site, n) for site, maps in changes.find_heads(prompt).items() for n in range(len(maps))]  # fmt: skip
-    gone = [changes.try_change(prompt, changes.ablate_head(*head))[1] for head in every]
+    every = [(site, n) for site, maps in prompt_edits.find_heads(prompt).items() for n in range(len(maps))]  # fmt: skip
+    gone = [prompt_edits.try_change(prompt, prompt_edits.ablate_head(*head))[1] for head in every]
     changed = [row for row in gone if row["answer after"] != row["answer before"]]
     assert changed
     summary = changes.summarize_change(changed[0])
@@ -55,11 +55,11 @@ def test_an_edit_that_changes_nothing_changes_no_answer(prompt):
 
 def test_a_text_without_end_is_refused_before_it_is_read(prompt):
     with pytest.raises(InputError, match="of 5001 characters: give at most 4000"):
-        asking.query_text(prompt.model, "1+" * 2500 + "1")
+        prompts.query_text(prompt.model, "1+" * 2500 + "1")
 
 
 def test_the_start_symbol_is_no_part_of_a_question(prompt):
-    _, row = changes.try_change(prompt, changes.exchange_tokens(prompt, "roles", 0, 1))
+    _, row = prompt_edits.try_change(prompt, prompt_edits.exchange_tokens(prompt, "roles", 0, 1))
     assert row["by"] == prompts.WORDS_EXCHANGED
 
 
@@ -82,18 +82,20 @@ def test_a_word_goes_with_all_its_pieces(make_model):
 
 def test_pairs_of_numbers_are_offered(prompt):
     question = replace(prompt, text="3/4 + 5/4")
-    assert changes.list_pairs(question) == [("3 ↔ 4: numerator and denominator", 1, 3)]
-    assert changes.list_pairs(replace(prompt, text="no question")) == []
+    assert prompt_edits.list_pairs(question) == [("3 ↔ 4: numerator and denominator", 1, 3)]
+    assert prompt_edits.list_pairs(replace(prompt, text="no question")) == []
 
 
 def test_a_caption_has_words_unbinding_vectors_and_no_heads():
-    image = asking.query_image(asking.load_readable("tpgn-scenes"), 0)
-    table, row = changes.try_change(image, changes.exchange_tokens(image, "sentence TPRs", 1, 2))
+    image = prompts.query_image(prompts.load_readable("tpgn-scenes"), 0)
+    table, row = prompt_edits.try_change(
+        image, prompt_edits.exchange_tokens(image, "sentence TPRs", 1, 2)
+    )
     assert " ".join(image.tokens) == row["answer before"]
     assert {*table} == {"answer", prompts.UNEDITED, prompts.EDITED}
-    assert {*changes.list_kinds(image)} == {"fillers", *list(prompt_edits.KINDS)[3:]}
-    assert not changes.find_heads(image)
-    assert changes.list_pairs(image) == []
+    assert {*prompt_edits.list_kinds(image)} == {"fillers", *list(prompt_edits.KINDS)[3:]}
+    assert not prompt_edits.find_heads(image)
+    assert prompt_edits.list_pairs(image) == []
 
 
 def test_a_link_opens_with_its_experiment_and_says_what_changed_first(open_page, asked_runs):
@@ -134,17 +136,17 @@ def test_picks_that_say_nothing_are_left(open_page, asked_runs, picks):
 
 def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     model = make_model(fluent=True, seed=4)
-    prompt, swapped_prompt = (replace(asking.query_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
+    prompt, swapped_prompt = (replace(prompts.query_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
     site = prompts.list_states(model)[0]
-    change = changes.exchange_tokens(prompt, f"states at {site}", 1, 8)  # 12 and 45
-    output = asking.read_output(prompt, changes.list_inputs(prompt, change))
+    change = prompt_edits.exchange_tokens(prompt, f"states at {site}", 1, 8)  # 12 and 45
+    output = prompts.read_output(prompt, prompt_edits.list_inputs(prompt, change))
     assert {*output.table} == {"next word", *changes.MEANINGS}
     ways = (prompts.UNEDITED, changes.BACK, prompts.EDITED)
     plain, back, edited = (output.table[way] for way in ways)
     assert plain.tolist() == pytest.approx(back.tolist())  # the states put back change nothing
     assert (plain - edited).abs().max() > 10 * (plain - back).abs().max()
-    swapped_words = asking.read_output(
-        swapped_prompt, changes.list_inputs(swapped_prompt)
+    swapped_words = prompts.read_output(
+        swapped_prompt, prompt_edits.list_inputs(swapped_prompt)
     ).table.set_index("next word")
     exchanged = output.table.set_index("next word")[prompts.WORDS_EXCHANGED]
     expected = swapped_words[prompts.UNEDITED].tolist()

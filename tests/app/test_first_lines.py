@@ -60,20 +60,35 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
 
 def test_a_run_tells_its_strongest_roles(named_run):
     store = named_run.open("runs/store")
-    summary = run_summary.summarize(named_run, store)
+    statements, table = run_summary.summarize(named_run, store)
     lead = contents.summarize_store(store).text
     assert "80 samples" in lead
     assert "75.0 %" in lead
     assert "were answered right" in lead
-    assert summary.roles
-    for role in summary.roles:
-        assert role.links[0].page == "roles"
-    assert len(summary.names) >= len(summary.roles)
+    roles = [statement for statement in statements if "mark" in statement.links[0].query]
+    assert 0 < len(roles) <= len(table)
     (folder,) = named_run.beside(store, "names").values()
     view = names.show_names(names.read_names(folder))
     expected = "5 of 12 clusters of the trained model have a name that holds on held-out texts"
     assert expected in names.summarize_names(view.data).text
     assert view.export("csv")
+
+
+def test_a_score_is_of_samples_that_the_model_was_not_trained_on(named_run, tmp_path):
+    (tmp_path / "recipe.toml").write_text('[[stages]]\nmix = [{data = "p.tsv", split = "train"}]')
+    store = named_run.open("runs/store")
+    origin = {"model_folder": str(tmp_path), "data": {"name": "p.tsv", "split": "all"}}
+    trained = replace(store, manifest={**store.manifest, **origin})
+    n_test = len(contents.list_contents(trained).test)
+    assert 0 < n_test < 30  # a tenth of 80
+    expected = f"of the {n_test} test samples (the other {80 - n_test} were used to train it)"
+    assert expected in contents.summarize_store(trained).text
+    assert contents.list_contents(store).test is None
+
+
+def test_a_store_that_is_opened_alone_has_what_was_made_of_it_beside_it(named_run):
+    runs = tp.dashboard.folders.find_runs(named_run.root / "store")
+    assert list(runs.beside(runs.open("store"), "names")) == ["names"]
 
 
 def test_what_a_page_starts_is_the_command_that_it_shows(named_run):

@@ -181,7 +181,7 @@ def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
     assert tp.dashboard.folders.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"
 
 
-def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
+def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path, open_page):
     plant(tmp_path / "runs" / "whole", 4)
     plant(tmp_path / "runs" / "torn", 4)
     shutil.rmtree(tmp_path / "runs" / "torn" / "arrays.zarr" / ROLE)
@@ -189,6 +189,9 @@ def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
     assert runs.open("runs/whole").samples == 4
     with pytest.raises(InputError, match="damaged"):
         runs.open("runs/torn")
+    app = open_page(tmp_path / "runs", store="runs/torn")
+    assert not app.exception
+    assert "damaged" in app.text[0].value
 
 
 def test_what_an_address_names_is_looked_up_never_joined(tmp_path):

@@ -5,6 +5,7 @@ import random
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import streamlit as st
 from planted.sentences import ENCODER, plant
@@ -37,10 +38,11 @@ def test_the_overview_shows_the_run_and_its_score(open_page, runs):
     app = open_page(runs)
     assert not app.exception
     assert app.sidebar.selectbox[0].options == ["runs/demo/store"]
-    assert not app.metric  # folded parts are made when they are opened
+    assert "were answered right" in app.markdown[0].value
+    assert not app.dataframe  # folded parts are made when they are opened
     app.session_state["fold-sizes"] = True
     app.run()
-    assert {metric.label for metric in app.metric} >= {"samples", "tokens", "answered right"}
+    assert app.dataframe[0].value["site"].tolist()
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -183,6 +185,32 @@ def test_marks_are_carried_to_the_other_store(open_page, runs):
 def linked_strips(app):
     sent = [json.loads(component.json or component.mixed.json) for component in linked(app)]
     return [strip for content in sent if content["kind"] == "strips" for strip in content["strips"]]
+
+
+def test_a_patching_run_is_shown_without_a_store(open_page, tmp_path):
+    names = {
+        "answer": "are",
+        "other_answer": "is",
+        "difference_text": -4.0,
+        "difference_against": 5.0,
+    }
+    rows = pd.DataFrame(
+        {"site": "layers.0.hidden", "position": [0, 1, 1], "token": ["a", "b", "b"]}
+    )
+    rows = rows.assign(
+        other_token=rows["token"], recovered=[0.0, 1.0, 0.1], control=["", "", "random"]
+    )
+    rows.assign(difference=0.0, **names).to_parquet(tmp_path / "patching.parquet")
+    record = {"model": {"name": "made"}, "text": "a b", "against": "a c"}
+    (tmp_path / "interventions.json").write_text(json.dumps(record))
+    app = open_page(tmp_path)
+    assert not app.exception
+    assert any(
+        "‘a b’ against ‘a c’: log p" in text.value.replace("\\", "") for text in app.markdown
+    )
+    app = open_page(tmp_path, "interventions")
+    assert not app.exception
+    assert charts(app)
 
 
 def test_an_empty_folder_says_what_to_do(open_page, tmp_path):

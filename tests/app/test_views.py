@@ -218,6 +218,26 @@ def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene
         assert set(sent[name][n:]) <= {-1}
 
 
+def test_clusters_of_a_second_store_have_the_numbers_of_those_that_they_share_tokens_with(scene):
+    order, roles = np.roll(np.arange(6), 2), scene.roles
+    labels = np.argsort(order)[roles.labels].astype(np.int32)
+    turned = token_maps.replace(roles, labels=labels, centers=roles.centers[order])
+    comparison, turned = tp.dashboard.comparison, token_maps.replace(scene, roles=turned)
+    pairs = comparison.match_samples(scene.store, scene.store)
+    matched = comparison.renumber_clusters(scene, turned, pairs)
+    assert matched.roles.labels.tolist() == roles.labels.tolist()
+    assert np.array_equal(matched.roles.centers, roles.centers)
+
+
+def test_rows_of_cross_attention_are_named_by_what_they_read_and_write(asked_runs):
+    store = tp.open_store(asked_runs / "asked")
+    maps = tp.dashboard.read_maps(store, "decoder.0.cross.attention", 0)
+    sent = tp.dashboard.attention.pack_attention(store, maps, 0, dark=False)["queries"]
+    read = [sign.partition(" → ")[0] for sign in sent["signs"]]
+    assert [sign.partition(" → ")[2] for sign in sent["signs"]] == [*read[1:], "…"]
+    assert not any(sent["special"])
+
+
 def test_a_map_begins_without_states_that_lie_far_from_all_else():
     points = np.random.default_rng(0).uniform(size=(1000, 2))
     assert projections.choose_view(points) == pytest.approx([-0.03, 1.03, -0.03, 1.03])

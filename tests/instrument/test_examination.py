@@ -1,6 +1,7 @@
 """One command puts a model on one page: a sentence, a figure and a control a question, tables beside it, and it goes on."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from planted.word_models import FRAME, save_words
 from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
-from tprprobe.examination import examine
+from tprprobe.examination import examine, examining, subject
 from tprprobe.examination.measures import MEASURES
 from tprprobe.figures.model_page import QUESTIONS
 from tprprobe.models import load_model
@@ -49,6 +50,25 @@ def test_a_line_and_a_section_for_every_question(examined):
     assert "At the input embeddings all states are the same." in page  # of the last token
     assert "refresh" not in page  # as it does while questions are open
     assert "<table" not in page
+    assert f"--layers 1 --seed 0 --out {examined.folder}</code></footer>" in page
+    assert {*examined.tables["heads"]["model"]} == {"trained", "permuted"}
+    assert all(line in repr(examined) for line in examined.lines[:3])  # what the terminal shows
+    assert "Go deeper: tprprobe decompose" in repr(examined)
+
+
+def test_texts_that_the_model_was_trained_on_are_counted_or_left_out(model, tmp_path, monkeypatch):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("source\ttarget\n" + "".join(f"the cat {i}\t{i}\n" for i in range(60)))
+    for module in (examining, subject):
+        monkeypatch.setattr(module, "trained_data", lambda _: {"data": str(path), "split": "test"})
+    data = load_data(path)
+    n_trained = len(load_data(path, split="train"))
+    mixed = subject.Subject(model, data, tmp_path, (), None, 0)
+    assert mixed.say_trained() == f", {n_trained} of which the model was trained on"
+    assert examining.prefer_test(model, data).split == "all"  # of few test texts
+    monkeypatch.setattr(examining, "FEWEST", 1)
+    held_out = replace(mixed, data=examining.prefer_test(model, data))
+    assert held_out.say_trained() == ", none of which the model was trained on"
 
 
 def test_every_figure_is_a_file_beside_the_page(examined):

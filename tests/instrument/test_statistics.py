@@ -212,3 +212,12 @@ def test_the_false_discovery_rate_rejects_all_up_to_the_last_below_the_line(p_va
 def test_an_unknown_correction_is_refused():
     with pytest.raises(InputError, match="holm"):
         adjust(np.array([0.1]), "hol")
+
+
+def test_the_jackknife_of_a_mean_is_its_t_interval():
+    values = np.random.default_rng(0).normal(size=12)
+    without_one = [np.delete(values, i).mean() for i in range(12)]
+    interval = statistics.jackknife(np.array([values.mean(), *without_one]))
+    expected = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
+    assert (interval.low, interval.high) == pytest.approx(expected)
+    assert np.isnan(statistics.jackknife(np.zeros(10)).low)

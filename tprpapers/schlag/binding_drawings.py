@@ -4,14 +4,13 @@ models.
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from tprprobe.figures.colors import palette, shade_color
-from tprprobe.figures.line_styles import MARKERS, PALE
-from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.line_styles import BASELINE
+from tprprobe.figures.scenes import Lines
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import interval_text, measured, read_interval
 
 BARS = ("first", "middle", "last")
 EXACT_TITLE = "a → b, c → d against a → d, c → b: what two attention layers make of them"
@@ -70,43 +69,17 @@ def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
     return Table(pd.DataFrame(rows).fillna("–"), PROBE_TITLE, PROBE_CAPTION)
 
 
-def binding_accuracy(probed: pd.DataFrame) -> Drawing:
-    """Paired accuracy against depth, a panel per fraction bar, a line per model (its twin dashed)."""
-    figure = drawing(7, 2.9)
-    panels = figure.subplots(1, len(BARS), sharey=True)
-    models = list(probed["model"].unique())
-    for bar, axes in zip(BARS, panels, strict=True):
-        for i, (model, color) in enumerate(zip(models, palette(len(models)), strict=True)):
-            bar_rows: Any = probed[(probed["model"] == model) & (probed["bar"] == bar)]
-            for untrained, model_rows in bar_rows.groupby("untrained"):
-                name = f"{model}, untrained" if untrained else str(model)
-                shift = (i - (len(models) - 1) / 2) * 0.08
-                _draw_line(axes, model_rows, name, (color, MARKERS[i % len(MARKERS)], shift))
-        axes.axhline(0.25, color=MUTED, linewidth=0.8, linestyle=":")
-        axes.set(xlabel="attention layers read", ylim=(-0.03, 1.05))
-        axes.set_xticks(sorted(probed["depth"].unique()))
-        axes.grid(axis="y", color=FAINT, linewidth=0.5)
-        tidy(axes, f"{bar} bar")
-    panels[0].set_ylabel("paired accuracy")
-    panels[0].annotate(
-        "guesses", (1, 0.25), xycoords=("axes fraction", "data"), xytext=(0, -3),
-        textcoords="offset points", ha="right", fontsize=6, color=INK, va="top",
-    )  # fmt: skip
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False,
-        handlelength=3.5,
-    )  # fmt: skip
-    return figure
-
-
-def _draw_line(axes: Axes, depth_rows: Any, name: str, style: tuple) -> None:
-    rows, (color, marker, shift) = depth_rows.sort_values("depth"), style
-    values = rows["paired_accuracy"]
-    errors = [values - rows["paired_accuracy_low"], rows["paired_accuracy_high"] - values]
-    untrained = bool(rows["untrained"].iloc[0])
-    axes.errorbar(
-        rows["depth"] + shift, values, errors, color=shade_color(color, PALE) if untrained else color,
-        marker="v" if untrained else marker, markersize=4.5, linestyle="--" if untrained else "-",
-        linewidth=1.1, capsize=2, label=name,
+def binding_lines(probed: pd.DataFrame) -> Lines:
+    """Paired accuracy against depth, a panel per fraction bar, a line per model beside its baseline model's."""
+    bars = pd.Categorical(probed["bar"], BARS, ordered=True)
+    probed = probed.assign(bar=bars).sort_values(["bar", "depth"], kind="stable")
+    is_untrained, panels = probed["untrained"].astype(bool), probed["bar"].astype(str) + " bar"
+    names = probed["model"] + is_untrained.map({True: ", untrained", False: ""})
+    places = {"panel": panels, "line": names, "group": probed["model"], "x": probed["depth"]}
+    rows = measured(probed, "paired_accuracy", sure=True, **places)
+    rows["stands_for"] = np.where(is_untrained, BASELINE, "")
+    levels = pd.DataFrame({"panel": panels.unique(), "line": "guesses", "value": 0.25})
+    return Lines(
+        rows, label="paired accuracy", x="attention layers read", percent=False, levels=levels, limits=(-0.03, 1.05),
+        note="Bands: 95 % intervals over pairs of digits.",
     )  # fmt: skip

@@ -33,6 +33,7 @@ from tprprobe.figures.catalogue.makers import (
     draw_roles,
     measure_reconstruction,
 )
+from tprprobe.figures.dots import render
 from tprprobe.figures.strips import Strips
 from tprprobe.figures.style import Drawing, figure_files
 from tprprobe.figures.tables import Table
@@ -132,7 +133,7 @@ def save_binding(
         files |= {BINDINGS.file: probed.to_csv(index=False)}
         files |= {"binding.json": origin_json({"weights": list(weights)})}
         files |= {"binding.md": binding.binding_table(probed).markdown()}
-        files |= figure_files(binding.binding_accuracy(probed))
+        files |= figure_files(render(binding.binding_lines(probed)))
     return write_folder(out, files)
 
 
@@ -175,7 +176,7 @@ RECONSTRUCTION_TABLE = Maker(
     tabulate_reconstruction, VALUES, inputs=RECONSTRUCTED, like="reconstruction-table"
 )
 DEMONSTRATION = Maker(tabulate_demonstration)
-BINDING = Maker(lambda bindings: binding.binding_accuracy(bindings), inputs=BINDING_INPUT)
+BINDING = Maker(lambda bindings: binding.binding_lines(bindings), inputs=BINDING_INPUT)
 BINDING_TABLE = Maker(lambda bindings: binding.binding_table(bindings), inputs=BINDING_INPUT)
 CAPTURE = Maker(draw_capture, BOUND)
 CAPTURE_TABLE = Maker(tabulate_capture, BOUND)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from tprprobe.figures.colors import shade_color
 from tprprobe.figures.line_styles import PALE
 from tprprobe.figures.look import current_look
-from tprprobe.figures.style import FAINT, Drawing, drawing, legend, tidy
+from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -106,11 +106,9 @@ def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
             label=name,
         )  # fmt: skip
     width = int(unbound["d_head"].iloc[0])
-    axes.axvline(width, color=FAINT, linewidth=1)
-    axes.annotate(
-        f"width of a head: {width}", (width, 0.25), xytext=(-3, 0), textcoords="offset points",
-        rotation=90, fontsize=6.5, ha="right",
-    )  # fmt: skip
+    axes.axvline(
+        width, color=MUTED, linewidth=0.9, linestyle=":", label=f"width of a head: {width}"
+    )
     axes.set(xscale="log", xlabel="bindings in the sum", ylabel="nearest candidate is right")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")

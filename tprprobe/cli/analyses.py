@@ -38,7 +38,7 @@ def cluster(
     for result in clusters:
         name = result.site if result.head is None else f"{result.site} head {result.head}"
         lines += [f"{name}: stability {result.stability:.3f} over {result.n_seeds} seeds"]
-        lines += [result.summary.to_string(index=False)]
+        lines += [result.summary.drop(columns="distinctive").to_string(index=False)]
     common.show(as_json, [result.as_dict() for result in clusters], lambda: "\n".join(lines))
 
 
@@ -195,7 +195,7 @@ def name(
     from tprprobe.store.dask_workers import scheduled
 
     opened, out = open_store(store), options.get("out")
-    has_words = find_arithmetic(opened) is None
+    has_words = bool(opened.labels) or find_arithmetic(opened) is None
     options["progress"] = lambda jobs: track(jobs, "naming", len(jobs))
     if has_words:
         n_clusters = options.pop("k", [20])
@@ -212,8 +212,8 @@ def name(
             names = name_all(opened, **options)
             content = names.as_dict()
             texts = [f"{names.comparison}\n{naming.describe_recovery(names.asked)}\n"]
-            texts += [naming.list_names(names.asked, out)]
             texts += [table.markdown() for table in find_structure().tables(names)]
+            texts += [naming.point_to(len(names.asked), out), naming.REPORT.format(out or "OUT")]
     common.show(as_json, content, lambda: "\n".join(texts))
 
 
@@ -241,7 +241,5 @@ def examine(
         options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
-    page = str(examination.page)
-    texts = [section.as_text() for section in examination.sections]
-    facts = {"lines": examination.lines, "page": page}
-    common.show(as_json, facts, lambda: "\n\n".join([*texts, f"page: {page}"]))
+    facts = {"lines": examination.lines, "page": str(examination.page)}
+    common.show(as_json, facts, lambda: repr(examination))

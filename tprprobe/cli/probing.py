@@ -90,6 +90,10 @@ def probe(
 
     if refine and estimator == SPAN_CONV:
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
+    if labels and store is None:
+        raise InputError(
+            "--labels: of a STORE; `tprprobe extract --labels` labels what is extracted"
+        )
     if store is None:
         n = n or (PROBED_N if data is None else None)
         if ckpt is None:
@@ -108,8 +112,8 @@ def probe(
         if names := ", ".join(name for name, value in of_model.items() if value):
             raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
         opened = open_store(store)
-    for own_task, file in common.split_labels(labels).items():
-        opened = add_file_labels(opened, own_task, file)
+        for own_task, file in common.split_labels(labels).items():
+            opened = add_file_labels(opened, own_task, file)
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
     with scheduled(scheduler):
         tasks = task.split(",") if "," in task else task
@@ -158,7 +162,7 @@ def _probe(
     table = screen(rows)
     note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
     ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]
-    lines = [note, table.to_string(index=False), *ranks, *explain_controls(rows)]
+    lines = [note, table.to_string(index=False), *ranks, *explain_controls(rows["best_control"])]
     return rows, "\n".join([*lines, describe_basis(rows)])
 
 

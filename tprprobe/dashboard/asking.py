@@ -13,15 +13,7 @@ from tprprobe.interventions.prompts import (
     find_reference,
     name_measure,
 )
-from tprprobe.interventions.prompts import has_head as has_head
-from tprprobe.interventions.prompts import is_model_of as is_model_of
-from tprprobe.interventions.prompts import load_readable as load_readable
-from tprprobe.interventions.prompts import query_image as query_image
-from tprprobe.interventions.prompts import query_text as query_text
-from tprprobe.interventions.prompts import read_output as read_output
-from tprprobe.interventions.prompts import reads_images as reads_images
 from tprprobe.store import Store
-from tprprobe.store.token_texts import visible as visible
 
 SMALLEST = 1e-38  # probability that a float32 tells from none
 

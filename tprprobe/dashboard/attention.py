@@ -138,8 +138,10 @@ def pick_head(followed: pd.DataFrame | None, relation: str = "") -> pd.Series | 
     if followed is None:
         return None
     words = followed[followed["relation"] == relation] if relation else followed
-    picked = pick_heads(words)
-    return picked.iloc[0] if len(picked) else None
+    try:
+        return next((row for _, row in pick_heads(words).iterrows()), None)
+    except InputError:
+        return None
 
 
 def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -> Statement:
@@ -207,7 +209,7 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     packed = _pack_map(maps.weights[head], maps.queries, maps.keys, dark)
     if packed["queries"]["side"] == "target":  # rows are named by what they read and write
         signs = packed["queries"]["signs"]
-        signs = [f"{read} → {written}" for read, written in pairwise([*signs, "…"])]
+        signs = [f"{source} → {target}" for source, target in pairwise([*signs, "…"])]
         packed["queries"] |= {"signs": signs, "special": [False] * len(signs)}
         packed["axes"] = AXES.replace("attend)", "read → written)", 1)
     return packed | {"pairs": [list(pair) for pair in pairs], "gold": relation}

@@ -7,14 +7,6 @@ import pandas as pd
 
 from tprprobe.dashboard.asking import write_share
 from tprprobe.interventions.prompt_edits import ARITHMETIC, BACK, ROLE
-from tprprobe.interventions.prompt_edits import ablate_head as ablate_head
-from tprprobe.interventions.prompt_edits import exchange_tokens as exchange_tokens
-from tprprobe.interventions.prompt_edits import find_heads as find_heads
-from tprprobe.interventions.prompt_edits import list_heads as list_heads
-from tprprobe.interventions.prompt_edits import list_inputs as list_inputs
-from tprprobe.interventions.prompt_edits import list_kinds as list_kinds
-from tprprobe.interventions.prompt_edits import list_pairs as list_pairs
-from tprprobe.interventions.prompt_edits import try_change as try_change
 from tprprobe.interventions.prompts import EDITED, UNEDITED, WORDS_EXCHANGED, Prompt
 from tprprobe.store.token_texts import sign
 

@@ -41,52 +41,41 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     return View(title, joined, scene, NOTE)
 
 
-def renumber_clusters(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> Cloud:
+def renumber_clusters(scene: Cloud, second_scene: Cloud, pairs: pd.DataFrame) -> Cloud:
     """The second scene with the numbers, and so the colors, of the first: of every cluster that with which it shares most tokens, one to one."""
-    roles, (_, counts) = second.roles, _count_common(first, second, pairs)
-    if first.roles.k != roles.k:
-        return second
+    roles, (_, counts) = second_scene.roles, _count_common(scene, second_scene, pairs)
+    if scene.roles.k != roles.k:
+        return second_scene
     order = linear_sum_assignment(counts, maximize=True)[1]
     labels = np.argsort(order).astype(np.int32)[roles.labels]
     summary = roles.summary.iloc[order].assign(cluster=range(roles.k)).reset_index(drop=True)
     roles = replace(roles, labels=labels, centers=roles.centers[order], summary=summary)
-    return replace(second, roles=roles)
+    return replace(second_scene, roles=roles)
 
 
 def _count_common(
-    first: Cloud, second: Cloud, pairs: pd.DataFrame
+    scene: Cloud, second_scene: Cloud, pairs: pd.DataFrame
 ) -> tuple[pd.DataFrame, Int[np.ndarray, "cluster second"]]:
     """The tokens that both have, with their two clusters, and how many tokens every two clusters share."""
     common = pairs.head(SAMPLES)[["first", "second"]]
-    labels, second_labels = first.label(common["first"]), second.label(common["second"])
+    labels, second_labels = scene.label(common["first"]), second_scene.label(common["second"])
     mapped = labels.merge(common, left_on="sample", right_on="first")
     joined = mapped.merge(
         second_labels, left_on=["second", "position"], right_on=["sample", "position"]
     )
     if joined.empty:
         raise InputError(DISJOINT)
-    counts = np.zeros((first.roles.k, second.roles.k), int)
+    counts = np.zeros((scene.roles.k, second_scene.roles.k), int)
     np.add.at(counts, (joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()), 1)
     return joined, counts
-
-
-def summarize_pairs(pairs: pd.DataFrame, names: Sequence[str]) -> Statement:
-    """How many samples two stores have in common, which is known before their vectors are clustered."""
-    first, second = _shorten(names)
-    return Statement(f"{first} and {second} have {len(pairs):,} samples in common.")
-
-
-def _shorten(names: Sequence[str]) -> list[str]:
-    """Names of stores without the folders that they share."""
-    shared = os.path.commonpath([os.path.dirname(name) for name in names]) or "."
-    return [os.path.relpath(name, shared) for name in names]
 
 
 def summarize_agreement(
     joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]
 ) -> Statement:
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
-    names = _shorten(names)
+    shared = os.path.commonpath([os.path.dirname(name) for name in names]) or "."
+    names = [os.path.relpath(name, shared) for name in names]
     is_named = {
         name: scene.names["name"] != UNNAMED
         for scene, name in zip(scenes, names, strict=True)

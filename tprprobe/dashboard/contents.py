@@ -124,8 +124,8 @@ def summarize_store(store: Store) -> Statement:
         verdict = "answered right" if contents.arithmetic else "written exactly as the reference"
         of_test, test = "", contents.test
         if test is not None:
-            others = f"the other {store.samples - len(test):,} were used to train it"
-            of_test = f" of the {len(test):,} test samples ({others})"
+            training = f"the other {store.samples - len(test):,} were used to train it"
+            of_test = f" of the {len(test):,} test samples ({training})"
             of_test = of_test if test else " of these samples, on all of which it was trained,"
         text += f"; {interval_text(score, '.1f', 100, ' %')}{of_test} were {verdict}"
     names = {

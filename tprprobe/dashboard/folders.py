@@ -142,12 +142,21 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
 
 def _find_beside(root: Path) -> list[Path]:
     """The folders of results beside a store, if ``root`` is one, that were made of it."""
-    folders = [path for path in root.parent.iterdir() if path.is_dir() and not path.is_symlink()]
-    try:
-        is_store = (root / MANIFEST).is_file()
-        return sort_results(open_store(root), sorted(folders))[0] if is_store else []
-    except (InputError, OSError):
+    if not (root / MANIFEST).is_file():
         return []
+    try:
+        folders = [path for path in sorted(root.parent.iterdir()) if not path.is_symlink()]
+        return sort_results(open_store(root), filter(Path.is_dir, folders))[0]
+    except (InputError, OSError):  # damaged, or not to be read
+        return []
+
+
+def list_comparable(runs: Runs, name: str) -> list[str]:
+    """The other stores, and their baseline models, of data of the same name, those of the store first."""
+    names = [n for n in (*runs.names("control"), *runs.names("store")) if n != name]
+    data = {n: _describe(runs, n).get("data", "").partition(" · ")[0] for n in (name, *names)}
+    alike = [n for n in names if data[n] == data[name]]
+    return sorted(alike, key=lambda n: not n.startswith(f"{name}/"))
 
 
 def describe_all(runs: Runs, names: Sequence[str]) -> pd.DataFrame:

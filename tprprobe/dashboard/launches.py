@@ -13,6 +13,9 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import tomli_w
 
 from tprprobe.dashboard.contents import list_contents, list_vectors
 from tprprobe.dashboard.folders import Runs, is_within
@@ -29,9 +32,9 @@ MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 AGAIN = "labels were added to its data: extract it again with them"
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
-EDITED = "n = 60\nreference = 60\n"
-EDITED += 'sites = ["encoder.*.self.role"]\nedits = ["zero", "mean"]\nheads = "each"\n'
-SWAPPED = 'n = 100\nswaps = ["polarity", "argument"]\n'
+EDITED = {"n": 60, "reference": 60, "heads": "each"}
+EDITED |= {"sites": ["encoder.*.self.role"], "edits": ["zero", "mean"]}
+SWAPPED = {"n": 100, "swaps": ["polarity", "argument"]}
 
 
 @dataclass(frozen=True)
@@ -187,23 +190,15 @@ def _pairs(runs: Runs, store: Store) -> Plan:
     return ("intervene", "--data", "pairs:active+passive,asked", "--ckpt", name), ""
 
 
-def _intervene(runs: Runs, store: Store, edits: str = EDITED) -> Plan:
+def _intervene(runs: Runs, store: Store, edits: Mapping[str, Any] = EDITED) -> Plan:
     name, data = runs.find_model(store), store.facts.data
     has_roles = any(site.startswith("encoder.") and site.endswith(".role") for site in store.sites)
     _require(has_roles, "this store has no roles of an encoder to edit")
     where = "neither shipped nor below the folder: put its checkpoint there"
     _require(name, f"the model of this store is {where}")
     _require(data.name, "this store does not record its data")
-    split = _quote(data.split or "test")
-    source = f'data = "{_quote(data.name)}"\nsplit = "{split}"\n'
-    return ("intervene", RECIPE, "--ckpt", str(name)), source + edits
-
-
-def _quote(value: object) -> str:
-    """A text inside quotation marks of TOML."""
-    is_plain = re.fullmatch(r"[\w:+/.,=@ -]{1,200}", str(value))
-    _require(is_plain, f"data with an unusual name: {visible(value, 60)}")
-    return str(value)
+    recipe = {"data": data.name, "split": data.split or "test", **edits}
+    return ("intervene", RECIPE, "--ckpt", str(name)), tomli_w.dumps(recipe)
 
 
 LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]] = {

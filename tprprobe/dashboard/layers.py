@@ -23,6 +23,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
+LOOKS = ["group", "stands_for"]  # of lines of probes: the color that they share, and the mark
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 4  # of the first line
 GAINS = {"gain": "gain of bindings", "learned": "learned of the gain"}
@@ -35,7 +36,8 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     """
     measures = (_measure_probes, _measure_decompositions, _measure_reconstruction, _measure_edits)
     tables = [pair for measure in measures for pair in measure(runs, store)]
-    rows = [lines[COLUMNS] for lines, _ in tables if len(lines)]
+    columns, kinds = [*COLUMNS, *LOOKS], dict.fromkeys(LOOKS, object)
+    rows = [lines.reindex(columns=columns).astype(kinds) for lines, _ in tables if len(lines)]
     bands = [band[BAND] for _, band in tables if len(band)]
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS)
     return Lines(
@@ -54,7 +56,7 @@ def list_panels(lines: Lines) -> list[str]:
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     note = "gray: the strongest control; filled: above it"
-    data = lines.rows.drop(columns="query")
+    data = lines.rows.drop(columns=["query", *LOOKS], errors="ignore")
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
 

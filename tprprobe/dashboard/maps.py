@@ -17,7 +17,8 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.view import View
-from tprprobe.figures.colors import palette, text_color, value_colors
+from tprprobe.figures.cluster_labels import color_clusters
+from tprprobe.figures.colors import text_color, value_colors
 from tprprobe.figures.theme import NEITHER, write_colors
 from tprprobe.statistics import read_interval
 from tprprobe.store.layout import SAMPLE
@@ -65,7 +66,7 @@ def _color_values(
     """The values of a field in order, and a color for each that is one; clusters keep theirs."""
     order = order_values(values)
     named = [name for name in order if name not in (OTHER, NONE)]
-    clusters = palette(scene.roles.k)
+    clusters = color_clusters(scene.roles)
     colors = [clusters[int(name)] for name in named] if field == CLUSTER else value_colors(named)
     return order, [*colors]
 
@@ -91,7 +92,7 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     packed |= {"unit": "samples" if scene.side == SAMPLE else "tokens"}
     packed |= {"values": order, "labels": labels, "clusters": _pack_clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
-        return packed | {"colors": write_colors([*palette(scene.roles.k)])}
+        return packed | {"colors": write_colors([*color_clusters(scene.roles)])}
     shades = dict(zip(named, write_colors(colors), strict=True))
     codes = pd.Categorical(values, order).codes.astype(np.uint8)
     packed |= {"colors": [shades.get(name, NEITHER) for name in order]}
@@ -107,7 +108,7 @@ def _pack_clusters(scene: Cloud) -> list[dict[str, Any]]:
 
 def pack_colors(scene: Cloud) -> list[dict[str, str]]:
     """The color of every cluster, and of a text on it."""
-    colors = palette(scene.roles.k)
+    colors = color_clusters(scene.roles)
     looks = zip(write_colors([*colors]), map(text_color, colors), strict=True)
     return [{"color": color, "ink": ink} for color, ink in looks]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tprprobe.analyses.naming import load_named as read_names
-from tprprobe.analyses.naming.name_counts import compare_names, count_names
+from tprprobe.analyses.naming.name_counts import compare_names, count_names, quote
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.dashboard.folders import Runs
@@ -63,6 +63,6 @@ def find_roles(names: pd.DataFrame) -> Iterator[Statement]:
         link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
         where = site_label(row["site"], row["head"])
         yield Statement(
-            f"‘{visible(row['name'], 90)}’ names a cluster of {where}: {measures}, held out",
+            f"{quote(visible(row['name'], 90))} names a cluster of {where}: {measures}, held out",
             (link,),
         )

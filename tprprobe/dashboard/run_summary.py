@@ -4,7 +4,7 @@ What reads a kind of result is imported where there is one, so that the first vi
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,25 +16,18 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The strongest named roles of a store (all of them as a table), and its other results."""
-
-    roles: tuple[Statement, ...]
-    names: pd.DataFrame
-    results: tuple[Statement, ...]
-
-
-def summarize(runs: Runs, store: Store | None) -> Summary:
-    """Everything that is known of a store; of a folder without one, what its results say."""
-    roles, names = (), pd.DataFrame()
+def summarize(runs: Runs, store: Store | None) -> tuple[list[Statement], pd.DataFrame]:
+    """What is known of a store, its strongest named roles first, and all of these as a table; of a folder without a store, what
+    its results say.
+    """
+    roles, names = [], pd.DataFrame()
     if store and runs.beside(store, "names", "word-names"):
         from tprprobe.dashboard.names import find_roles, list_named
 
         names = list_named(runs, store)
-        roles = tuple(find_roles(names))
-    statements = {statement.text: statement for statement in _results(runs, store)}
-    return Summary(roles, names, tuple(statements.values()))
+        roles = find_roles(names)
+    statements = {statement.text: statement for statement in (*roles, *_results(runs, store))}
+    return [*statements.values()], names
 
 
 def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
@@ -72,11 +65,13 @@ def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:
-    from tprprobe.dashboard.interventions import read_interventions, summarize_edits
+    from tprprobe.dashboard import interventions
 
-    for edit, rows in read_interventions(folder).items():
-        statement = summarize_edits(rows, edit)
+    for edit, rows in interventions.read_interventions(folder).items():
+        statement = interventions.summarize_edits(rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
+        if edit == interventions.PATCHED:
+            statement = Statement(f"{interventions.describe_run(folder)}: {statement.text}")
         yield replace(statement, links=(link,))
 
 

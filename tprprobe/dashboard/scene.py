@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tprprobe.analyses.naming.name_counts import compare_names, list_repeated, state_names
+from tprprobe.analyses.naming.name_counts import compare_names, list_repeated, quote, state_names
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.token_maps import Cloud
@@ -34,7 +34,7 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
     text += list_repeated(names["name"])
     text += (
         f" Named clusters cover {100 * rows['coverage'].sum():.0f} % of the tokens. The most certain name is "
-        f"‘{visible(best['name'], MAX_NAME)}’ (cluster {best['cluster']}, {_measure(scene, best)}, recall {number(best, 'recall', '.2f')})."
+        f"{quote(visible(best['name'], MAX_NAME))} (cluster {best['cluster']}, {_measure(scene, best)}, recall {number(best, 'recall', '.2f')})."
     )
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}
     label = f"Mark cluster {best['cluster']}"

@@ -70,8 +70,7 @@ def summarize_texts(texts: TextComparison) -> str:
 
 def show_text_states(texts: TextComparison) -> View:
     """How far apart the two texts' states are: a row a site, a column a token."""
-    table = texts.states
-    title = "How far apart the states of the two texts are"
+    table, title = texts.states, "How far apart the states of the two texts are"
     first = table[table["site"] == table["site"].iloc[0]]
     pairs = zip(first["token"], first["other_token"], strict=True)
     names = [sign(a) if a == b else f"{sign(a)} → {sign(b)}" for a, b in pairs]

@@ -23,6 +23,8 @@ CONTROLS = {  # what each is, in words
     MAJORITY: "most frequent label",
     IDENTITY: "most frequent label of the word",
     "control": "control task (random labels)",
+    "prefix": "random labels of a word and the one before",
+    "shuffled": "shuffled labels",
 }
 
 

@@ -1,6 +1,6 @@
 """Intervals over groups, and paired differences of two estimators on the same groups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from tprprobe.statistics import (
     Interval,
     bootstrap,
     bootstrap_difference,
+    jackknife,
     widen_at_border,
 )
 
@@ -65,7 +66,7 @@ def compare_blocks(scores: Scores, reference: Scores, n_groups: int) -> Comparis
     difference = scores - reference
     n_blocks = len(difference) - 1
     error = np.sqrt((n_blocks - 1) * np.var(difference[1:])) if n_blocks > 1 else np.nan
-    interval = jackknife_interval(float(difference[0]), difference[1:].tolist(), n_groups)
+    interval = jackknife(difference, n_groups)
     p = t_test(interval.value, float(error), n_blocks)
     return Comparison(interval, p, n_groups, float(reference[0]))
 
@@ -78,7 +79,8 @@ def interval_by_blocks(
     """A share of totals over blocks of so many groups, with its 95 % interval by leaving out one block after another."""
     total = sums.sum(0)
     occupied = sums[sums.reshape(len(sums), -1).any(1)]
-    interval = jackknife_interval(statistic(total), [*map(statistic, total - occupied)], n_groups)
+    values = np.array([statistic(total), *map(statistic, total - occupied)])
+    interval = jackknife(values, n_groups)
     low, high = widen_at_border(np.array([interval.low, interval.high]), n_groups)
     return Interval(interval.value, float(low), float(high))
 
@@ -86,16 +88,3 @@ def interval_by_blocks(
 def draw_blocks(n_groups: int) -> Int[np.ndarray, " group"]:
     """The block of every group, drawn at random."""
     return np.random.default_rng(0).permutation(n_groups) % min(BLOCKS, n_groups)
-
-
-def jackknife_interval(value: float, scores: Sequence[float], n_groups: int) -> Interval:
-    """A score with its 95 % interval, from the scores without one block of groups after another; NaN for too few groups.
-
-    Source: Efron and Tibshirani 1993, chapter 11; with B blocks the variance is (B − 1)/B Σ (θ_b − mean θ)².
-    """
-    if n_groups < FEWEST_GROUPS or len(scores) < 2:
-        return Interval(value, np.nan, np.nan)
-    n_blocks = len(scores)
-    error = np.sqrt((n_blocks - 1) * np.var(scores))
-    half = stats.t.ppf(0.975, n_blocks - 1) * error
-    return Interval(value, value - half, value + half)

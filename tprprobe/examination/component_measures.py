@@ -1,43 +1,32 @@
 """Questions of models that have a decoder or roles: where the decoder looks, and what the clusters of roles are."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 
 from tprprobe.analyses.attention.cross_places import list_cross_maps, score_cross_heads
-from tprprobe.analyses.attention.head_patterns import score_heads
-from tprprobe.analyses.attention.head_relations import list_self_maps
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import name_words
 from tprprobe.examination.subject import N_CLUSTERS, Subject
 from tprprobe.store import Store
+
+Maps = Callable[[Store], list[str]]
+Scores = Callable[[Store, int], pd.DataFrame]
 
 
 def list_component_measures(subject: Subject) -> dict[str, Callable[[Subject], pd.DataFrame]]:
     """The questions that this model has the parts for."""
     measures: dict[str, Callable[[Subject], pd.DataFrame]] = {}
     if list_cross_maps(subject.store):
-        measures["decoder"] = measure_decoder
+        measures["decoder"] = partial(score_maps, list_cross_maps, score_cross_heads)
     if subject.role_sites:
         measures["roles"] = measure_roles
     return measures
 
 
-def measure_decoder(subject: Subject) -> pd.DataFrame:
-    """The place of the source that every head of cross-attention looks at, in the model and its baseline."""
-    return _score_maps(subject, list_cross_maps, score_cross_heads)
-
-
-def measure_heads(subject: Subject) -> pd.DataFrame:
-    """The relation that every head of self-attention follows, in the model and its baseline."""
-    return _score_maps(subject, list_self_maps, score_heads)
-
-
-def _score_maps(
-    subject: Subject,
-    list_maps: Callable[[Store], list[str]],
-    score: Callable[[Store, int], pd.DataFrame],
-) -> pd.DataFrame:
+def score_maps(list_maps: Maps, score: Scores, subject: Subject) -> pd.DataFrame:
+    """What every head of some attention maps looks at, in the model and its baseline."""
     stores = {TRAINED: subject.store, **subject.store.twins}
     tables = [
         score(store, subject.seed).assign(model=model)

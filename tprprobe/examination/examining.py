@@ -37,7 +37,7 @@ MANIFEST, LAYERS, TEXTS = "examination.json", 6, 600
 FEWEST = 300  # test texts that are read instead of all texts; of fewer, shares of variance are not estimated well
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Examination:
     """What was measured of a model: a section a question, and tables by name (nested, heads, clusters, probes, behavior).
 
@@ -47,6 +47,10 @@ class Examination:
     folder: Path
     sections: list[Section]
     tables: Mapping[str, pd.DataFrame]
+
+    def __repr__(self) -> str:
+        texts = [section.as_text() for section in self.sections]
+        return "\n\n".join([*texts, f"page: {self.page}"])
 
     @property
     def lines(self) -> list[str]:

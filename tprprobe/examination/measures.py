@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.attention.head_patterns import score_heads
+from tprprobe.analyses.attention.head_relations import list_self_maps
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.variance_shares import score_shares
@@ -20,7 +23,7 @@ from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
-from tprprobe.examination.component_measures import measure_heads
+from tprprobe.examination.component_measures import score_maps
 from tprprobe.examination.subject import ROLES, SOURCE, Subject
 from tprprobe.figures.model_page import EXACT
 from tprprobe.figures.report.sections import Section
@@ -85,7 +88,8 @@ def measure_clusters(subject: Subject) -> pd.DataFrame:
         twin_names = name_by_labels(subject, twin, twin_clusters)
         names[f"named_{kind}"] = int((twin_names["name"] != UNNAMED).sum())
         names[f"places_{kind}"] = count_places(twin_names["name"])
-    return summary.merge(names.drop(columns=["size"], errors="ignore"), on="cluster")
+    repeated = [name for name in names if name in summary and name != "cluster"]
+    return summary.merge(names.drop(columns=repeated), on="cluster")
 
 
 def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.DataFrame:
@@ -133,7 +137,7 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
 
 MEASURES: dict[str, Callable[[Subject], pd.DataFrame]] = {
     "nested": measure_states,
-    "heads": measure_heads,
+    "heads": partial(score_maps, list_self_maps, score_heads),
     "clusters": measure_clusters,
     "probes": measure_probes,
     "behavior": measure_behavior,

@@ -16,7 +16,6 @@ from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips, write_toke
 from tprprobe.store import Store
 from tprprobe.store.token_texts import spell
 
-COLORS = "Blues"
 MIN_WEIGHT = 0.05  # attention that is printed
 MAX_LENGTH = 14  # characters of a token along an axis
 CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · ⊢ start, ⊣ end · framed: the query"
@@ -50,7 +49,7 @@ def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> d
     """Characters, darker the more attention they get, and the weights that are printed."""
     return {
         "tokens": keys,
-        "colors": [color_map(COLORS)(weight) for weight in weights],
+        "colors": [color_map()(weight) for weight in weights],
         "notes": [f"{w:.0%}".rstrip("%") if w >= MIN_WEIGHT else "" for w in weights],
     }
 

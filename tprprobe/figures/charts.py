@@ -161,7 +161,7 @@ def _points(
     x, y, error = ("value", place, "x") if "orientation" in options else (place, "value", "y")
     hints = points["told"] if "told" in points else points["value"].map("{:.3g}".format)
     return go.Scatter(
-        x=points[x], y=points[y], name=visible(name, 40), legendgroup=name, customdata=points.index.to_numpy()[:, None],
+        x=points[x], y=points[y], name=visible(name, 60), legendgroup=name, customdata=points.index.to_numpy()[:, None],
         hovertext=[plotted(hint, 160) for hint in hints], hoverinfo="text", line={"color": color, "width": 2},
         marker={"size": 9, "symbol": np.where(points["sure"].astype(bool), symbol, f"{symbol}-open").tolist()},
         **{f"error_{error}": errors}, **({"mode": "lines+markers"} | options),

@@ -25,7 +25,8 @@ MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens
 
 def quote_sign(name: str) -> str:
     """The name, in quotation marks if it has no letter, as those of punctuation."""
-    return name if any(map(str.isalnum, name)) or name.startswith("‘") else f"‘{name}’"
+    is_quoted = any(map(str.isalnum, name)) or name.startswith("‘")
+    return name.replace("‘ ’", "‘␣’") if is_quoted else f"‘{name}’"
 
 
 def label_named(names: pd.DataFrame) -> dict[int, str]:
@@ -46,6 +47,11 @@ def describe_stability(roles: Clusters) -> str:
     )
 
 
+def explain_k(k: int) -> str:
+    """Why a page has fewer groups than other commands make."""
+    return f" Colors of more than {k} groups could not be distinguished here; `tprprobe name` and the page Roles make 20, or with --k {k} these."
+
+
 def is_unstable(names: pd.DataFrame) -> pd.Series:
     """Which clusters other random starts do not find again."""
     return names.get("recovery", pd.Series(1.0, names.index)) < RECOVERED
@@ -54,7 +60,7 @@ def is_unstable(names: pd.DataFrame) -> pd.Series:
 def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     """The name of a cluster, in parentheses the word that it is made of where that is one, and a star if it is not stable."""
     name, word = quote_sign(str(row["name"])), SINGLE.match(str(row.get("commonest", "")))
-    single = f" ({sign(word[1])})" if word and sign(word[1]) not in name else ""
+    single = f" ({quote_sign(sign(word[1]))})" if word and sign(word[1]) not in name else ""
     if row["name"] == UNNAMED:
         return name
     return visible(name, NAME_LENGTH) + single + "*" * (row.get("recovery", 1.0) < RECOVERED)
@@ -78,7 +84,7 @@ def describe_clusters(
         name = names.get(label, "")
         is_shared = [*plain.values()].count(plain.get(label, "")) > 1
         listed = listed.split(BETWEEN)[0] if is_shared else cut_between(listed, length)
-        tokens = f" ({listed})" * (is_shared or not name)
+        tokens = f" ({listed})" * ((is_shared and listed not in name) or not name)
         texts[label] = f"{label}: {f'{name}{tokens}'.strip()}"
     return texts
 

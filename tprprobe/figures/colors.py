@@ -1,13 +1,16 @@
 """Colors of values and texts on them; here nothing is drawn, so that pages which the browser draws start sooner."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgb
-from matplotlib.typing import ColorType
 
 from tprprobe.figures.look import current_look
+
+if TYPE_CHECKING:
+    from matplotlib.typing import ColorType  # takes a tenth of a second
 
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
@@ -38,17 +41,18 @@ def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
     return [tuple(color[:3]) for color in matplotlib.colormaps[RAMP](ranks).tolist()]
 
 
-def color_map(name: str) -> Colormap:
-    """The colors of numbers: of that map, or from the first to the last of those that are asked for (of one: from white to it)."""
+def color_map(signed: bool = False) -> Colormap:
+    """The colors of numbers: those that are asked for from the first to the last (one: from white on; two of signed numbers: through white)."""
     asked = current_look().palette
     if not asked:
-        return matplotlib.colormaps[name]
+        return matplotlib.colormaps["RdBu_r" if signed else "Blues"]
+    colors = [asked[0], "white", asked[1]] if signed and len(asked) == 2 else asked
     return LinearSegmentedColormap.from_list(
-        "asked", ["white", *asked] if len(asked) < 2 else asked
+        "asked", colors if len(colors) > 1 else ["white", *colors]
     )
 
 
-def shade_color(color: ColorType, shade: float) -> tuple[float, float, float]:
+def shade_color(color: "ColorType", shade: float) -> tuple[float, float, float]:
     """The color mixed with white below 1, with black above."""
     rgb = np.array(to_rgb(color))
     red, green, blue = (1 - (1 - rgb) * shade if shade <= 1 else rgb / shade).tolist()

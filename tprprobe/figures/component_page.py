@@ -12,6 +12,7 @@ from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.figures.cluster_labels import explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
@@ -52,7 +53,7 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
         f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} While it writes place … it looks most often at: {_list_places(subject, best)}."
+        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} Most often it looks at: {_list_places(subject, best)}."
     )
     values = mean_map(subject.store, best["site"], int(best["head"]))
     rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
@@ -69,10 +70,11 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
 
 def _list_places(subject: Any, best: pd.Series) -> str:
     """Which place of the source a head looks at most often while it writes the first places of the output, and in percent of texts."""
-    shares: Any = places_by_output(subject.store, best["site"], int(best["head"]), subject.seed)
+    shares = places_by_output(subject.store, best["site"], int(best["head"]), subject.seed)
+    rows = shares.rename("share").reset_index().head(MAX_PLACES)
     return ", ".join(
-        f"{output}: {place:.0f} from the {side} ({100 * share:.0f}\u00a0%)"
-        for (output, side, place), share in shares.iloc[:MAX_PLACES].items()
+        f"place {row['place']} from the {row['side']} for output {row['output']} ({100 * row['share']:.0f}\u00a0%)"
+        for row in rows.to_dict("records")
     )
 
 
@@ -98,7 +100,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     clusters = cluster(subject.store, site, head, k=k, seed=seed)
     labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
     figure = render(text_strips(subject.store, clusters, labels))
-    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
+    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token.{explain_k(k)}"
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
 

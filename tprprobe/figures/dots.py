@@ -175,7 +175,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     elif lines.x == "step":
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
-    elif lines.x == "layer":
+    elif not (lines.rows["x"] % 1).any():  # layers
         panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING_LAYER else f"{x:g}")
     if lines.log_value:

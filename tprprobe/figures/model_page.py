@@ -1,6 +1,6 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.cluster_labels import describe_stability
+from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
@@ -33,12 +33,17 @@ ESTIMATED = (
     "A share counts what a token of a single text adds like what other rare tokens add; the R² of `tprprobe decompose` is lower where "
     "texts are few, because to R² tokens that no fitted text has are unexplained (`tprprobe docs share`)."
 )
+GRAY = (
+    " The input embeddings hold nothing but tokens and places: gray there is an error of the estimate, and in another layer evidence "
+    "of context only where it is larger."
+)
 MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
+GENERATED = "generated sentences, each a second time with two words exchanged; "
+SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
 N_LISTED = 6  # relations of a sentence
 RIVALS = "chance and the best fixed distance"
-MARGIN = (
-    0.1  # beyond its controls, of the lower end of the interval of a head that follows a relation
-)
+MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
+ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
@@ -57,6 +62,7 @@ def describe_run(subject: Any) -> str:
     baseline = ", ".join(subject.store.twins)
     name = subject.data.name
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
+    name = f"{GENERATED}{name}" if name.startswith("pairs:") else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
@@ -96,7 +102,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     bound, unbound = _list_bindings(table)
     note = " ".join([ESTIMATED, *_calibrate(table)]) + _say_guesses(subject)
     if subject.unit == "mean":
-        note += _explain_rest(table, subject.sites) + MEANS
+        note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
@@ -116,17 +122,6 @@ def _compare_shares(words: Row, baseline: Row) -> str:
         return "These texts do not settle whether training changed this share: the intervals are too wide."
     changed = "lowered this share: more" if difference < 0 else "raised this share: less"
     return f"Training {changed} depends on places, bindings and context."
-
-
-def _explain_rest(table: pd.DataFrame, sites: Sequence[str]) -> str:
-    """How much the tokens explain of a mean of input embeddings, where no context is: what they leave there is an error of the estimate."""
-    words = _find(table, sites[0], PLACE, "bag")
-    if not sites[0].endswith(".embedding") or np.isnan(words.get("share", np.nan)):
-        return ""
-    return (
-        f" The input embeddings hold nothing but tokens and places; a gray rest there (tokens: {percent(words, 'share')}) is an error of the estimate. "
-        "In another layer, gray is evidence of context only where it is larger."
-    )
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
@@ -210,7 +205,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
-            f"None of {n_heads} heads follows a relation clearly ({MARGIN:.0%} of the cases or more beyond {RIVALS}, by the lower end of the interval). "
+            f"None of {n_heads} heads follows a relation clearly ({100 * MARGIN:.0f}\u00a0% of the cases or more beyond {RIVALS}, by the lower end of the interval). "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
@@ -221,11 +216,11 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {_list_relations(relations)}. "
         f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
-        f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it."
+        f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it.{SINK if relations.str.startswith('first').any() else ''}"
     )
     note = (
         "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on the texts that score. "
-        f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {MARGIN:.0%} of the cases above "
+        f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
         "chance or, where the relation is no fixed distance itself, above the best fixed distance. "
         f"Every interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{_say_guesses(subject)}"
     )
@@ -263,8 +258,8 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     )
     ends = explain_ends(subject.store)
     note = (
-        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. A group without a name is described "
-        f"by its most typical tokens (count × log of the lift){', in parentheses' * bool(labels)}.{_say_guesses(subject)}"
+        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. In parentheses, a group without a name has "
+        f"its most typical tokens (count × log of the lift).{explain_k(roles.k)}{_say_guesses(subject)}"
     )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
@@ -274,7 +269,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     """Scores of probes by layer beside the strongest control."""
     guessed = subject.store.facts.labels
     names = {
-        task: f"{TITLES.get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
+        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
         for task in table["task"].unique()
     }
     deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
@@ -302,10 +297,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     )  # the caption has it
     note = (
         f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
-        f"Filled marks: above every control (paired, Holm).{_say_guesses(subject)}"
+        f"Filled marks: above every control (paired tests, corrected by Holm).{_say_guesses(subject)}"
     )
-    ranks = rank_layers(real)
-    note += "".join(f" {vector}: {clause}." for vector, clause in ranks.items())
     return _section("probes", text, render(scene), deeper, note, lack)
 
 

@@ -29,6 +29,7 @@ from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.style import (
     MUTED,
     PANEL_TITLE,
+    SMALL,
     Drawing,
     GivenAxes,
     Options,
@@ -48,6 +49,9 @@ N_ROWS, N_PLACES = 18, 8  # clusters and sites that the command prints
 MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
+REPORT = (
+    "Numerators and denominators, predicted from clusters, beside controls: `tprprobe report {}`."
+)
 LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
@@ -65,8 +69,8 @@ def summarize_words(names: pd.DataFrame) -> str:
     lines += [*_list_agreements(names), describe_recovery(names)]
     if len(places) > 1:
         counts = [f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places]
-        more = len(counts) - N_PLACES
-        lines += ["", *counts[:N_PLACES], *[f"and {more} more sites or heads"] * (more > 0)]
+        n_hidden = len(counts) - N_PLACES
+        lines += ["", *counts[:N_PLACES], *[f"and {n_hidden} more sites or heads"] * (n_hidden > 0)]
     return "\n".join([*lines, ""])
 
 
@@ -81,10 +85,10 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
         rivals = _choose(names[names["model"] != TRAINED], best).drop_duplicates("model")
         where = site_label(best["site"], best["head"])
         where += " (where most)" * (of_trained[column].nunique() > 1)
-        text = f"All groups together agree with {task} at {where}: adjusted mutual information {write_interval(best, column, '.2f')}"
+        text = f"All groups together agree with {task} at {where}: adjusted mutual information {write_interval(best, column, 'z.2f')}"
         for _, rival in rivals.iterrows():
             gain = read_interval(rival, f"{GAIN}{task}")
-            text += f"; {write_interval(rival, column, '.2f')} in the baseline model ({rival['model']}), {interval_text(gain, '+.2f')}: {_judge_gain(gain)}"
+            text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), {interval_text(gain, '+z.2f')}: {_judge_gain(gain)}"
         lines.append(f"{text} (0: chance, 1: the same groups; found without labels).")
     return lines
 
@@ -116,10 +120,10 @@ def describe_recovery(names: pd.DataFrame) -> str:
     if 0 < n_stable < len(stability):
         verdict = f"stable at {n_stable} of {len(stability)} sites or heads"
     text = f"Random starts of k-means agree to {shares} (adjusted Rand index, {STABLE:g} needed): the groups are {verdict}."
-    named = select_named(rows)
-    if "recovery" in named and len(named):
-        n_found = int((named["recovery"] >= RECOVERED).sum())
-        text += f" Of {len(named)} with a name, {n_found} {'is' if n_found == 1 else 'are'} found again by the other starts (mean Jaccard index of {RECOVERED:g} or more)."
+    named_rows = select_named(rows)
+    if "recovery" in named_rows and len(named_rows):
+        n_found = int((named_rows["recovery"] >= RECOVERED).sum())
+        text += f" Of {len(named_rows)} with a name, {n_found} {'is' if n_found == 1 else 'are'} found again by the other starts (mean Jaccard index of {RECOVERED:g} or more)."
     return text
 
 
@@ -132,23 +136,30 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     """At most a screenful of clusters: those with a name, the surest first, of the model and then of its baseline model, then the
     model's others; and where the rest is.
     """
-    named = select_named(names).sort_values("f05", ascending=False)
-    is_trained = named["model"] == TRAINED
-    others = names[(names["model"] == TRAINED) & ~names.index.isin(named.index)]
-    of_baselines = named[~is_trained].head(N_ROWS // 3)
-    rows = pd.concat([named[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, others])
-    cells = _tabulate(rows.head(N_ROWS)).cells
+    named_rows = select_named(names).sort_values("f05", ascending=False)
+    is_trained = named_rows["model"] == TRAINED
+    unnamed_rows = names[(names["model"] == TRAINED) & ~names.index.isin(named_rows.index)]
+    of_baselines = named_rows[~is_trained].head(N_ROWS // 3)
+    rows = pd.concat(
+        [named_rows[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, unnamed_rows]
+    )
+    cells = tabulate_clusters(rows.head(N_ROWS)).cells
     reasons = cells["unnamed because"]
-    cells["name"] += reasons.where(reasons == "", " (" + reasons + ")")
+    cells["name"] += (" (" + reasons + ")").where(reasons != "–", "")
     cells["cluster"] = (
         np.where(rows["model"].head(N_ROWS) == TRAINED, "", "baseline model, ") + cells["cluster"]
     )
-    folder = out or "FOLDER"
-    where = f"{folder}/results.parquet" if out else "in FOLDER, with --out FOLDER"
-    rest = f"{len(names) - len(cells)} more clusters: {where}. Names beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
-    notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons), _explain(rows)]))
-    return f"{Table(cells[printed], _title(names), notes).markdown()}\n{rest}\n"
+    notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
+    pointer = point_to(len(names) - len(cells), out)
+    return f"{Table(cells[printed], _title(names), notes).markdown()}\n{pointer}\n"
+
+
+def point_to(n_clusters: int, out: Source | None) -> str:
+    """Where further clusters are."""
+    folder = out or "OUT"
+    where = f"{folder}/results.parquet" if out else "in OUT, with --out OUT"
+    return f"{n_clusters} more clusters: {where}. Beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
 
 
 def _explain(names: pd.DataFrame) -> str:
@@ -168,12 +179,14 @@ def words_table(names: pd.DataFrame) -> Table:
     cluster has no name.
     """
     rows = names[names["model"] == TRAINED]
-    return _tabulate(rows.sort_values(["layer", "head", "cluster"], kind="stable"))
+    return tabulate_clusters(rows.sort_values(["layer", "head", "cluster"], kind="stable"))
 
 
-def _tabulate(names: pd.DataFrame) -> Table:
+def tabulate_clusters(names: pd.DataFrame, title: str = "") -> Table:
+    """A row a cluster, in the order of ``names``."""
     places = zip(names["site"], names["head"], names["cluster"], strict=True)
-    is_named = names["name"] != UNNAMED
+    is_named, reasons = names["name"] != UNNAMED, names.get("unnamed_because", names["name"])
+    reasons = reasons.where(~is_named, "–")
     tokens = names["distinctive"] if "distinctive" in names else names.get("commonest", "–")
     cells = {
         "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],
@@ -182,9 +195,9 @@ def _tabulate(names: pd.DataFrame) -> Table:
         "precision": _intervals(names, "precision").where(is_named, "–"),
         "recall": _intervals(names, "recall").where(is_named, "–"),
         "documents": names["documents"].astype(str) if "documents" in names else "–",
-        "unnamed because": names.get("unnamed_because", "–"),
+        "unnamed because": reasons,
     }
-    return Table(pd.DataFrame(cells), _title(names), HELD_OUT)
+    return Table(pd.DataFrame(cells), title or _title(names), HELD_OUT)
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
@@ -225,7 +238,8 @@ def _draw_names(
         look |= {"marker": marker, "markersize": 3.5, "linestyle": "", "label": measure}
         panel.plot(rows[measure], y + shift, **look)
     if rows.empty:
-        panel.text(0.5, n_lines / 2, "no name holds", ha="center", va="center", color=MUTED)
+        look: Options = {"ha": "center", "va": "center", "color": MUTED, "fontsize": SMALL}
+        panel.text(0.5, n_lines / 2, "no name holds", **look).set_in_layout(False)
     panel.set(xlim=(0, 1), ylim=(n_lines, 0))
     panel.set_yticks(y, labels, parse_math=False)
     panel.set_xticks([0, 0.5, 1], ["0", "50", "100%"])
@@ -240,33 +254,39 @@ def _fold(row: pd.Series, letters: int) -> str:
 
 
 def tabulate_names(
-    named: pd.DataFrame, site: str = "", layer: int | None = None, head: int | None = None
+    cluster_names: pd.DataFrame, site: str = "", layer: int | None = None, head: int | None = None
 ) -> NamesTable:
     """The names of the clusters of a ``site`` (or ``layer``) and head, of the model and of its baseline model, with held-out precision and recall;
     default: where most tokens are in named clusters.
     """
-    rows = named[named["site"].eq(site)] if site else named
+    rows = cluster_names[cluster_names["site"].eq(site)] if site else cluster_names
     for column, value in (("layer", layer), ("head", head)):
-        rows = rows if value is None else rows.loc[rows[column].eq(value).to_numpy(bool)]
+        rows = (
+            rows if value is None else rows.loc[rows[column].eq(value).fillna(False).to_numpy(bool)]
+        )
     if rows.empty:
-        places = named[PLACE].drop_duplicates().itertuples(index=False, name=None)
-        asked = site or f"layer {layer}, head {head}"
-        raise unknown("place of this run", asked, [site_label(*place) for place in places])
+        places = cluster_names[PLACE].drop_duplicates().itertuples(index=False, name=None)
+        place = site or f"layer {layer}, head {head}"
+        raise unknown("place of this run", place, [site_label(*place) for place in places])
     counts = count_names(rows[rows["model"] == TRAINED], PLACE)
     best: Any = counts.nlargest(1, "coverage").iloc[0]
     rows = _choose(rows, best)
-    panels, columns, counted = [], dict[str, pd.Series](), []
+    panels, columns, count_texts = [], dict[str, pd.Series](), []
     for model, clusters in rows.groupby("model", sort=False):
-        part = select_named(clusters).sort_values("f05", ascending=False)
+        of_model = select_named(clusters).sort_values("f05", ascending=False)
         title, start = ("baseline model", f"{model}: ") if panels else ("trained model", "")
-        counted.append(f"{title}{f' ({model})' * bool(panels)}: {len(part)} of {len(clusters)}")
+        count_texts.append(
+            f"{title}{f' ({model})' * bool(panels)}: {len(of_model)} of {len(clusters)}"
+        )
         heading = title.removesuffix(" model") if current_look().is_narrow else title
-        panels.append((f"{heading}\n{len(part)} of {len(clusters)} named", part))
-        cells = {"cluster": part["cluster"].astype(str)}
-        cells["name"] = part.apply(describe_name, axis=1).astype(str)
-        cells |= {measure: _intervals(part, measure) for measure in MEASURES}
+        panels.append((f"{heading}\n{len(of_model)} of {len(clusters)} named", of_model))
+        cells = {"cluster": of_model["cluster"].astype(str)}
+        cells["name"] = pd.Series(
+            [describe_name(row) for row in of_model.to_dict("records")], dtype=object
+        )
+        cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
         columns |= {start + name: cell.reset_index(drop=True) for name, cell in cells.items()}
-    note = _explain(pd.concat([part for _, part in panels]))
-    caption = f"Named groups, {'; '.join(counted)}. {HELD_OUT} {note}".strip()
-    title = f"{_title(named)}: {site_label(best['site'], best['head'])}"
+    note = _explain(pd.concat([of_model for _, of_model in panels]))
+    caption = f"Named groups, {'; '.join(count_texts)}. {HELD_OUT} {note}".strip()
+    title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     return NamesTable(pd.DataFrame(columns).fillna(""), title, caption, names=panels)

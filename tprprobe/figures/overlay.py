@@ -22,6 +22,8 @@ def mark_polarity(question: pd.DataFrame) -> tuple[list[StripFrame], list[str]]:
     """Frames around the numbers of one question's tokens, and a letter under each character."""
     question = question.reset_index(drop=True)
     polar = question[question["polarity"].notna()]
+    if polar.empty:
+        return [], []
     frames = [
         StripFrame(rows[0], rows[-1] + 1, *LOOKS[str(polar.at[rows[0], "polarity"])])
         for _, digits in polar.groupby("number")

@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.probing.rows import (
-    BEYOND,
-    OF_ALL,
-    find_metric,
-    name_control,
-    name_score,
-    rank_layers,
-)
+from tprprobe.analyses.probing import rows as probe_rows
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
@@ -40,7 +33,7 @@ TITLE = "What vectors know about words: {} of {}"
 KINDS_OF_PROBES = {"linear": "linear probes", "span-conv": "edge probes"}
 BRACKETS = ", in brackets the 95 % interval over {}documents"
 CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
-MARKED = f"\n{BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
+MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 HOLLOW = "hollow: not shown to beat every control"
 LOWEST, CEILING = (
     -1.0,
@@ -93,16 +86,17 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     table = pd.DataFrame(cells).fillna("–")
     constant = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
-    origins = {name: table[name].unique() for name in constant if table[name][0] not in PLAIN}
+    origins = {name: table[name].unique() for name in constant}
     if "data" in probes:
         origins["data"] = probes["data"].unique()
     single = {name: values[0] for name, values in origins.items() if len(values) == 1}
     origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
-    ranks = rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
+    ranks = probe_rows.rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
     clauses = [f"{vector}: {clause}." for vector, clause in ranks.items()]
     documents = probes.get("documents", pd.Series(dtype=float)).max()
     count = "" if pd.isna(documents) else f"{int(documents):,} "
-    note = "".join(f"\n{line}" for line in [*origin_lines, *clauses]) + note
+    lines = [*origin_lines, *clauses, *probe_rows.explain_controls(rows["control_name"])]
+    note = "".join(f"\n{line}" for line in lines) + note
     caption = write_caption(probes, rows, BRACKETS.format(count), note)
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
     kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
@@ -119,12 +113,11 @@ def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: st
     """What scores, marks and controls are; ``cells`` says what else a cell has."""
     score = rows.attrs["label"]
     marked = MARKED if rows["beats_controls"].notna().any() else ""
-    warning = _warn_of_fewer_targets(_fill_columns(probes))
     seeds = ", mean over seeds" * (probes.get("seed", pd.Series(dtype=int)).nunique() > 1)
     predicted = "In a decoder the state that predicts a word is probed. "
     predicted *= any(_side(place) == "target" for place in rows["place"])
     opening = CAPTION.format(score[0].upper() + score[1:], seeds, cells, predicted)
-    return f"{opening}{note}{marked}{_describe_targets(rows)}{warning}"
+    return f"{opening}{note}{marked}{_describe_targets(rows)}{_warn_of_fewer_targets(_fill_columns(probes))}"
 
 
 def _describe_targets(rows: pd.DataFrame) -> str:
@@ -154,7 +147,7 @@ def _side(place: str) -> str:
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
     probes = _fill_columns(probes)
-    metric = find_metric(probes)
+    metric = probe_rows.find_metric(probes)
     if metric != "f1":
         probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
     probes = probes[probes["head"].isna() | (probes["head"] == ALL_HEADS)]
@@ -184,7 +177,9 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     label = "F1" if metric == "f1" else metric
-    means.attrs["label"] = name_score(real) if label == "F1" and "accuracy" in real else label
+    means.attrs["label"] = (
+        probe_rows.name_score(real) if label == "F1" and "accuracy" in real else label
+    )
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     twins: Any = probes.assign(row=probes.index)[probes["control"].isin(["static", *TWINS])]
     by_site = twins.groupby(["task", "side", "model", "control", "site"], sort=False)
@@ -222,7 +217,7 @@ def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interv
     rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
     is_layer = rows["layer"].isna() | (rows["layer"] == row["layer"])
     is_here = is_layer & rows["site"].isin(["", row["site"]])
-    rows = rows[is_here | rows["control"].isin(OF_ALL)]
+    rows = rows[is_here | rows["control"].isin(probe_rows.OF_ALL)]
     means = rows.groupby("control")[[f"f1{end}" for end in ENDS]].mean()
     name = row["best_control"] if "best_control" in row else means["f1"].nlargest(1).index.min()
     if name not in means.index:
@@ -233,7 +228,7 @@ def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interv
 def _control_cell(row: Row) -> str:
     if row["control_name"] == "none":
         return "–"
-    return f"{100 * row['control_f1']:.1f} {name_control(row['control_name'])}"
+    return f"{100 * row['control_f1']:.1f} {probe_rows.name_control(row['control_name'])}"
 
 
 def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
@@ -256,7 +251,7 @@ def _score_cell(point: pd.DataFrame) -> str:
     if point.empty:
         return "–"
     score = write_interval(point.iloc[0], "f1", ".1f", 100)
-    return f"{score} {BEYOND}" if point["beats_controls"].eq(True).all() else score
+    return f"{score} {probe_rows.BEYOND}" if point["beats_controls"].eq(True).all() else score
 
 
 def probe_lines(means: pd.DataFrame) -> Lines:
@@ -345,7 +340,7 @@ def _describe(row: Row) -> str:
     text += f" · learned from {row['n_train']:.0f} targets" if row["n_train"] else ""
     if row["control_name"] == "none":
         return text
-    return f"{text} · best control: {name_control(row['control_name'])} {100 * row['control_f1']:.1f} %"
+    return f"{text} · best control: {probe_rows.name_control(row['control_name'])} {100 * row['control_f1']:.1f} %"
 
 
 def _of_place(rows: Sequence[dict], task: str, place: str) -> list[dict]:

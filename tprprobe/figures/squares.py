@@ -78,7 +78,7 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
     values = np.asarray(squares.values, float)
     end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
-    colors = color_map("RdBu_r" if squares.signed else "Blues")
+    colors = color_map(squares.signed)
     if squares.groups is not None:
         return _paint_groups(panel, squares)
     image = panel.imshow(

@@ -319,10 +319,12 @@ def legend(
 
 def _make_room(axes: Axes, inches: float) -> None:
     """Shortens axes, and those beside them, so that so many inches are below."""
-    bottom, low = axes.get_position().y0, inches * axes.figure.dpi / axes.figure.bbox.height
-    for panel in axes.figure.axes:
+    bottom, panels = axes.get_position().y0, axes.figure.axes
+    tops = [y for panel in panels if (y := panel.get_position().y1) < bottom]
+    low = max(tops, default=0) + inches * axes.figure.dpi / axes.figure.bbox.height
+    for panel in panels:
         box = panel.get_position()
-        if low > abs(box.y0 - bottom) + bottom:
+        if abs(box.y0 - bottom) < MARK and low > bottom:
             panel.set_position((box.x0, low, box.width, max(box.y1 - low, MARK)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe import plugins
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 from tprprobe.files import hub
 from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import Columns, read_table
@@ -96,12 +96,19 @@ def verify_run(folder: Source) -> dict[str, Any]:
 
 
 class RunContents(dict[str, Any]):
-    """The results in a folder by their folders' names; a notebook shows them as a table.
+    """The results in a folder by their folders' names, the folder's own result by "." and by its name, too; a notebook shows them as a table.
 
     Examples:
         >>> tp.load_run("runs")["arith"].samples
         24
     """
+
+    name = ""  # of the folder
+
+    def __missing__(self, name: str) -> Any:
+        if name == self.name and "." in self:
+            return self["."]
+        raise unknown("result of this folder", name, self)
 
     def __repr__(self) -> str:
         contents = ", ".join(f"{p!r}: {type(result).__name__}" for p, result in self.items())
@@ -123,7 +130,8 @@ def load_run(folder: Source) -> RunContents:
         folder: The ``--out`` of commands, or ``hub:owner/name``, a dataset of the hub.
 
     Returns:
-        A dictionary: the results by their folders' names, "." for the folder itself. Most are a table (``tp.load_run("runs/probes")["."]``).
+        A dictionary: the results by their folders' names; the folder's own is ``["."]``, and has its name, too
+        (``tp.load_run("runs/probes")["probes"]``). Most are a table.
 
     Raises:
         InputError: Nothing is finished there, or it is damaged.
@@ -138,4 +146,6 @@ def load_run(folder: Source) -> RunContents:
     contents = {place: readable[name].load(path / place) for place, name in kind_of_place.items()}
     if not contents:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
-    return RunContents(contents)
+    loaded = RunContents(contents)
+    loaded.name = Path(path).resolve().name
+    return loaded

@@ -66,11 +66,10 @@ def compare_texts(
         }
         names = {prompts.UNEDITED: "text", prompts.EDITED: "against"}
         outputs = prompts.read_output(prompt_a, inputs, store).table.rename(columns=names)
-    states, heads = (
-        _compare_states(prompt_a, prompt_b, pairs),
-        _compare_heads(prompt_a, prompt_b, pairs),
+    prompts_and_pairs = prompt_a, prompt_b, pairs
+    return TextComparison(
+        outputs, _compare_states(*prompts_and_pairs), _compare_heads(*prompts_and_pairs)
     )
-    return TextComparison(outputs, states, heads)
 
 
 def align_tokens(tokens: tuple[str, ...], other_tokens: tuple[str, ...]) -> Pairs:

@@ -24,6 +24,7 @@ from tprprobe.store.kinds import MANIFEST as MANIFEST
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
 OWN_LABELS = "own_labels.parquet"
+WORDS = ("word", "last_word")  # the columns that say to which words labels belong
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first
 SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
@@ -99,7 +100,8 @@ def list_own_labels(path: Path) -> tuple[str, ...]:
         return ()
     import pyarrow.parquet  # slow
 
-    return tuple(pyarrow.parquet.read_schema(path / OWN_LABELS).names)
+    names = pyarrow.parquet.read_schema(path / OWN_LABELS).names
+    return tuple(name for name in names if name not in WORDS)
 
 
 def twins_in(path: Path) -> dict[str, Path]:

@@ -3,24 +3,30 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.writing import whole
-from tprprobe.store.layout import OWN_LABELS, SIDES, TOKENS
+from tprprobe.store.layout import OWN_LABELS, SIDES, TOKENS, WORDS
 from tprprobe.store.tokens import read_parquet
 
-WORD, LAST_WORD = "word", "last_word"
-RESERVED = {"side", "sample", "position", "token", WORD, LAST_WORD, "document", "split"}
+WORD, LAST_WORD = WORDS
+RESERVED = {"side", "sample", "position", "token", *WORDS, "document", "split"}
 NO_LABEL = re.compile(r"\s|\[\d+,\d+\)$")  # a blank, or a span at the end
 
 
 def add_labels(
-    tokens: pd.DataFrame, task: str, labels: Iterable[object], side: str
+    tokens: pd.DataFrame, task: str, labels: Iterable[object], side: str, names: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """The tokens with a column ``task``, in which those of a side have these labels; where there are no words, each token is one."""
+    """The tokens with a column ``task``, in which those of a side have these labels.
+
+    Every token is a word where there are no words, or where those of a word have several labels and no ``names`` (``pos``,
+    or counted ``source.pos``) are labels of words.
+    """
     if side not in SIDES:
         raise unknown("side", side, SIDES)
     if task in RESERVED or not task.isidentifier():
@@ -34,27 +40,39 @@ def add_labels(
     texts = values.where(values.notna(), "").astype(str)
     if wrong := [label for label in texts.unique() if NO_LABEL.search(label)]:
         raise InputError(f"label {wrong[0]!r}: a label has no blanks and does not end in a span")
-    if WORD not in tokens:
+    place = _find_several(tokens[is_side].assign(**{task: texts.to_numpy()}), task)
+    if place and (of_words := {name.rpartition(".")[2] for name in names} & {*tokens} - {task}):
+        raise InputError(
+            f"{place}: give all tokens of a word one label, beside those of words ({', '.join(sorted(of_words))})"
+        )
+    if place:
+        note(f"{place}: every token counts as a word")
+    if place or WORD not in tokens:
         tokens = tokens.assign(**{WORD: tokens["position"], LAST_WORD: tokens["position"]})
     cells = np.full(len(tokens), "", object)
     cells[is_side] = texts
     cells[tokens[WORD].to_numpy() < 0] = ""
-    tokens = tokens.assign(**{task: cells})
-    by_word = tokens.loc[is_side & (tokens[WORD] >= 0)].groupby(["sample", WORD], observed=True)
-    if (several := by_word[task].nunique() > 1).any():
-        sample, word = several.index[several][0]
-        raise InputError(
-            f"sample {sample} has several labels of {task} in word {word}: give all tokens of a word one label"
-        )
-    return tokens
+    return tokens.assign(**{task: cells})
+
+
+def _find_several(tokens: pd.DataFrame, task: str) -> str:
+    """The first word whose tokens have several labels, in words; empty if there is none."""
+    if WORD not in tokens:
+        return ""
+    by_word = tokens[tokens[WORD] >= 0].groupby(["sample", WORD], observed=True)[task]
+    several = by_word.nunique() > 1
+    if not several.any():
+        return ""
+    sample, word = several.index[several][0]
+    return f"sample {sample} has several labels of {task} in word {word}"
 
 
 def save_labels(path: Path, table: pd.DataFrame, task: str) -> None:
-    """Writes the column of a task beside those of other tasks that were saved in the store at ``path``."""
-    column = table[[task]].astype("category").reset_index(drop=True)
-    saved = read_saved(path).drop(columns=task, errors="ignore")
+    """Writes the column of a task, and the words that have its labels, beside other tasks that were saved in the store at ``path``."""
+    columns = table.filter([task, *WORDS]).astype({task: "category"})
+    labels: Any = columns.reset_index(drop=True)
     with whole(path / OWN_LABELS) as file:
-        pd.concat([saved, column], axis=1).to_parquet(file)
+        read_saved(path).reindex(labels.index).assign(**labels).to_parquet(file)
 
 
 def read_saved(path: Path) -> pd.DataFrame:

@@ -76,8 +76,8 @@ class Store(StoreContents):
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
             if self.labels:  # its tokens are the first of these
-                own: Any = self.tokens[[*self.labels]].head(len(twin.tokens))
-                twins[kind] = replace(twin, table=twin.tokens.assign(**own), labels=self.labels)
+                cols: Any = self.tokens.filter([*self.labels, *layout.WORDS]).head(len(twin.tokens))
+                twins[kind] = replace(twin, table=twin.tokens.assign(**cols), labels=self.labels)
         return twins
 
     @property
@@ -266,7 +266,7 @@ class Store(StoreContents):
 
         Args:
             task: The name of the labels, a column of ``tokens`` afterwards.
-            labels: A label for every token of the side, in the order of ``tokens``, the same for all tokens of a word; None for none.
+            labels: A label for every token of the side, in the order of ``tokens``, or None. If pieces of a word differ, each counts as a word.
             side: ``source`` or ``target``.
             save: Whether the labels are also written into the store's folder, where all commands see them.
 
@@ -274,7 +274,7 @@ class Store(StoreContents):
             The store.
 
         Raises:
-            InputError: More or fewer labels than tokens, several labels of a word, or a label with blanks.
+            InputError: More or fewer labels than tokens, several of a word beside labels of words, or a label with blanks.
 
         Examples:
             >>> letters = store.tokens.loc[store.tokens["side"] == "source", "token"]
@@ -284,7 +284,7 @@ class Store(StoreContents):
         """
         from tprprobe.store.own_labels import add_labels, save_labels
 
-        table = add_labels(self.tokens, task, labels, side)
+        table = add_labels(self.tokens, task, labels, side, (*self.labels, *self.facts.counts))
         if save:
             save_labels(self.path, table, task)
         return replace(self, table=table, labels=(*self.labels, task))

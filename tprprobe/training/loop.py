@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tprprobe import plugins
-from tprprobe.console import progress, stderr
+from tprprobe.console import note, progress
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
@@ -136,7 +136,7 @@ class Run:
         if isinstance(self.model, CaptionModel):
             self.model.begin(pool.pairs.source.values, is_first=self.step == 0)
         if self.worker.rank == 0 and any(pool.pairs.cut):
-            stderr.print(cut_note(pool.pairs, self.vocabulary))
+            note(cut_note(pool.pairs, self.vocabulary))
         return pool
 
     @cached_property
@@ -230,12 +230,13 @@ def _train(run: Run, out: Path) -> None:
                 log.add("learning_rate", rate, run.at)
                 _after(run, log, out)
             _share_scores(run)
-            note = f"loss {loss:.3f}{_note_score(run, 'match')} · {run.tokens / run.seconds:,.0f} tokens/s"
-            bars.update(bar, completed=run.step, note=note)
+            speed = f"{run.tokens / run.seconds:,.0f} tokens/s"
+            line = f"loss {loss:.3f}{_note_score(run, 'match')} · {speed}"
+            bars.update(bar, completed=run.step, note=line)
     if log:
         log.close()
         if run.step < recipe.steps:
-            stderr.print(_explain_stop(run))
+            note(_explain_stop(run))
         _keep(run, out / MODEL)
 
 

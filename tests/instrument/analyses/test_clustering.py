@@ -22,7 +22,7 @@ from tprprobe.analyses.clustering import (
     save_clusters,
 )
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.kmeans import fit_seeds
+from tprprobe.estimators.clusters.kmeans import fit_seeds, measure_recovery
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,11 @@ def test_noise_is_less_stable_than_structure(store, roles):
     noise = cluster(store, LAST, head=1, k=GROUPS)
     assert noise.stability < roles.stability
     assert abs(adjusted_rand_score(noise.labels, truth(store))) < 0.1
+    assert noise.summary["recovery"].max() < roles.summary["recovery"].min()
+    runs = np.array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    assert measure_recovery(np.array([0, 0, 1, 1]), runs, 2).tolist() == pytest.approx(
+        [5 / 6, 3 / 4]
+    )
 
 
 def test_inertia_labels_and_centers_belong_together(store, roles):
@@ -150,6 +155,7 @@ def test_summary_of_a_made_example():
     summary = clusters.summarize(np.array([0, 0, 0, 1]), tokens, k=3)
     assert summary["top"].tolist() == ["a 67%, ␣ 33%", "b 100%", ""]
     assert summary["size"].tolist() == [3, 1, 0]
+    assert summary["distinctive"].tolist() == ["a · ␣", "b", ""]
     assert summary["mean_position"][0] == pytest.approx(5 / 3)
     assert summary["entropy"][1] == 0
     assert summary["entropy"].isna().tolist() == [False, False, True]

@@ -14,7 +14,11 @@ from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.names import decide, name_clusters, p_values, read_gold
-from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
+from tprprobe.analyses.naming.partition_agreement import (
+    PERMUTATIONS,
+    agree_without_parts,
+    agreement,
+)
 from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.cli import app
 from tprprobe.errors import InputError
@@ -196,6 +200,11 @@ def test_agreement_is_that_of_scikit_learn():
     scores = agreement(labels[:, None], described, "class", {"all": np.zeros(300, int)})
     expected = metrics.adjusted_mutual_info_score(classes, labels)
     assert scores["value"].tolist() == pytest.approx([expected])
+    documents = np.repeat(np.arange(30), 10)
+    values = agree_without_parts(labels, classes.astype(str), documents)
+    without_last = metrics.adjusted_mutual_info_score(classes[:-10], labels[:-10])
+    assert len(values) == 31
+    assert values[[0, -1]].tolist() == pytest.approx([expected, without_last])
 
 
 def test_agreement_is_told_from_chance_within_strata(gold):
@@ -243,7 +252,8 @@ def test_structure_is_found_where_it_is_and_not_in_controls(finished):
     assert planted["with_polarity"] == 2
     assert planted["polarity_given_surface"] > 0.9
     assert planted["polarity_given_surface_p"] == pytest.approx(1 / (1 + PERMUTATIONS))
-    assert planted["accuracy_discordant_low"] > 0.9
+    assert planted["accuracy_discordant"] == 1
+    assert planted["accuracy_discordant_low"] > planted["majority_discordant"]
     controls = summary.drop(index=("trained", "role", 0))
     assert (controls["named"] == 0).all()
     assert (controls["polarity_given_place"].dropna() < 0.02).all()
@@ -281,6 +291,7 @@ def test_the_command_prints_a_table_or_json(store, finished):
     result = CliRunner().invoke(app, ["name", str(store.path), *options])
     assert result.exit_code == 0
     assert "Clusters named by polarity" in result.stdout
+    assert "predicted from clusters, beside controls: `tprprobe report" in result.stdout
     document = CliRunner().invoke(app, ["name", str(store.path), *options, "--json"])
     assert json.loads(document.stdout)["facts"]["missing"] == ["baseline"]
 

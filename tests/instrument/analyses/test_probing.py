@@ -166,11 +166,6 @@ def test_what_tells_nothing_is_no_better_than_the_commonest_label(larger):
     assert rows.loc[rows["control"] == "identity", "f1"].iloc[0] == 1.0
 
 
-def test_heads_are_probed_one_by_one(store):
-    rows = probe(store, "nel", sites=FILLER, heads=True, schedule=QUICK, **PLAIN)
-    assert list(rows.loc[rows["control"] == "real", "head"]) == [0, 1]
-
-
 def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
     small_store = plant(tmp_path / "few", 12, control=False)
     bare = plant(tmp_path / "bare", 40, control=False)

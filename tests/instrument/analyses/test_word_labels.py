@@ -112,7 +112,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     expected = held[["cluster", "candidate", "size"]]
     assert sizes.to_numpy().tolist() == expected.to_numpy().tolist()
     cells = words_table(word_table).cells
-    assert ((cells["unnamed because"] == "") == (cells["name"] != "unnamed")).all()
+    assert ((cells["unnamed because"] == "–") == (cells["name"] != "unnamed")).all()
     assert (cells["name"] != "unnamed").sum() == len(of_trained)
     assert len(cells) == (word_table["model"] == "trained").sum()
     assert cells["documents"].astype(int).between(0, 150).all()

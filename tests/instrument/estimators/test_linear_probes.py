@@ -228,16 +228,6 @@ def test_layers_that_the_best_is_not_distinguished_from_are_named():
     assert rank_layers(rows.drop(columns="behind_best")) == {}  # of version 0.4 and before
 
 
-def test_a_column_of_labels_is_a_task(separable):
-    renamed = separable.tokens.rename(columns={"pos": "sort"})
-    rows = probe(separable, "sort", tokens=renamed, controls=(), most=500)
-    expected = probe(separable, "pos", controls=(), most=500)
-    assert {*rows["task"]} == {"sort"}
-    assert rows["f1"].tolist() == expected["f1"].tolist()
-    with pytest.raises(InputError, match="unknown probe or folder 'sort'"):
-        probe(separable, "sort")
-
-
 def test_the_command_refines_what_it_screened(separable, tmp_path):
     out = tmp_path / "run"
     command = ["probe", "pos", str(separable.path), "--refine", "--control", "control"]

@@ -34,7 +34,7 @@ from tprprobe.evaluation.metrics import (
 )
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.line_styles import style_lines
-from tprprobe.figures.probes import average_probes, probe_table
+from tprprobe.figures.probes import probe_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import adjust
 
@@ -293,7 +293,7 @@ def test_a_control_is_of_the_site_and_layer_that_it_was_measured_at(head):
     of_head = measured.assign(site="decoder.1.cross.tpr", head=head, f1=0.9)
     scene = probe_table(pd.concat([rows, measured, *([of_head] if head else [])])).scene
     assert scene.bands[["x", "value"]].to_numpy().tolist() == [[1, 0.3]]
-    assert scene.band == "strongest control: shuffled (of role)"
+    assert scene.band == "strongest control: shuffled labels (of role)"
 
 
 def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
@@ -330,14 +330,6 @@ def test_a_rule_that_knows_the_word_is_no_control_of_a_decoders_states():
     table = table4(pd.concat([rows, identity], ignore_index=True))
     assert "of the word 90.0 (no control here: the probed state precedes the word)" in table.caption
     assert "most frequent label of the word" not in {*table.scene.levels["line"]}
-
-
-def test_a_control_of_one_site_is_none_of_another():
-    rows = drawn_rows()
-    shuffled = rows[rows["site"].str.endswith("tpr")].assign(control="shuffled", f1=0.4)
-    means = average_probes(pd.concat([rows, shuffled], ignore_index=True)).set_index("kind")
-    assert {*means.loc["tpr", "control_name"]} == {"shuffled"}
-    assert {*means.loc["role", "control_name"]} == {"majority"}
 
 
 def test_the_table_marks_what_beats_its_strongest_control():

@@ -23,7 +23,6 @@ from tprprobe.evaluation.intervals import (
     draw_blocks,
     interval_by_blocks,
     interval_of,
-    jackknife_interval,
     t_test,
 )
 from tprprobe.evaluation.metrics import (
@@ -41,6 +40,7 @@ from tprprobe.evaluation.metrics import (
 from tprprobe.evaluation.results import Results, load_results, number, tabulate
 from tprprobe.evaluation.runner import Fold, as_codes, cross_fit, predict
 from tprprobe.evaluation.splits import divide_documents, halve_documents, leave_out
+from tprprobe.statistics import jackknife
 
 SITE = "encoder.0.hidden"
 
@@ -270,13 +270,13 @@ def test_p_of_a_difference():
 def test_the_jackknife_of_a_mean_is_its_standard_error():
     rng = np.random.default_rng(0)
     values, block = rng.normal(size=200), draw_blocks(200)
-    scores = [float(values[block != b].mean()) for b in np.unique(block)]
-    interval = jackknife_interval(float(values.mean()), scores, 200)
+    scores = [values[block != b].mean() for b in [-1, *np.unique(block)]]
+    interval = jackknife(np.array(scores), 200)
     assert interval.value == pytest.approx(values.mean())
     assert interval.high - interval.value == pytest.approx(
         2.09 * values.std() / np.sqrt(200), rel=0.4
     )
-    assert np.isnan(jackknife_interval(0.0, [0.0] * 3, 3).low)
+    assert np.isnan(jackknife(np.zeros(4), 3).low)
 
 
 # ---------------------------------------------------------------- one table

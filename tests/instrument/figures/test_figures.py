@@ -22,7 +22,7 @@ import tprprobe as tp
 from tprprobe import figures
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
-from tprprobe.figures import colors, strips, style
+from tprprobe.figures import catalogue, colors, strips, style
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
@@ -106,18 +106,9 @@ def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     assert "numerator" not in figure.texts[-1].get_text()
 
 
-@pytest.mark.parametrize(
-    ("letters", "text", "unsaid"),
-    [
-        ([], "", "capital"),
-        (["n", "", "d"], "n numerator, d denominator", "sign"),
-        (["N", "s"], "capital: the symbol before misleads", "denominator"),
-    ],
-)
-def test_a_legend_names_only_what_is_drawn(letters, text, unsaid):
-    legend = marks_legend(letters)
-    assert text in legend
-    assert unsaid not in legend
+def test_a_legend_names_only_what_is_drawn():
+    assert marks_legend(["n", "", "d"]) == "n numerator, d denominator"
+    assert marks_legend(["N", "s"]).endswith("s sign (capital: the symbol before misleads)")
 
 
 def test_role_clusters_color_each_cluster(store, roles):
@@ -335,6 +326,47 @@ def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_p
 def test_what_cannot_be_drawn_is_one_line(store, options, message):
     with pytest.raises(InputError, match=message):
         tp.draw("roles", store, k=4, **options)
+
+
+def test_given_axes_have_a_caption_a_legend_below_and_texts_that_fit(store, scores):
+    figure = Figure(figsize=(6, 3))
+    upper, _ = figure.subplots(2, 1)
+    options = {"task": "pos", "labels": {"hidden": "MiniLM"}}
+    caption = tp.draw("probes", scores, ax=upper, **options).caption
+    whole, bare = (tp.draw("probes", scores, notes=notes, **options) for notes in (True, False))
+    assert caption == whole.caption == bare.caption
+    assert [len(drawn.texts) for drawn in (whole, bare)] == [1, 0]
+    legend = upper.get_legend().get_window_extent()
+    assert legend.y1 < upper.get_window_extent().y0
+    for size, fits in (((3, 2.5), True), ((2, 1), False)):
+        ax = Figure(figsize=size).subplots()
+        if fits:
+            tp.draw("roles", store, ax=ax, head=0, k=4)
+            assert sum(text.isdigit() for text in texts(ax.figure)) > 10
+        else:
+            with pytest.raises(InputError, match=r"take axes .* inches high .* these are 0\.8"):
+                tp.draw("roles", store, ax=ax, head=0, k=4)
+
+
+def test_a_height_is_that_of_the_file_or_one_line_says_the_smallest(scores, tmp_path):
+    with pytest.raises(
+        InputError, match=r"height 1: this figure needs ([2-4]\.\d) or more"
+    ) as raised:
+        tp.draw("probes", scores, height=1, width="acl")
+    least = float(re.search(r"needs (\S+)", str(raised.value))[1])
+    tp.draw("probes", scores, height=least, width="acl", dpi=100).savefig(tmp_path / "p.png")
+    assert imread(tmp_path / "p.png").shape[0] == pytest.approx(100 * least, abs=1)
+
+
+def test_colors_are_used_or_refused_and_numbers_are_written(store, tmp_path):
+    figure = tp.draw("attention", store, sample=1, colors=["white", "red"])
+    assert figure.axes[0].images[0].cmap(1.0) == (1, 0, 0, 1)
+    with pytest.raises(InputError, match="attention has no colors by name to choose"):
+        tp.draw("attention", store, colors={"a": "red"})
+    path = catalogue.write_figure("attention", store.path, [], {"sample": 1}, tmp_path / "map.csv")
+    np.testing.assert_allclose(pd.read_csv(path, index_col=0), store.attention(MAPS, 1)[0])
+    with pytest.raises(InputError, match=r"ends in \.pdf, \.svg or \.png"):
+        catalogue.write_figure("roles", store.path, [], {"k": 4}, tmp_path / "roles.csv")
 
 
 def test_learning_curve_draws_every_run_and_set():

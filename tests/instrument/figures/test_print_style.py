@@ -16,7 +16,7 @@ from planted.printed import DPI, FIGURES, FOLDER
 
 from tprprobe.figures import colors
 from tprprobe.figures.dots import render
-from tprprobe.figures.line_styles import style_lines
+from tprprobe.figures.line_styles import BASELINE, EMBEDDING, style_lines
 from tprprobe.figures.look import Look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
@@ -56,6 +56,15 @@ def test_lines_beyond_the_colors_that_are_asked_for_have_hues_of_their_own():
     assert [tuple(np.round(style["color"], 9)) for style in styles.values()] == [
         tuple(np.round(to_rgb(hue), 9)) for hue in ("#009E73", *colors.HUES[:2])
     ]
+
+
+def test_marks_and_dashes_mean_the_baseline_model_and_the_input_embedding():
+    meanings = {"a": "", "a, permuted": BASELINE, "b": "", "c": EMBEDDING}
+    rows = pd.DataFrame({"line": [*meanings], "stands_for": [*meanings.values()]})
+    styles = style_lines(rows.assign(group=["a", "a", "b", EMBEDDING]))
+    shapes = {line: (style["marker"], style["linestyle"]) for line, style in styles.items()}
+    assert shapes == {"a": ("o", "-"), "a, permuted": ("v", "--"), "b": ("s", "-"), "c": ("*", "")}
+    assert styles["a, permuted"]["color"] == colors.shade_color(styles["a"]["color"], 0.5)
 
 
 def draw(figure):
@@ -132,6 +141,7 @@ def is_drawn(text):
 
 def test_a_table_has_room_for_its_headings_and_none_too_much_below():
     cells = pd.DataFrame({"a long heading of a number": ["1"], "another long heading": ["2"]})
+    assert "$-$1 [$-$2]" in Table(cells.map(lambda _: "-1 [-2]"), "Title").latex()
     figure = Table(cells, "Title", "a note\nof two lines").draw()
     assert overlaps(figure) == []
     figure.canvas.draw()

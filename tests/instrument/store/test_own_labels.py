@@ -6,10 +6,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from planted.sentences import ENCODER, plant
 from planted.stores import number_tokens, write_store
+from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.probing.file_labels import add_file_labels
+from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.store.layout import OWN_LABELS
 
@@ -85,8 +88,11 @@ def test_pieces_of_words_and_tokens_without_words(store):
     del store.__dict__["tokens"]
     labeled = store.with_labels("place", ["whole", "whole", None] * 60)
     assert labeled.tokens["place"].tolist() == ["whole", "whole", ""] * 60
-    with pytest.raises(InputError, match="sample 0 has several labels of place in word 0"):
-        store.with_labels("place", PLACES * 60)
+    with pytest.raises(InputError, match="sample 0 has several labels of next in word 0"):
+        labeled.with_labels("next", PLACES * 60)
+    pieces = store.with_labels("place", PLACES * 60)
+    assert pieces.tokens["word"].tolist() == [0, 1, 2] * 60
+    assert pieces.tokens["place"].tolist() == PLACES * 60
 
 
 @pytest.mark.parametrize(
@@ -103,3 +109,20 @@ def test_pieces_of_words_and_tokens_without_words(store):
 def test_labels_that_cannot_be(store, task, labels, side, message):
     with pytest.raises(InputError, match=message):
         store.with_labels(task, labels, side)
+
+
+def test_the_command_names_clusters_by_saved_labels_which_the_twin_has_too(tmp_path):
+    store = plant(tmp_path / "store", 60)
+    tokens = store.tokens[store.tokens["side"] == "source"]
+    tags = tokens["pos"].astype(str).where(tokens["word"] >= 0, "")
+    store.with_labels("tag", tags, save=True)
+    options = ["--site", ENCODER, "--k", "8", "--out", str(tmp_path / "names")]
+    result = CliRunner().invoke(app, ["name", str(store.path), *options])
+    assert result.exit_code == 0, result.output
+    contents = tp.load_run(tmp_path / "names")
+    names = contents["names"]
+    assert names is contents["."]
+    agreements = names.groupby("model")[["ami_tag", "ami_pos"]].first()
+    np.testing.assert_allclose(agreements["ami_tag"], agreements["ami_pos"])
+    with pytest.raises(InputError, match="unknown result of this folder 'ones'"):
+        contents["ones"]

@@ -213,10 +213,10 @@ def summarize(
 
 
 def draw_tables(naming: Any) -> list[Any]:
-    """Names by head, polarity beside controls, and the clusters named by it."""
+    """The clusters named by polarity, and names by head; polarity beside controls is in :func:`make_section`."""
     from tprpapers.worlds.mathematics import polarity_tables as of
 
-    return [draw(naming) for draw in (of.heads_table, of.polarity_table, of.polar_table)]
+    return [of.polar_table(naming), of.heads_table(naming)]
 
 
 def make_section(naming: Any) -> Any:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.name_counts import select_named
 from tprprobe.analyses.naming.run import Naming
+from tprprobe.figures.naming import tabulate_clusters
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table
 from tprprobe.gold.structure import POLARITIES
@@ -29,10 +30,14 @@ def heads_table(naming: Naming) -> Table:
     """One row per head: the share of its clusters with a name, and the polarity that they tell."""
     rows = []
     for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
-        identity = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
-        polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
+        cells = {name: str(row[name]) for name in ("site", "k", "layer")}
+        cells["head"] = "–" if pd.isna(row["head"]) else str(int(row["head"]))
+        cells["named"] = f"{row['named']:.0f} of {row['clusters']:.0f}"
+        cells["tell polarity"] = f"{row['with_polarity']:.0f}"
+        cells["tokens named"] = f"{row['coverage']:.0%}"
+        cells["stability (ARI)"] = f"{row['stability']:.2f}"
         scores = {name: write_interval(row, column) for column, name in SCORES.items()}
-        rows.append(identity | _head_cells(row, polarity) | scores)
+        rows.append(cells | scores)
     return Table(pd.DataFrame(rows), "Heads whose clusters have names")
 
 
@@ -69,7 +74,7 @@ def polar_table(naming: Naming) -> Table:
     """The clusters whose name has a polarity, best first."""
     with_polarity = naming.clusters["name"].str.contains("|".join(POLARITIES))
     rows = naming.clusters.loc[with_polarity].sort_values("f05", ascending=False)
-    return _named_table(rows, "Clusters named by polarity")
+    return tabulate_clusters(rows, "Clusters named by polarity").drop_empty()
 
 
 def _spread(values: pd.Series) -> str:
@@ -80,7 +85,10 @@ def names_section(naming: Naming) -> Section:
     """The names of clusters, and whether clusters tell numerators better than the surface rule."""
     best = naming.heads.sort_values(["with_polarity", "coverage"]).iloc[-1]
     polarity = polarity_table(naming)
-    named = _tabulate_named(naming, best)
+    keys = ["layer", "head", "k"]
+    names = select_named(naming.clusters[(naming.clusters[keys] == best[keys]).all(axis=1)])
+    title = f"Named clusters of {best['site']}, head {best['head']}"
+    named = tabulate_clusters(names.sort_values("size", ascending=False), title).drop_empty()
     text = (
         f"{len(named.cells)} clusters of {best['site']}, head {best['head']} have a name: the shortest conjunction of exact facts about "
         "characters that explains the cluster, chosen on half of the questions and scored on the other.\n"
@@ -97,26 +105,6 @@ def names_section(naming: Naming) -> Section:
     return Section("What do the clusters mean?", text, folded=folded, lack=lack, deeper=deeper)
 
 
-def _tabulate_named(naming: Naming, head: pd.Series) -> Table:
-    """The named clusters of a head, the largest first."""
-    keys = ["layer", "head", "k"]
-    names = naming.clusters[(naming.clusters[keys] == head[keys]).all(axis=1)]
-    names = names[names["name"] != UNNAMED].sort_values("size", ascending=False)
-    return _named_table(names, f"Named clusters of {head['site']}, head {head['head']}")
-
-
-def _head_cells(row: Any, extra: dict[str, str]) -> dict[str, str]:
-    """How many of a head's clusters have a name, and extra cells behind that."""
-    return {
-        "site": str(row["site"]),
-        "head": _head(row["head"]),
-        "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
-        **extra,
-        "tokens named": f"{row['coverage']:.0%}",
-        "stability (ARI)": f"{row['stability']:.2f}",
-    }
-
-
 def _questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     lines = []
@@ -130,24 +118,3 @@ def _questions_note(naming: Naming) -> str:
     if missing:
         lines.append(f"Not in this run: {', '.join(missing)}")
     return ".\n".join(lines) + "."
-
-
-def _named_table(names: pd.DataFrame, title: str) -> Table:
-    """Clusters and what they stand for, with held-out precision and recall, a row a cluster."""
-    cells = {
-        "site": names["site"],
-        "head": names["head"].map(_head),
-        **({"k": names["k"].astype(str)} if "k" in names else {}),
-        "cluster": names["cluster"].astype(str),
-        "stands for": names["name"],
-        "tokens": names["size"].astype(str),
-        "precision": [write_interval(row, "precision", ".2f") for _, row in names.iterrows()],
-        "recall": [write_interval(row, "recall", ".2f") for _, row in names.iterrows()],
-    }
-    if "commonest" in names:
-        cells["most frequent tokens"] = names["commonest"]
-    return Table(pd.DataFrame(cells), title, "" if len(names) else "There are none.")
-
-
-def _head(head: Any) -> str:
-    return "–" if pd.isna(head) else str(int(head))

@@ -188,7 +188,7 @@ def list_distinctive(
     scores = counts * np.log(counts / expected)
     order = np.lexsort((word_ids, -scores))
     best = ([i for i in order[clusters[order] == n][:N_TOP] if scores[i] > 0] for n in range(k))
-    return [BETWEEN.join(sign(words[word_ids[i]]) for i in row) for row in best]
+    return [BETWEEN.join(sign(words[word_ids[i]]).strip() for i in row) for row in best]
 
 
 def list_tokens(top: str) -> str:

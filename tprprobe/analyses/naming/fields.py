@@ -109,7 +109,8 @@ def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd
     elif name in tokens and name not in SAMPLE_COLUMNS:
         is_label = name in LABELS and WORD in tokens
         values = label_words(tokens, name) if is_label else tokens[name]
-        values = values.astype(object).map(spell) if name == "token" else values
+        if name == "token":
+            values = values.map({token: spell(token) for token in values.unique()})
     else:
         raise unknown("field", name, [CLUSTER, *list_fields(tokens, gold)])
     return _group(values.reset_index(drop=True))
@@ -122,7 +123,8 @@ def _group(values: pd.Series) -> pd.Series:
         names = [f"{low:g}…{high:g}" for low, high in pairwise(edges)]
         ranges = pd.cut(values.astype(float), edges, labels=names, include_lowest=True)
         return ranges.astype(object).fillna(NONE)
-    texts = values.astype(object).map(visible, na_action="ignore").astype(object).fillna(NONE)
+    names = {value: visible(value) for value in values.dropna().unique()}
+    texts = values.astype(object).map(names).astype(object).fillna(NONE)
     return texts.where(texts.isin(texts.value_counts().index[:MAX_VALUES]), OTHER)
 
 

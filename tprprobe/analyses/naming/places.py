@@ -57,4 +57,4 @@ def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:
     baselines = "".join(f", {n or 'none'} of the baseline model’s" for n in of_baselines)
     is_trained = of_baselines and not any(of_baselines)
     untrained = "" if is_trained else "; position embeddings alone can make such clusters"
-    return f"{n_places or 'None'} of the names say where a token stands{baselines}{untrained}."
+    return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}{untrained}."

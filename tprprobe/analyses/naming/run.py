@@ -261,7 +261,6 @@ class NamingPlan:
         clusters, runs = run_all(target.source, k, self.seed, self.raw)
         place = {**target.place, "k": k}
         tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
-        recovery = clusters.summary["recovery"].to_numpy()
         if self._is_asked(target):
             rng = np.random.default_rng(self.seed)
             order = permute_within(self.golds[vector_sets.TRAINED].questions, rng)
@@ -269,8 +268,10 @@ class NamingPlan:
                 clusters.labels[order], runs[:, order], place | {"vectors": vector_sets.SHUFFLED}
             )
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
-        n_readings = len(tables["names"]) // len(recovery)
-        tables["names"]["recovery"] = np.tile(recovery, n_readings)
+        described = clusters.summary.loc[tables["names"]["cluster"]]
+        further = described[["recovery", "distinctive"]].assign(commonest=described["top"])
+        columns = {name: column.to_numpy() for name, column in further.items()}
+        tables["names"] = tables["names"].assign(unit="characters", **columns)
         return {**tables, "labels": pd.DataFrame({"label": clusters.labels})}
 
     def _read(

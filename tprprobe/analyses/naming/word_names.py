@@ -59,7 +59,7 @@ def name_words(
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
-    settings |= {"raw": raw, "seed": seed}
+    settings |= {"raw": raw, "seed": seed, "labels": list(store.labels)}
     settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     jobs = {
         f"{site}.{head}": partial(_name, stores, site, head, k, raw, seed) for site, head in targets
@@ -84,23 +84,24 @@ def _name(
     stores: Mapping[str, Store], site: str, head: int | None, k: int, raw: bool, seed: int
 ) -> pd.DataFrame:
     """The names of the clusters of one head in all models, and how much better than a baseline model's those of the trained one agree with labels."""
-    tables, agreements = [], dict[str, dict[str, Values]]()
+    tables, of_trained = [], pd.DataFrame()
     for model, store in stores.items():
         if site not in store.specs:
             continue
         clusters = cluster(store, site, head, k, seed, raw)
-        agreements[model] = _agree_with_labels(store, clusters)
         names = name_roles(store, clusters, seed)
-        described = clusters.summary.set_index("cluster").loc[names["cluster"]].reset_index()
-        names = names.assign(commonest=described["top"], distinctive=described["distinctive"])
+        described = clusters.summary.set_index("cluster").loc[names["cluster"]]
         place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
         place |= {"unit": _find_unit(store, site), "stability": clusters.stability}
-        for task, values in agreements[model].items():
+        tokens = _classify(store, clusters)
+        of_trained = tokens if model == TRAINED else of_trained
+        shared = of_trained[of_trained["sample"].isin(tokens["sample"])]
+        for task in list_exact(store):
+            values = _agree(tokens, task)
             place |= jackknife(values).columns(f"{AGREEMENT}{task}")
             if model != TRAINED:
-                gain = jackknife(agreements[TRAINED][task] - values)
-                place |= gain.columns(f"{GAIN}{task}")
-        tables.append(names.assign(**place))
+                place |= jackknife(_agree(shared, task) - values).columns(f"{GAIN}{task}")
+        tables.append(names.assign(distinctive=described["distinctive"].to_numpy(), **place))
     return stack_tables({"names": pd.concat(tables, ignore_index=True)})
 
 
@@ -112,13 +113,14 @@ def _find_unit(store: Store, site: str) -> str:
     return "characters" if all(len(word) < 2 or is_special(word) for word in words) else "tokens"
 
 
-def _agree_with_labels(store: Store, clusters: Clusters) -> dict[str, Values]:
-    """The adjusted mutual information of clusters and the labels of every task, and that without each part of the documents."""
+def _classify(store: Store, clusters: Clusters) -> pd.DataFrame:
+    """The tokens of clusters with a label per task, their cluster, and the number of their document."""
     tokens = read_labels(store, store.side(clusters.site))
-    documents, agreements = read_provenance(tokens).documents, dict[str, Values]()
-    for task in list_exact(store):
-        is_labelled = tokens[task].notna().to_numpy()
-        values = tokens.loc[is_labelled, task].astype(str).to_numpy()
-        labels = clusters.labels[is_labelled]
-        agreements[task] = agree_without_parts(labels, values, documents[is_labelled])
-    return agreements
+    return tokens.assign(cluster=clusters.labels, number=read_provenance(tokens).documents)
+
+
+def _agree(tokens: pd.DataFrame, task: str) -> Values:
+    """The adjusted mutual information of clusters and the labels of a task, and that without each part of the documents."""
+    rows = tokens[tokens[task].notna()]
+    columns = (rows["cluster"], rows[task].astype(str), rows["number"])
+    return agree_without_parts(*(column.to_numpy() for column in columns))

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -127,11 +127,11 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
     return lines
 
 
-def explain_controls(rows: pd.DataFrame) -> list[str]:
-    """A line that says what the controls are that are best for some vector; none where there are none."""
-    names = rows.loc[rows["control"] == REAL, "best_control"].dropna().unique()
-    meanings = [f"{name_control(name)} = {CONTROLS[name]}" for name in names if name in CONTROLS]
-    return [f"best control: {', '.join(meanings)}"] if meanings else []
+def explain_controls(names: Iterable[str]) -> list[str]:
+    """A line that says what the controls of these names are; none where there are none."""
+    known = dict.fromkeys(name for name in names if name in CONTROLS)
+    meanings = [f"{name_control(name)} = {CONTROLS[name]}" for name in known]
+    return [f"Controls: {', '.join(meanings)}."] if meanings else []
 
 
 def describe_basis(rows: pd.DataFrame) -> str:

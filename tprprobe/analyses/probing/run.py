@@ -136,12 +136,12 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
     with progress() as bars:
         total = sum(len(trials) for stacks in run.rounds for trials in stacks)
         bar = bars.add_task("probing", total=total, note="")
-        parts = [begun.part(f"{i:04}", dict) for i in range(len(run.rounds))]
-        rounds = [slice(i, i + 1) for i, part in enumerate(parts) if not part.is_done]
-        made = each_part(partial(_run_rounds, run, device), rounds)
-        for i, (part, stacks) in enumerate(zip(parts, run.rounds, strict=True)):
-            make = partial(_take_round, made, stacks, begun.folder / SAVED)
-            saved = replace(part, make=make)
+        folders = [begun.part(f"{i:04}", dict) for i in range(len(run.rounds))]
+        rounds = [slice(i, i + 1) for i, folder in enumerate(folders) if not folder.is_done]
+        fitted_rounds = each_part(partial(_run_rounds, run, device), rounds)
+        for i, (folder, stacks) in enumerate(zip(folders, run.rounds, strict=True)):
+            make = partial(_take_round, fitted_rounds, stacks, begun.folder / SAVED)
+            saved = replace(folder, make=make)
             saved.finish()
             results += _read_round(saved.read(COUNTS), stacks)
             note = f"probes, {i + 1} of {len(run.rounds)} vectors (sites and controls)"
@@ -171,12 +171,12 @@ def _run_rounds(
 
 
 def _take_round(
-    made: Iterator[tuple[pd.DataFrame, dict[int, Estimator | None]]],
+    fitted_rounds: Iterator[tuple[pd.DataFrame, dict[int, Estimator | None]]],
     stacks: Sequence[Stack],
     folder: Path,
 ) -> Tables:
     """The counts of the round that comes next; its probes of real labels are saved, if they can be."""
-    counts, estimators = next(made)
+    counts, estimators = next(fitted_rounds)
     for number, result in enumerate(_read_round(counts, stacks)):
         if hasattr(estimators.get(number), "tensors"):
             save_probe(folder, replace(result, estimator=estimators[number]))

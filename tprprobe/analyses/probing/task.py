@@ -42,7 +42,10 @@ class Task(Settings):
 
 def read_task(name: str | os.PathLike[str]) -> Task:
     """The task in a folder: a path, or the name of one that ships."""
-    folder = assets.find("probes", name)
+    try:
+        folder = assets.find("probes", name)
+    except InputError as error:
+        raise InputError(f"{error}; labels that a store lacks: --labels {name}=FILE") from None
     settings = read_toml(folder / FILE)
     if "name" in settings:
         raise InputError(f"{folder / FILE}: the name is the folder's: leave it out")
@@ -89,7 +92,6 @@ def _of_column(name: str | os.PathLike[str], tokens: pd.DataFrame) -> Task | Non
 
 def _unlabelled(columns: str) -> InputError:
     return InputError(
-        f"the token table of this store has no labels ({columns}): extract from annotated data "
-        "(`tprprobe extract --data FILE.conllu`, or with `--labels TASK=FILE`), or probe which token "
-        "stands where (`tprprobe probe token STORE --probe bilinear`)"
+        f"the token table of this store has no labels ({columns}): add them (`tprprobe probe TASK STORE --labels TASK=FILE`, "
+        "`store.with_labels`), or probe which token stands where (`tprprobe probe token STORE --probe bilinear`)"
     )

@@ -14,6 +14,7 @@ from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStat
 from tprprobe.evaluation import intervals, metrics, runner
 from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
 from tprprobe.evaluation.results import Row, number
+from tprprobe.statistics import jackknife
 
 CURVE = ("step", "train_loss", "held_out_loss")
 NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator")
@@ -125,8 +126,7 @@ class BlockScores(NamedTuple):
 
     def measure(self, subsets: Sequence[str]) -> Iterator[Row]:
         """The score with its interval, as a row of the long table."""
-        value, *without = self.scores.tolist()
-        interval = intervals.jackknife_interval(value, without, self.n_groups)
+        interval = jackknife(self.scores, self.n_groups)
         yield number(runner.SCORE, interval, n=self.n, n_groups=self.n_groups)
 
 

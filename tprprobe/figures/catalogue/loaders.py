@@ -206,8 +206,8 @@ INPUTS = {
         partial(load_edits, kind=PATCHINGS),
     ),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
-    "named": Input(
-        "names: give --ckpt with a folder of `name --out`",
+    "cluster_names": Input(
+        "a run of `name`: give --ckpt with its folder (`tprprobe name STORE --out FOLDER`)",
         load_names_of,
         lambda folders: [*NAMES.find_finished(folders), *WORD_NAMES.find_finished(folders)],
     ),
