@@ -89,12 +89,12 @@ def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
     """
     row, shuffled = rows[""], rows.get(SHUFFLED_ROLES, {})
     row |= {f"share_shuffled{end}": shuffled.get(f"share{end}", np.nan) for end in ("", "_low", "_high")}  # fmt: skip
-    known = np.array([rows[twin].get("share", np.nan) for twin in twins if twin in rows])
-    known = known[np.isfinite(known)]
-    if len(known) and "share" in row:
-        n, learned, half = len(known), row["share"] - known.mean(), np.nan
+    baseline_shares = np.array([rows[twin].get("share", np.nan) for twin in twins if twin in rows])
+    baseline_shares = baseline_shares[np.isfinite(baseline_shares)]
+    if len(baseline_shares) and "share" in row:
+        n, learned, half = len(baseline_shares), row["share"] - baseline_shares.mean(), np.nan
         if n >= FEWEST_TWINS:
-            half = stats.t.ppf(0.975, n - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / n)
+            half = stats.t.ppf(0.975, n - 1) * baseline_shares.std(ddof=1) * np.sqrt(1 + 1 / n)
         row |= Interval(learned, learned - half, learned + half).columns("share_learned")
 
 

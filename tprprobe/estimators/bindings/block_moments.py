@@ -59,7 +59,7 @@ class Moments:
 
         drawn = [multiply(component.draw(rng, n_traces)) for component in components]
         expected = np.stack([sums.mean(-1) for sums, _ in drawn], 1)
-        sizes = np.array([of.scale * squares.mean(-1) for of, (_, squares) in zip(components, drawn, strict=True)])  # fmt: skip
+        sizes = np.array([component.scale * squares.mean(-1) for component, (_, squares) in zip(components, drawn, strict=True)])  # fmt: skip
         tables, table_sizes = np.zeros((len(kernels), 1)), np.zeros(1)
         for component in components:
             if component.names:
@@ -181,10 +181,10 @@ class _NamedProducts(NamedTuple):
         share = self.measured / self.measured.sum()
         deviations = sums.sum(1) - share * sums.sum()
         expected = (self.measured**2 * (1 - 2 * share + (share**2).sum())).sum()
-        most = MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2
+        max_spread = MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2
         is_known = expected > 0  # by a single name it is not
-        spread = ((deviations**2).sum() - sum(noise)) / expected if is_known else most
-        spread = np.clip(spread, 0, most)
+        spread = ((deviations**2).sum() - sum(noise)) / expected if is_known else max_spread
+        spread = np.clip(spread, 0, max_spread)
         return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
 
 

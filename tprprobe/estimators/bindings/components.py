@@ -289,6 +289,6 @@ class Steps:
             ]
             inner = Basis.span(join_columns(base, columns)) if step == FILLERS else None
         components = [component for component in components if component.numbers.any()]
-        if not any(of.is_measured for of in components):
+        if not any(component.is_measured for component in components):
             return None
         return Moments.draw(basis, components, self.blocks, self.seed, inner)
