@@ -264,7 +264,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=titles, line=names, group=names, x=means["layer"])
-    means["sure"] = means["beats_controls"].eq(True) | means["beats_controls"].isna().all()
+    means["sure"] = means["beats_controls"].eq(True) | bool(means["beats_controls"].isna().all())
     vectors, compared = (
         table["line"].unique() for table in (means, means[means["control_name"] != "none"])
     )
