@@ -6,9 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.figures.colors import shade_color
+from tprprobe.figures.legends import legend
 from tprprobe.figures.line_styles import PALE
 from tprprobe.figures.look import current_look
-from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, legend, tidy
+from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 

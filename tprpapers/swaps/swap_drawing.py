@@ -12,7 +12,8 @@ from tprpapers.kinds import SWAPS
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.colors import HUES
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, legend, tidy
+from tprprobe.figures.legends import legend
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 
 TITLES = {
     "polarity": "numerator ↔\ndenominator",

@@ -9,7 +9,8 @@ from matplotlib.ticker import PercentFormatter
 
 from tprprobe.errors import unknown
 from tprprobe.figures.colors import palette
-from tprprobe.figures.style import INK, Drawing, drawing, legend, tidy
+from tprprobe.figures.legends import legend
+from tprprobe.figures.style import INK, Drawing, drawing, tidy
 
 SMALL = "small-test"  # fresh questions of the size that small checkpoints are trained on
 

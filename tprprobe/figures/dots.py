@@ -11,6 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.colors import palette, text_color
+from tprprobe.figures.legends import legend
 from tprprobe.figures.line_styles import LEVELS, MARKERS, style_lines
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
@@ -28,7 +29,6 @@ from tprprobe.figures.style import (
     check_axes,
     fit_across,
     headline,
-    legend,
     open_panels,
     tidy,
     title_size,

@@ -25,6 +25,7 @@ from tprprobe.errors import unknown
 from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
 from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.legends import legend
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.style import (
     MUTED,
@@ -35,7 +36,6 @@ from tprprobe.figures.style import (
     Options,
     check_axes,
     headline,
-    legend,
     open_panels,
     tidy,
 )

@@ -14,9 +14,10 @@ from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.legends import legend_size
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Dots, Shares
-from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, drawing, legend_size, tidy
+from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, drawing, tidy
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.statistics import measured, write_interval
 from tprprobe.store.layout import TWINS

@@ -13,17 +13,10 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from tprprobe.figures.colors import PALER, color_map, palette, text_color
+from tprprobe.figures.legends import legend
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
-from tprprobe.figures.style import (
-    MUTED,
-    AnyFigure,
-    Drawing,
-    Options,
-    legend,
-    open_panels,
-    tidy,
-)
+from tprprobe.figures.style import MUTED, AnyFigure, Drawing, Options, open_panels, tidy
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
