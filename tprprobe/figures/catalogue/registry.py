@@ -119,7 +119,7 @@ def draw(
 
     Examples:
         >>> tp.draw("attention", store, layer=-1, head=0, width="acl").savefig("map.pdf")
-        >>> text = tp.draw("patching", "runs/keys", ax=axes[0]).caption
+        >>> text = tp.draw("attention", store, layer=-1, head=0).caption
     """
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
