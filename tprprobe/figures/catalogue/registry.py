@@ -34,21 +34,29 @@ def list_drawable(source: Store | Source) -> list[Entry]:
     is_store = isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir()
     inputs = {"store": source} if isinstance(source, Store) or is_store else find_inputs(source)
     store = as_store(inputs["store"]) if "store" in inputs else None
+    folders = [] if is_store else _list_folders(source)
     return [
         entry
         for entry in load_figures()
-        if entry.inputs.keys() & inputs
-        and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
-        and (store is None or "store" not in entry.inputs or entry.concerns(store))
+        if ((own := entry.maker.inputs.get("store")) and own.find(folders))  # instead of a store
+        or (
+            entry.inputs.keys() & inputs
+            and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
+            and (store is None or "store" not in entry.inputs or entry.concerns(store))
+        )
     ]
+
+
+def _list_folders(folder: Source) -> list[Path]:
+    """A folder and its subfolders."""
+    return [Path(folder), *sorted(path for path in Path(folder).glob("*/") if path.is_dir())]
 
 
 def find_inputs(folder: Source) -> Inputs:
     """The inputs of figures in a folder and its subfolders, by name; one store at most."""
-    folder = Path(folder)
-    folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
+    folders = _list_folders(folder)
     plugged = (entry.maker.inputs for entry in load_figures())
-    kinds = INPUTS | {name: kind for inputs in plugged for name, kind in inputs.items()}
+    kinds = {name: kind for inputs in plugged for name, kind in inputs.items()} | INPUTS
     sources: Inputs = {name: [*kind.find(folders)] for name, kind in kinds.items()}
     sources["store"] = sources["store"] and sources["store"][0]
     return {name: paths for name, paths in sources.items() if paths}
