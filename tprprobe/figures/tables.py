@@ -11,7 +11,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.console import note
-from tprprobe.errors import InputError
 from tprprobe.figures.look import current_look
 from tprprobe.figures.style import (
     FAINT,
@@ -22,6 +21,7 @@ from tprprobe.figures.style import (
     GivenAxes,
     Options,
     check_axes,
+    check_ending,
     drawing,
     save,
 )
@@ -32,7 +32,6 @@ CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
-TEXTS = (".md", ".tex", ".csv", ".parquet")  # endings of files of text
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
     | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
@@ -136,14 +135,9 @@ class Table:
             ".csv": lambda: self.cells.to_csv(index=False),
             ".parquet": lambda: self.cells.to_parquet(index=False),
         }
-        if path.suffix not in texts:
-            if path.suffix.lower() not in FORMATS:
-                raise InputError(
-                    f"cannot write a table to {path.name!r}: give a file that ends in .md, .tex, "
-                    ".csv, .parquet, .pdf, .svg or .png"
-                )
-            return save(self.draw(), path)
-        return write_file(path, texts[path.suffix]())
+        check_ending(path, (*texts, *FORMATS))
+        write = texts.get(path.suffix.lower())
+        return write_file(path, write()) if write else save(self.draw(), path)
 
     @property
     def numeric(self) -> Sequence[bool]:

@@ -17,8 +17,8 @@ from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import Drawing, GivenAxes, save
-from tprprobe.figures.tables import TEXTS, Table
+from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
+from tprprobe.figures.tables import Table
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
@@ -244,9 +244,11 @@ def write_figure(
     look, options = _split_look(entry, options)
     with look.used():
         picture = build(name, **options)
-        if isinstance(picture, Table) and path.suffix in TEXTS:
+        if isinstance(picture, Table) and path.suffix.lower() not in FORMATS:
             return picture.save(path)
-        if path.suffix == ".csv" and len(numbers := _tabulate(picture)):
+        numbers = _tabulate(picture)
+        check_ending(path, (".csv", *FORMATS) if len(numbers) else FORMATS)
+        if path.suffix.lower() == ".csv":
             return write_file(
                 path, numbers.to_csv(index=not isinstance(numbers.index, pd.RangeIndex))
             )
