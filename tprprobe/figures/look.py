@@ -125,7 +125,7 @@ class Look:
             figure.suptitle(self.title)
         self.write([figure])
         if hasattr(figure, "file_dpi"):
-            figure.place_notes()  # type: ignore[attr-defined]
+            figure.place_notes(self.rename)  # type: ignore[attr-defined]
             if self.height:
                 figure.fit_height(self.height)  # type: ignore[attr-defined]
             figure.file_dpi = self.dpi or figure.file_dpi  # type: ignore[attr-defined]
@@ -145,7 +145,7 @@ class Look:
         contents = [text.get_text().replace(SOFT, " ") for text in texts]
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
         words = [*contents, *(line.get_label() for line in lines)]
-        self._check_labels([*words, *chain(*named.values())])
+        self.check_labels([*words, *chain(*named.values())])
         for line in lines if self.labels else ():  # of legends that are made later
             line.set_label(self.rename(line.get_label()))
         for axis, ticks in named.items() if self.labels else ():
@@ -156,7 +156,7 @@ class Look:
         for axis in {*axes} - {*named} if self.scale != 1 else ():
             axis.set_tick_params(labelsize=self.scale * TICKS)
 
-    def _check_labels(self, texts: Sequence[str]) -> None:
+    def check_labels(self, texts: Sequence[str]) -> None:
         """Words that have another one are in the texts of the figure."""
         absent = [name for name in self.labels if not any(map(_find_word(name).search, texts))]
         if absent:

@@ -40,7 +40,8 @@ class Scene:
 
     def _find(self, panel: int | str) -> int:
         names = [name.partition("\n")[0] for name in self.panels]
-        index = str(names.index(panel) if panel in names else panel)
+        keys, key = [name.casefold() for name in names], str(panel).casefold()
+        index = str(keys.index(key) if key in keys else panel)
         numbers = [str(i) for i in range(len(names))]
         if index not in numbers:
             raise unknown("panel of this figure", panel, [*numbers, *names])

@@ -152,8 +152,10 @@ class NameSizes(Artist):
         assert self.axes is not None
         axes = self.axes.xaxis, self.axes.yaxis
         for axis, room in zip(axes, _measure_square(self.axes, renderer), strict=True):
-            gap = np.diff(axis.get_majorticklocs()[:2]).sum() * room / LINE
-            for name in axis.get_ticklabels() if gap else ():
+            names = axis.get_ticklabels()
+            n_lines = max((1 + name.get_text().count("\n") for name in names), default=1)
+            gap = np.diff(axis.get_majorticklocs()[:2]).sum() * room / LINE * 2 / (1 + n_lines)
+            for name in names if gap else ():
                 name.set_fontsize(min(float(name.get_fontsize()), gap))
 
 

@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Literal
@@ -79,8 +79,13 @@ class Drawing(Figure):
         self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
         self.place_notes()
 
-    def place_notes(self) -> None:
-        """Wraps the lines below to the figure's width."""
+    def place_notes(self, rename: Callable[[str], str] = str) -> None:
+        """Wraps the lines below to the figure's width.
+
+        Args:
+            rename: What gives them other words; default: they stay.
+        """
+        self._notes = [(text, [*map(rename, lines)]) for text, lines in self._notes]
         width, height = self.get_size_inches()
         self._below = 0.0
         for text, lines in self._notes:

@@ -58,6 +58,15 @@ class Table:
         empty = [name for name in self.cells if self.cells[name].eq("–").all()]
         return replace(self, cells=self.cells.drop(columns=empty))
 
+    def reword(self) -> "Table":
+        """The table with the title and the words that are asked for."""
+        look = current_look()
+        title = self.title if look.title is None else look.title
+        cells = self.cells.to_numpy().ravel()
+        look.check_labels([title, self.caption, *map(str, self.cells), *cells])
+        renamed = self.cells.rename(columns=look.rename).map(look.rename)
+        return replace(self, cells=renamed, title=title, caption=look.rename(self.caption))
+
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
         rules = ["---:" if is_number else "---" for is_number in self.numeric]

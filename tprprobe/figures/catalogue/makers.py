@@ -131,7 +131,7 @@ RECONSTRUCTED = {
     "store": Input(
         "a store, or results: give --store STORE, or --ckpt with folders of `reconstruct --out`",
         load_reconstructed,
-        STORE.find_finished,
+        lambda folders: [*STORE.find_finished(folders), *RECONSTRUCTION.find_finished(folders)],
     )
 }
 MAKERS = {

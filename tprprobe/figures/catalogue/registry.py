@@ -34,12 +34,16 @@ def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
     is_store = isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir()
     inputs = {"store": source} if isinstance(source, Store) or is_store else find_inputs(source)
+    folders = [] if is_store else [Path(str(source))]
     store = as_store(inputs["store"]) if "store" in inputs else None
     return [
         entry
         for entry in load_figures()
-        if entry.inputs.keys() & inputs
-        and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
+        if any(name in inputs or row.find(folders) for name, row in entry.inputs.items())
+        and all(
+            name in inputs or row.default is not None or row.find(folders)
+            for name, row in entry.inputs.items()
+        )
         and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
 
@@ -49,7 +53,7 @@ def find_inputs(folder: Source) -> Inputs:
     folder = Path(folder)
     folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
     plugged = (entry.maker.inputs for entry in load_figures())
-    kinds = INPUTS | {name: kind for inputs in plugged for name, kind in inputs.items()}
+    kinds = {name: kind for inputs in plugged for name, kind in inputs.items()} | INPUTS
     sources: Inputs = {name: [*kind.find(folders)] for name, kind in kinds.items()}
     sources["store"] = sources["store"] and sources["store"][0]
     return {name: paths for name, paths in sources.items() if paths}
@@ -141,6 +145,10 @@ def draw(
                 raise
             lack = f"{name}: the table has no column {error}; give a result, its folder, or a table with its columns"
             raise InputError(f"{lack} (`tprprobe docs columns`)") from error
+        except TypeError as error:
+            raise InputError(
+                f"{name}: a column of numbers holds something else ({error})"
+            ) from error
     look = replace(look, width=room.width)
     with look.used():
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
@@ -245,7 +253,7 @@ def write_figure(
     with look.used():
         picture = build(name, **options)
         if isinstance(picture, Table) and path.suffix.lower() not in FORMATS:
-            return picture.save(path)
+            return picture.reword().save(path)
         numbers = _tabulate(picture)
         check_ending(path, (".csv", *FORMATS) if len(numbers) else FORMATS)
         if path.suffix.lower() == ".csv":
