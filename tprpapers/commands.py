@@ -112,7 +112,9 @@ def paper(
             names.setdefault(verdict, []).append(path.stem)
     if missing := names.pop(MISSING, []):
         say(f"could not be made ({len(missing)}): {', '.join(missing)}")
-    say(f"made: {sum(map(len, names.values()))} tables and figures. Verdicts on the paper's claims about them:")
+    say(
+        f"made: {sum(map(len, names.values()))} tables and figures. Verdicts on the paper's claims about them:"
+    )
     for verdict, made in names.items():
         say(f"  {verdict} ({len(made)}): {', '.join(made)}")
     say(f"open {page}")
