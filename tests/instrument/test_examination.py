@@ -13,6 +13,7 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.examination import examine, examining, subject
 from tprprobe.examination.measures import MEASURES
+from tprprobe.figures import catalogue
 from tprprobe.figures.model_page import QUESTIONS
 from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites
@@ -76,6 +77,14 @@ def test_every_figure_is_a_file_beside_the_page(examined):
     assert len(links) == 2 * len(examined.tables)
     assert {link.rpartition(".")[2] for link in links} == {"svg", "png"}
     assert all((examined.folder / link).stat().st_size > 1000 for link in links)
+
+
+def test_every_figure_that_is_listed_of_its_folder_is_drawn(examined, tmp_path):
+    names = [entry.name for entry in catalogue.list_drawable(examined.folder)]
+    assert {"examined-states", "examined-heads", "probes", "behavior"} <= {*names}
+    for name in names:
+        path = tmp_path / f"{name}.png"
+        assert catalogue.write_figure(name, None, [examined.folder], {}, path).is_file()
 
 
 def test_states_stand_beside_those_of_the_baseline_model(examined):
