@@ -239,8 +239,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     elif subject.has_words and not subject.probed:
         comparison += " Without labels of words only places and tokens are names."
     n_texts = subject.store.tokens_of(site)["sample"].groupby(roles.labels).nunique()
-    if lonely := [str(label) for label in n_texts.index[n_texts == 1]]:
-        text += f" Of a single text each: cluster{'s' * (len(lonely) > 1)} {', '.join(lonely)}."
+    single_texts = [str(label) for label in n_texts.index[n_texts == 1]]
+    if 0 < len(single_texts) < roles.k:
+        text += f" Of a single text each: cluster{'s' * (len(single_texts) > 1)} {', '.join(single_texts)}."
     lack = "" if len(with_names) else comparison
     if len(with_names):
         entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))
