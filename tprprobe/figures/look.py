@@ -1,6 +1,7 @@
 """How a figure looks where somebody asks for it: its size, fonts, colors, and other words for its labels."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 SOFT = " \n"  # a break of a text that moves with the room for it
 NARROW = 4  # inches, below which a figure stands in a column of a paper
 FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
+WORD = 60  # characters of a text that the error of an unknown one lists
 # Inches of a column of text; acl and icml have two columns, whose pages are 6.3 and 6.75 wide.
 WIDTHS = {"acl": 3.03, "icml": 3.25, "neurips": 5.5, "iclr": 5.5, "page": 6.3}
 
@@ -123,7 +125,7 @@ class Look:
             figure.suptitle(self.title)
         self.write([figure])
         if hasattr(figure, "file_dpi"):
-            figure.place_notes()  # type: ignore[attr-defined]
+            figure.rename_notes(self.rename)  # type: ignore[attr-defined]
             if self.height:
                 figure.fit_height(self.height)  # type: ignore[attr-defined]
             figure.file_dpi = self.dpi or figure.file_dpi  # type: ignore[attr-defined]
@@ -145,7 +147,7 @@ class Look:
         contents = {text: text.get_text().replace(SOFT, " ") for text in texts}
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
         words = [*contents.values(), *(line.get_label() for line in lines)]
-        self._check_labels([*words, *chain(*named.values())])
+        self.check_labels([*words, *chain(*named.values())])
         for line in lines if self.labels else ():  # of legends that are made later
             line.set_label(self.rename(line.get_label()))
         for axis, ticks in named.items() if self.labels else ():
@@ -157,18 +159,24 @@ class Look:
         for axis in {*axes} - {*named} if self.scale != 1 else ():
             axis.set_tick_params(labelsize=self.scale * TICKS)
 
-    def _check_labels(self, texts: Sequence[str]) -> None:
-        """Words that have another one are in the texts of the figure."""
-        absent = [name for name in self.labels if not any(name in text for text in texts)]
-        if absent:
-            words = [text for text in texts if any(map(str.isalpha, text))]
-            raise unknown("text of this figure", absent[0], dict.fromkeys(words))
+    def check_labels(self, texts: Sequence[str]) -> None:
+        """Words that have another one are in the texts of the figure or table."""
+        content = "\n".join(texts)
+        if absent := [name for name in self.labels if not _find_whole(name).search(content)]:
+            lines = [line for line in content.split("\n") if len(line) <= WORD and line[-1:] != "."]
+            words = dict.fromkeys(line for line in lines if any(map(str.isalpha, line)))
+            raise unknown("text of this figure", absent[0], words)
 
     def rename(self, text: str) -> str:
         """The text with other words for some."""
         for name, label in self.labels.items():
-            text = text.replace(name, label)
+            text = _find_whole(name).sub(lambda _, label=label: label, text)
         return text
+
+
+def _find_whole(name: str) -> re.Pattern[str]:
+    """A word that is no part of another one, nor of the name of a site: ``hidden`` is not in ``encoder.hidden``."""
+    return re.compile(rf"(?<!\w)(?<!\w\.){re.escape(name)}(?!\w)(?!\.\w)")
 
 
 def _fold_as(text: str, renamed: str) -> str:

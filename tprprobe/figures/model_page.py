@@ -12,7 +12,7 @@ from tprprobe.analyses.naming.name_counts import compare_names, list_repeated
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.analyses.probing.rows import name_score, rank_layers
+from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
@@ -20,7 +20,8 @@ from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decode
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import MARGIN, relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.probes import TITLES, probe_table
+from tprprobe.figures.probe_captions import TITLES
+from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
@@ -283,7 +284,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {percent(best, 'f1', 1)}"
         control_score = f"strongest control: {control}, {100 * best['best_control_f1']:.1f}\u00a0%"
-        rank = next(iter(rank_layers(rows).values()), "").partition("; ")[-1]
+        rank = next(iter(rank_layers(rows).values()), "")
+        rank = rank if TIE in rank else rank.partition("; ")[-1]
         training = f"learned from {best['n_train']:,.0f} words"
         clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (training, control_score, rank)))})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text

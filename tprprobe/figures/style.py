@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, Literal
@@ -78,6 +78,15 @@ class Drawing(Figure):
         if not current_look().notes:
             return
         self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
+        self.place_notes()
+
+    def rename_notes(self, rename: Callable[[str], str]) -> None:
+        """Other words for some of the lines below.
+
+        Args:
+            rename: What they become.
+        """
+        self._notes = [(text, [*map(rename, lines)]) for text, lines in self._notes]
         self.place_notes()
 
     def place_notes(self) -> None:

@@ -32,7 +32,8 @@ CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
-TEXTS = (".md", ".tex", ".csv", ".parquet")  # endings of files of text
+NUMBERS = (".csv", ".parquet")  # endings of files of numbers
+TEXTS = (".md", ".tex", *NUMBERS)
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
     | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
@@ -68,11 +69,11 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
     def latex(self) -> str:
-        """The table in LaTeX, with the rules of the booktabs package; its caption, ready for ``\\caption``, in comments behind it."""
+        """The table in LaTeX, with the rules of the booktabs package; its title and caption, ready for ``\\caption``, in comments behind it."""
         style = self.cells.map(write_minus).style.hide(axis="index")
         style.format(escape="latex").format_index(escape="latex", axis=1)
         columns = "".join("r" if is_number else "l" for is_number in self.numeric)
-        caption = re.sub(r"([%&_#])", r"\\\1", write_minus(self.caption))
+        caption = re.sub(r"([%&_#])", r"\\\1", write_minus(f"{self.title}\n{self.caption}"))
         notes = "".join(f"% {line}\n" for line in caption.splitlines())
         return (style.to_latex(hrules=True, column_format=columns) + notes).translate(SYMBOLS)
 

@@ -31,7 +31,6 @@ from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
 from tprprobe.site.patterns import first_role, layer_of
 from tprprobe.store import Store
-from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 
@@ -132,7 +131,7 @@ RECONSTRUCTED = {
     "store": Input(
         "a store, or results: give --store STORE, or --ckpt with folders of `reconstruct --out`",
         load_reconstructed,
-        STORE.find_finished,
+        RECONSTRUCTION.find_finished,
     )
 }
 MAKERS = {
