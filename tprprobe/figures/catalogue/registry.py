@@ -219,7 +219,7 @@ def _plot(name: str, picture: Picture) -> object:
 
 
 def read_source(entry: Entry, source: Any) -> dict[str, object]:
-    """What a figure is made of, by the names of its inputs: a result as it is, or what lies in folders."""
+    """What a figure is made of, by the names of its inputs: a result as it is, or what a folder is or has in it, or folders."""
     inputs = [key for key, kind in entry.inputs.items() if kind.default is None]
     if isinstance(source, Store):
         return {"store": source}
@@ -230,7 +230,10 @@ def read_source(entry: Entry, source: Any) -> dict[str, object]:
         return {inputs[0]: paths}
     if len(paths) > 1:
         raise InputError(f"{entry.name} is made of {' and '.join(inputs)}: give one folder of them")
-    folders = find_inputs(paths[0]) if Path(paths[0]).is_dir() else {}
+    folder = Path(paths[0])
+    folders = find_inputs(folder) if folder.is_dir() else {}
+    lists = {key: listed for key, listed in folders.items() if key != "store"}
+    folders |= {key: [folder] for key, listed in lists.items() if folder in listed}
     if len(inputs) == 1 and inputs[0] not in folders:
         return {inputs[0]: paths if inputs[0] != "store" else paths[0]}
     return {key: folders[key] for key in entry.inputs if key in folders}
