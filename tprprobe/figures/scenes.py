@@ -57,7 +57,7 @@ class Dots(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Shares(Scene):
-    """Bars of parts that add up to a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
+    """Bars of parts of a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
     sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line.
     """
 
@@ -67,6 +67,15 @@ class Shares(Scene):
     @property
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
+
+    def find_end(self) -> float:
+        """The end of the axis: 1, or that of the longest bar or interval."""
+        lengths = self.rows.assign(value=self.rows["value"].clip(lower=0))
+        ends = lengths.groupby(["panel", "name"])["value"].cumsum()
+        if "high" in lengths:
+            highs = (ends - lengths["value"] + lengths["high"]).where(lengths["sure"].astype(bool))
+            ends = pd.concat([ends, highs])
+        return max(1.0, round(ends.max(), 6))
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,7 @@ def draw(
 
     Examples:
         >>> tp.draw("attention", store, layer=-1, head=0, width="acl").savefig("map.pdf")
-        >>> text = tp.draw("patching", "runs/keys", ax=axes[0]).caption
+        >>> text = tp.draw("attention", store, layer=-1, head=0).caption
     """
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
@@ -260,7 +260,9 @@ def write_figure(
     options |= {"store": store} if store is not None else {}
     takes_results = "store" in entry.maker.inputs and store is None
     keys = [key for key in entry.inputs if key != "store" or takes_results]
-    options |= {key: sources for key in keys if sources}
+    is_folder = len(sources) == 1 and Path(sources[0]).is_dir()
+    located = read_source(entry, sources[0]) if is_folder else {}
+    options = {key: sources for key in keys if sources} | located | options
     path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
     look, options = _split_look(entry, options)
     with look.used():
