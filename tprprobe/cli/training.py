@@ -173,6 +173,7 @@ def _wrong_lines(rows: "pd.DataFrame") -> Iterator[str]:
 
 
 def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
+    from tprprobe.data.dataset import ALL
     from tprprobe.statistics import Interval, interval_text, read_interval
 
     if "scores" in summary:
@@ -190,4 +191,5 @@ def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
             line += f"  control {interval_text(Interval(row['control'], *row['control_interval']))}"
         yield f"{line}  n {row['n']}"
     if "control" in summary:
-        yield "control: always the most frequent target of the training split"
+        pairs = "these pairs" if summary["split"] == ALL else "the training split"
+        yield f"control: always the most frequent target of {pairs}"

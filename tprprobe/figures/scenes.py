@@ -14,6 +14,16 @@ BAND = ["panel", "x", "value", "low", "high"]
 LEVEL = ["panel", "line", "value"]
 
 
+def find_panel(panel: int | str, panels: Sequence[str]) -> int:
+    """The number of a panel that is named by its number from 0 or its name."""
+    names = [name.partition("\n")[0] for name in panels]
+    index = str(names.index(panel) if panel in names else panel)
+    numbers = [str(i) for i in range(len(names))]
+    if index not in numbers:
+        raise unknown("panel of this figure", panel, [*numbers, *names])
+    return int(index)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scene:
     """A picture with its title, and lines of text below it."""
@@ -32,18 +42,10 @@ class Scene:
 
     def choose(self, panel: int | str) -> Any:
         """One panel alone, by its number from 0 or its name."""
-        name, rows = self.panels[self._find(panel)], getattr(self, "rows", None)
+        name, rows = self.panels[find_panel(panel, self.panels)], getattr(self, "rows", None)
         if rows is None or "panel" not in rows:
             return self
         return replace(self, rows=rows[rows["panel"] == name])
-
-    def _find(self, panel: int | str) -> int:
-        names = [name.partition("\n")[0] for name in self.panels]
-        index = str(names.index(panel) if panel in names else panel)
-        numbers = [str(i) for i in range(len(names))]
-        if index not in numbers:
-            raise unknown("panel of this figure", panel, [*numbers, *names])
-        return int(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,4 +139,4 @@ class Grid(Scene):
         return pd.concat(tables, names=["picture"])
 
     def choose(self, panel: int | str) -> Any:
-        return replace(self.pictures[self._find(panel)], note=self.note)
+        return replace(self.pictures[find_panel(panel, self.panels)], note=self.note)
