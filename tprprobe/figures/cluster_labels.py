@@ -12,6 +12,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.figures.colors import palette
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
+from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special, sign, visible
 
 KEY_LENGTH = 34  # characters of what a color means
@@ -47,9 +48,12 @@ def describe_stability(roles: Clusters) -> str:
     )
 
 
-def explain_k(k: int) -> str:
+def explain_k(k: int, store: Store) -> str:
     """Why a page has fewer groups than other commands make."""
-    return f" Colors of more than {k} groups could not be distinguished here; `tprprobe name` and the page Roles make 20, or with --k {k} these."
+    return (
+        f" Colors of more than {k} groups could not be distinguished here; `tprprobe name` and the page Roles make 20, or with --k {k} these. The baseline model "
+        f"is {' and '.join(store.twins)} here; one that `tprprobe extract` makes can be of another kind, which `tprprobe name` says."
+    )
 
 
 def is_unstable(names: pd.DataFrame) -> pd.Series:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from string import ascii_letters
 from types import MappingProxyType
 from typing import Any
@@ -146,7 +147,9 @@ def cluster_strips(
             key += baseline_key if len(baseline_key) <= N_OTHERS or not look.is_narrow else []
         verdict = "stable" if roles.stability >= STABLE else "not stable"
         notes = [
-            f"k-means, k = {roles.k}, {vectors} vectors; {verdict}: ARI of {roles.n_seeds} seeds {roles.stability:.2f}"
+            f"Model: {store.facts.model.name}",
+            f"data: {Path(str(store.facts.data.name)).name}",
+            f"k-means, k = {roles.k}, {vectors} vectors; {verdict}: ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"

@@ -89,9 +89,9 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
-    means = "the means over a text of " if subject.unit == "mean" else ""
+    states = "the means of its states over a text" if subject.unit == "mean" else "its states"
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {means}its states "
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {states} "
         f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}"
     )
     bound, unbound = _list_bindings(table)
@@ -263,7 +263,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     ends = explain_ends(subject.store)
     note = (
         f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. In parentheses, a group without a name has "
-        f"its most typical tokens (count × log of the lift).{explain_k(roles.k)}{_say_guesses(subject)}"
+        f"its most typical tokens (count × log of the lift).{explain_k(roles.k, subject.store)}{_say_guesses(subject)}"
     )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)

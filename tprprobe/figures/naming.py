@@ -36,15 +36,17 @@ from tprprobe.figures.style import (
     Options,
     check_axes,
     headline,
+    is_ours,
     open_panels,
     tidy,
 )
-from tprprobe.figures.tables import Table
+from tprprobe.figures.tables import PanelTable, Table
 from tprprobe.statistics import Interval, interval_text, read_interval, write_interval
 from tprprobe.store.reader import Source
 
 PLACE = ["site", "head"]
 WORD_KEYS = [*PLACE, "model"]
+ORIGIN = {"Model": "model_name", "Data": "data"}  # columns of a table of words
 N_ROWS, N_PLACES = 18, 8  # clusters and sites that the command prints
 MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
@@ -52,6 +54,7 @@ HELD_OUT = "Names are chosen on half of the documents and measured on the other 
 REPORT = (
     "Numerators and denominators, predicted from clusters, beside controls: `tprprobe report {}`."
 )
+MARKED = "A cluster of a special token such as [SEP] counts as unnamed."
 LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
@@ -139,7 +142,7 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     named_rows = select_named(names).sort_values("f05", ascending=False)
     is_trained = named_rows["model"] == TRAINED
     unnamed_rows = names[(names["model"] == TRAINED) & ~names.index.isin(named_rows.index)]
-    of_baselines = named_rows[~is_trained].head(N_ROWS // 3)
+    of_baselines = named_rows[~is_trained].head(max(N_ROWS // 3, N_ROWS - is_trained.sum()))
     rows = pd.concat(
         [named_rows[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, unnamed_rows]
     )
@@ -150,7 +153,9 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
         np.where(rows["model"].head(N_ROWS) == TRAINED, "", "baseline model, ") + cells["cluster"]
     )
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
-    notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
+    lacking, marked = any(reasons != "–"), any((unnamed_rows["name"] != UNNAMED).head(N_ROWS))
+    notes = [HELD_OUT, LACKING * lacking, MARKED * marked, _explain(rows)]
+    notes = " ".join(filter(None, notes))
     pointer = point_to(len(names) - len(cells), out)
     return f"{Table(cells[printed], _title(names), notes).markdown()}\n{pointer}\n"
 
@@ -205,19 +210,17 @@ def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
 
 
 @dataclass(frozen=True, eq=False)
-class NamesTable(Table):
-    """The named clusters of a model beside those of its baseline model; the figure has a panel for each model, ``names`` one table for each."""
-
-    names: Sequence[tuple[str, pd.DataFrame]] = ()
+class NamesTable(PanelTable):
+    """The named clusters of a model above those of its baseline model; the figure has a panel for each model."""
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure: precision and recall of every name, with their intervals."""
-        axes = None if ax is None else check_axes(ax, [title for title, _ in self.names])
+        axes = None if ax is None else check_axes(ax, [title for title, _ in self.panels])
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
-        labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.names]
+        labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
         n_lines = max(1.4, *(sum(label.count("\n") + 1.4 for label in names) for names in labels))
-        figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.names), axes)
-        for panel, (title, rows), column in zip(panels.flat, self.names, labels, strict=True):
+        figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.panels), axes)
+        for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
         legend(figure if axes is None else panels.flat[0], *keys)
@@ -245,7 +248,11 @@ def _draw_names(
     panel.set_yticks(y, labels, parse_math=False)
     panel.set_xticks([0, 0.5, 1], ["0", "50", "100%"])
     tidy(panel, title, "x", PANEL_TITLE)
-    panel.tick_params("y", labelsize=6 if current_look().is_narrow else TICKS, length=0)
+    if not is_ours(panel):  # over the names, too
+        panel.set_title("")
+        panel.set_title(title, loc="right")
+    panel.tick_params(labelsize=6 if current_look().is_narrow else TICKS)
+    panel.tick_params("y", length=0)
 
 
 def _fold(row: pd.Series, letters: int) -> str:
@@ -272,22 +279,24 @@ def tabulate_names(
     counts = count_names(rows[rows["model"] == TRAINED], PLACE)
     best: Any = counts.nlargest(1, "coverage").iloc[0]
     rows = _choose(rows, best)
-    panels, columns, count_texts = [], dict[str, pd.Series](), []
+    panels, tables, count_texts = [], [], []
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
-        title, start = ("baseline model", f"{model}: ") if panels else ("trained model", "")
+        title = "baseline model" if panels else "trained model"
         count_texts.append(
             f"{title}{f' ({model})' * bool(panels)}: {len(of_model)} of {len(clusters)}"
         )
         heading = title.removesuffix(" model") if current_look().is_narrow else title
         panels.append((f"{heading}\n{len(of_model)} of {len(clusters)} named", of_model))
-        cells = {"cluster": of_model["cluster"].astype(str)}
-        cells["name"] = pd.Series(
-            [describe_name(row) for row in of_model.to_dict("records")], dtype=object
-        )
+        cells = {"model": model, "cluster": of_model["cluster"].astype(str)}
+        cells["name"] = [describe_name(row) for row in of_model.to_dict("records")]
         cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
-        columns |= {start + name: cell.reset_index(drop=True) for name, cell in cells.items()}
+        tables.append(pd.DataFrame(cells, of_model.index))
     note = _explain(pd.concat([of_model for _, of_model in panels]))
-    caption = f"Named groups, {'; '.join(count_texts)}. {HELD_OUT} {note}".strip()
+    origin = "".join(
+        f"{kind}: {rows[key].iloc[0]}. " for kind, key in ORIGIN.items() if key in rows
+    )
+    caption = f"{origin}Named groups, {'; '.join(count_texts)}. {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
-    return NamesTable(pd.DataFrame(columns).fillna(""), title, caption, names=panels)
+    ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
+    return NamesTable(pd.concat(tables, ignore_index=True), title, caption, ruled, panels)

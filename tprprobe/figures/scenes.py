@@ -15,6 +15,17 @@ BAND = ["panel", "x", "value", "low", "high"]
 LEVEL = ["panel", "line", "value"]
 
 
+def find_panel(panel: int | str, panels: Sequence[str]) -> int:
+    """The number of a panel that is named by its number from 0 or its name."""
+    names = [name.partition("\n")[0] for name in panels]
+    keys, key = [name.casefold() for name in names], str(panel).casefold()
+    index = str(keys.index(key) if key in keys else panel)
+    numbers = [str(i) for i in range(len(names))]
+    if index not in numbers:
+        raise unknown("panel of this figure", panel, [*numbers, *names])
+    return int(index)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scene:
     """A picture with its title, and lines of text below it."""
@@ -33,19 +44,10 @@ class Scene:
 
     def choose(self, panel: int | str) -> Any:
         """One panel alone, by its number from 0 or its name."""
-        name, rows = self.panels[self._find(panel)], getattr(self, "rows", None)
+        name, rows = self.panels[find_panel(panel, self.panels)], getattr(self, "rows", None)
         if rows is None or "panel" not in rows:
             return self
         return replace(self, rows=rows[rows["panel"] == name])
-
-    def _find(self, panel: int | str) -> int:
-        names = [name.partition("\n")[0] for name in self.panels]
-        keys, key = [name.casefold() for name in names], str(panel).casefold()
-        index = str(keys.index(key) if key in keys else panel)
-        numbers = [str(i) for i in range(len(names))]
-        if index not in numbers:
-            raise unknown("panel of this figure", panel, [*numbers, *names])
-        return int(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,7 @@ class Lines(Scene):
         bands = self.bands.assign(line=self.band)
         table = pd.concat([self.rows, bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
-        whole = table.drop(columns=["value", "low", "high"]).convert_dtypes()
+        whole: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
         return table.assign(**whole).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
@@ -166,4 +168,4 @@ class Grid(Scene):
         return pd.concat(tables, names=["picture"])
 
     def choose(self, panel: int | str) -> Any:
-        return replace(self.pictures[self._find(panel)], note=self.note)
+        return replace(self.pictures[find_panel(panel, self.panels)], note=self.note)

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from tprprobe.console import note
 from tprprobe.figures.look import WIDTHS, current_look
+from tprprobe.figures.scenes import find_panel
 from tprprobe.figures.style import (
     FAINT,
     FORMATS,
@@ -172,3 +173,14 @@ class Table:
         return [
             all(not text[:1].isalpha() for text in self.cells[name]) for name in self.cells.columns
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class PanelTable(Table):
+    """A table whose figure has a panel for each of several tables, under its title."""
+
+    panels: Sequence[tuple[str, pd.DataFrame]] = ()
+
+    def choose(self, panel: int | str) -> Any:
+        """One panel alone, by its number from 0 or its name."""
+        return replace(self, panels=[self.panels[find_panel(panel, [n for n, _ in self.panels])]])

@@ -160,10 +160,15 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     table = table.assign(commonest=["the 96%", "[SEP] 100%", "he 50%"], recovery=[0.5, 1, 1])
     table = table.assign(distinctive=["the", "[SEP]", "he · it"], unnamed_because="")
     cells = tabulate_names(table).cells
-    assert cells.iloc[0].tolist() == [
-        *("0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"),
-        *("0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"),
+    assert cells.to_numpy().tolist() == [
+        ["trained", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
+        ["permuted", "0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
     ]
+    titles = {
+        tuple(panel.get_title("left") for panel in tp.draw("names", table, panel=panel).axes)
+        for panel in (1, "baseline model")
+    }
+    assert titles == {("baseline model\n1 of 1 named",)}
     figure = tp.draw("names", table, width="acl")
     texts = [text.get_text() for text in figure.findobj(Text)]
     assert {"trained\n1 of 2 named", "baseline\n1 of 1 named", "0: DT (the)*"} <= {*texts}

@@ -11,7 +11,7 @@ from tprprobe.evaluation.results import Results, join_tables, melt
 PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
 # Columns that name a row; all others are numbers.
 KEYS = (*PLACE, "cluster", "name", "candidate", "commonest", "field", "measure", "null", "subset")
-KEYS += ("predictor", "polarity", "unnamed_because", "unit", "distinctive")
+KEYS += ("predictor", "polarity", "unnamed_because", "unit", "distinctive", "model_name", "data")
 INTEGERS = ("k", "cluster", "size", "documents", "predicates", "clusters", "named")
 
 

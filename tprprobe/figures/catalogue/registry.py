@@ -18,7 +18,7 @@ from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
-from tprprobe.figures.tables import NUMBERS, Table
+from tprprobe.figures.tables import NUMBERS, PanelTable, Table
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
@@ -161,7 +161,8 @@ def draw(
 def _measure(look: Look, ax: GivenAxes | None) -> Look:
     """The look with the inches of given axes, in which texts are chosen and laid out."""
     if not isinstance(ax, Axes):
-        return look
+        panels = [] if ax is None else np.ravel(np.asarray(ax, object)).tolist()
+        return replace(look, width=panels[0].figure.get_figwidth()) if panels else look
     width, height = (side / ax.figure.dpi for side in ax.bbox.size)
     return replace(look, width=width, height=height, title="", notes=False)
 
@@ -188,7 +189,7 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
     if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
     if look.panel is not None:
-        if not isinstance(figure, Scene):
+        if not isinstance(figure, Scene | PanelTable):
             raise InputError(f"{name} is drawn as a whole: leave out panel")
         figure = figure.choose(look.panel)
     if look.title is not None and not isinstance(figure, Drawing):
