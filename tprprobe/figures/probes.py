@@ -35,10 +35,7 @@ BRACKETS = ", in brackets the 95 % interval over {}documents"
 CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
 MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 HOLLOW = "hollow: not shown to beat every control"
-LOWEST, CEILING = (
-    -1.0,
-    0.03,
-)  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
+LOWEST, CEILING = -1.0, 0.03  # of a score; the axis begins below the lowest that is drawn
 UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True}
 PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
 ACROSS = 3  # panels of one task in a row

@@ -47,7 +47,7 @@ MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
 KEY_LINE, KEY_SIZE = (
     1.25,
     6.8,
-)  # squares of a line of the key; points of its texts, where squares are not smaller
+)  # squares of a line of the key; points, where squares are not smaller
 TIGHTEST = 0.8  # of the height of squares in given axes
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 

@@ -34,12 +34,7 @@ TITLE, PANEL_TITLE, SMALL = (
     7.5,
     6.5,
 )  # points, of figures, of one of several panels, of small text
-TALL, CURVES, MAP, ROW = (
-    20.0,
-    0.8,
-    0.3,
-    0.085,
-)  # inches: of a trial; from which on panels can be read
+TALL, CURVES, MAP, ROW = 20.0, 0.8, 0.3, 0.085  # inches: of a trial; of panels that can be read
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 

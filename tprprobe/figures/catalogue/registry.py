@@ -162,12 +162,6 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
     return replace(look, width=width, height=height, title="", notes=False)
 
 
-def _tabulate(picture: Picture) -> pd.DataFrame:
-    """The numbers of a scene; none of a drawing."""
-    scene = getattr(picture, "scene", picture)
-    return scene.tabulate() if isinstance(scene, Scene) else pd.DataFrame()
-
-
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
     """The look that options say, and the options of the figure itself."""
     names = [key for key in options if key in LOOKS and key not in entry.options]
@@ -254,7 +248,8 @@ def write_figure(
         picture = build(name, **options)
         if isinstance(picture, Table) and path.suffix.lower() not in FORMATS:
             return picture.reword().save(path)
-        numbers = _tabulate(picture)
+        scene = getattr(picture, "scene", picture)
+        numbers = scene.tabulate() if isinstance(scene, Scene) else pd.DataFrame()
         check_ending(path, (".csv", *FORMATS) if len(numbers) else FORMATS)
         if path.suffix.lower() == ".csv":
             return write_file(
