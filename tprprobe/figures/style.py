@@ -34,7 +34,12 @@ TITLE, PANEL_TITLE, SMALL = (
     7.5,
     6.5,
 )  # points, of figures, of one of several panels, of small text
-TALL, CURVES, MAP, ROW = 20.0, 0.8, 0.3, 0.085  # inches: of a trial; of panels that can be read
+TALL, CURVES, MAP, ROW = (
+    20.0,
+    0.8,
+    0.3,
+    0.085,
+)  # inches: of a trial; from which on panels can be read
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
@@ -74,13 +79,17 @@ class Drawing(Figure):
         self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
         self.place_notes()
 
-    def place_notes(self, rename: Callable[[str], str] = str) -> None:
-        """Wraps the lines below to the figure's width.
+    def rename_notes(self, rename: Callable[[str], str]) -> None:
+        """Other words for some of the lines below.
 
         Args:
-            rename: What gives them other words; default: they stay.
+            rename: What they become.
         """
         self._notes = [(text, [*map(rename, lines)]) for text, lines in self._notes]
+        self.place_notes()
+
+    def place_notes(self) -> None:
+        """Wraps the lines below to the figure's width."""
         width, height = self.get_size_inches()
         self._below = 0.0
         for text, lines in self._notes:

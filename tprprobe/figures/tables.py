@@ -32,6 +32,8 @@ CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
+NUMBERS = (".csv", ".parquet")  # endings of files of numbers
+TEXTS = (".md", ".tex", *NUMBERS)
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
     | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
@@ -58,15 +60,6 @@ class Table:
         empty = [name for name in self.cells if self.cells[name].eq("–").all()]
         return replace(self, cells=self.cells.drop(columns=empty))
 
-    def reword(self) -> "Table":
-        """The table with the title and the words that are asked for."""
-        look = current_look()
-        title = self.title if look.title is None else look.title
-        cells = self.cells.to_numpy().ravel()
-        look.check_labels([title, self.caption, *map(str, self.cells), *cells])
-        renamed = self.cells.rename(columns=look.rename).map(look.rename)
-        return replace(self, cells=renamed, title=title, caption=look.rename(self.caption))
-
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
         rules = ["---:" if is_number else "---" for is_number in self.numeric]
@@ -76,11 +69,11 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
     def latex(self) -> str:
-        """The table in LaTeX, with the rules of the booktabs package; its caption, ready for ``\\caption``, in comments behind it."""
+        """The table in LaTeX, with the rules of the booktabs package; its title and caption, ready for ``\\caption``, in comments behind it."""
         style = self.cells.map(write_minus).style.hide(axis="index")
         style.format(escape="latex").format_index(escape="latex", axis=1)
         columns = "".join("r" if is_number else "l" for is_number in self.numeric)
-        caption = re.sub(r"([%&_#])", r"\\\1", write_minus(self.caption))
+        caption = re.sub(r"([%&_#])", r"\\\1", write_minus(f"{self.title}\n{self.caption}"))
         notes = "".join(f"% {line}\n" for line in caption.splitlines())
         return (style.to_latex(hrules=True, column_format=columns) + notes).translate(SYMBOLS)
 

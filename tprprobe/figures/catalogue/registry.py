@@ -18,8 +18,7 @@ from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
-from tprprobe.figures.tables import Table
-from tprprobe.files.writing import write_file
+from tprprobe.figures.tables import NUMBERS, TEXTS, Table
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
@@ -34,24 +33,28 @@ def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
     is_store = isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir()
     inputs = {"store": source} if isinstance(source, Store) or is_store else find_inputs(source)
-    folders = [] if is_store else [Path(str(source))]
     store = as_store(inputs["store"]) if "store" in inputs else None
+    folders = [] if is_store else _list_folders(source)
     return [
         entry
         for entry in load_figures()
-        if any(name in inputs or row.find(folders) for name, row in entry.inputs.items())
-        and all(
-            name in inputs or row.default is not None or row.find(folders)
-            for name, row in entry.inputs.items()
+        if ((own := entry.maker.inputs.get("store")) and own.find(folders))  # instead of a store
+        or (
+            entry.inputs.keys() & inputs
+            and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
+            and (store is None or "store" not in entry.inputs or entry.concerns(store))
         )
-        and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
+
+
+def _list_folders(folder: Source) -> list[Path]:
+    """A folder and its subfolders."""
+    return [Path(folder), *sorted(path for path in Path(folder).glob("*/") if path.is_dir())]
 
 
 def find_inputs(folder: Source) -> Inputs:
     """The inputs of figures in a folder and its subfolders, by name; one store at most."""
-    folder = Path(folder)
-    folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
+    folders = _list_folders(folder)
     plugged = (entry.maker.inputs for entry in load_figures())
     kinds = {name: kind for inputs in plugged for name, kind in inputs.items()} | INPUTS
     sources: Inputs = {name: [*kind.find(folders)] for name, kind in kinds.items()}
@@ -123,7 +126,7 @@ def draw(
 
     Examples:
         >>> tp.draw("attention", store, layer=-1, head=0, width="acl").savefig("map.pdf")
-        >>> text = tp.draw("patching", "runs/keys", ax=axes[0]).caption
+        >>> text = tp.draw("attention", store, layer=-1, head=0).caption
     """
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
@@ -145,10 +148,6 @@ def draw(
                 raise
             lack = f"{name}: the table has no column {error}; give a result, its folder, or a table with its columns"
             raise InputError(f"{lack} (`tprprobe docs columns`)") from error
-        except TypeError as error:
-            raise InputError(
-                f"{name}: a column of numbers holds something else ({error})"
-            ) from error
     look = replace(look, width=room.width)
     with look.used():
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
@@ -160,6 +159,25 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
         return look
     width, height = (side / ax.figure.dpi for side in ax.bbox.size)
     return replace(look, width=width, height=height, title="", notes=False)
+
+
+def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
+    """The numbers of a scene, or of one of its panels; none of a drawing."""
+    scene = getattr(picture, "scene", picture)
+    if not isinstance(scene, Scene):
+        return pd.DataFrame()
+    numbers = (scene if look.panel is None else scene.choose(look.panel)).tabulate()
+    return numbers if isinstance(numbers.index, pd.RangeIndex) else numbers.reset_index()
+
+
+def _rename_table(table: Table, look: Look) -> Table:
+    """The table with its title, and other words for some."""
+    title = table.title if look.title is None else look.title
+    texts = [cell for cell in table.cells.to_numpy().ravel() if isinstance(cell, str)]
+    look.check_labels([*map(str, table.cells), *texts, title, table.caption])
+    cells = table.cells.map(lambda cell: look.rename(cell) if isinstance(cell, str) else cell)
+    cells = cells.rename(columns=lambda column: look.rename(str(column)))
+    return replace(table, cells=cells, title=look.rename(title), caption=look.rename(table.caption))
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
@@ -241,18 +259,18 @@ def write_figure(
     options |= {"store": store} if store is not None else {}
     takes_results = "store" in entry.maker.inputs and store is None
     keys = [key for key in entry.inputs if key != "store" or takes_results]
-    options |= {key: sources for key in keys if sources}
+    is_folder = len(sources) == 1 and Path(sources[0]).is_dir()
+    located = read_source(entry, sources[0]) if is_folder else {}
+    options = {key: sources for key in keys if sources} | located | options
     path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
     look, options = _split_look(entry, options)
     with look.used():
         picture = build(name, **options)
-        if isinstance(picture, Table) and path.suffix.lower() not in FORMATS:
-            return picture.reword().save(path)
-        scene = getattr(picture, "scene", picture)
-        numbers = scene.tabulate() if isinstance(scene, Scene) else pd.DataFrame()
-        check_ending(path, (".csv", *FORMATS) if len(numbers) else FORMATS)
-        if path.suffix.lower() == ".csv":
-            return write_file(
-                path, numbers.to_csv(index=not isinstance(numbers.index, pd.RangeIndex))
-            )
+        numbers = _tabulate(picture, look)
+        endings = TEXTS if isinstance(picture, Table) else NUMBERS if len(numbers) else ()
+        check_ending(path, (*endings, *FORMATS))
+        if len(numbers) and path.suffix in NUMBERS:
+            picture = Table(numbers, name)
+        if isinstance(picture, Table) and path.suffix in TEXTS:
+            return _rename_table(picture, look).save(path)
         return save(_finish(name, picture, look), path)
