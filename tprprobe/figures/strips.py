@@ -44,10 +44,7 @@ LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
-KEY_LINE, KEY_SIZE = (
-    1.25,
-    6.8,
-)  # squares of a line of the key; points, where squares are not smaller
+KEY_LINE, KEY_SIZE = 1.25, 6.8  # squares of a line of the key; points where squares are not smaller
 TIGHTEST = 0.8  # of the height of squares in given axes
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 

@@ -29,11 +29,7 @@ FILES: Any = {
 }
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
-TITLE, PANEL_TITLE, SMALL = (
-    9,
-    7.5,
-    6.5,
-)  # points, of figures, of one of several panels, of small text
+TITLE, PANEL_TITLE, SMALL = 9, 7.5, 6.5  # points: figures, one of several panels, small text
 TALL, CURVES, MAP, ROW = (
     20.0,
     0.8,
@@ -79,17 +75,13 @@ class Drawing(Figure):
         self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
         self.place_notes()
 
-    def rename_notes(self, rename: Callable[[str], str]) -> None:
-        """Other words for some of the lines below.
+    def place_notes(self, rename: Callable[[str], str] = str) -> None:
+        """Wraps the lines below to the figure's width.
 
         Args:
-            rename: What they become.
+            rename: What gives them other words; default: they stay.
         """
         self._notes = [(text, [*map(rename, lines)]) for text, lines in self._notes]
-        self.place_notes()
-
-    def place_notes(self) -> None:
-        """Wraps the lines below to the figure's width."""
         width, height = self.get_size_inches()
         self._below = 0.0
         for text, lines in self._notes:
