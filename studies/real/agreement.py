@@ -26,7 +26,7 @@ FRAME, SETS, N_FITTED = (
     "agreement",
     24,
     40,
-)  # sets of words that are tested, and that vectors come from
+)  # sets of words tested, and those that vectors come from
 LAYERS = (0, 1, 3, 5, 8, 11, 14, 17, *range(20, 30))
 NUMBERS, SUBJECT = ("singular", "plural"), 1  # the subject's position
 VERBS = (" is", " are")

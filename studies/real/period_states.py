@@ -21,10 +21,7 @@ from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 
 FRAME, SITES, POOL = "clauses", "layers.*.hidden", "."
-ITEMS, TESTED = (
-    528,
-    24,
-)  # items (two texts each) that are fitted, and others in which states are replaced
+ITEMS, TESTED = 528, 24  # items (two texts each) fitted; others in which states are replaced
 REPLACED = (0, 4, 8, 12, 16, 20, 24, 28, 29)
 FITS = ("additive", "saturated")
 Vectors = Float[np.ndarray, "sentence d_model"]

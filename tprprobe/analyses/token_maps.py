@@ -25,13 +25,7 @@ from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
-PLACES = (
-    "position",
-    "word",
-    "last_word",
-    "document",
-    "module",
-)  # columns that say where a token stands
+PLACES = ("position", "word", "last_word", "document", "module")  # columns: where a token stands
 
 
 @dataclass(frozen=True, eq=False)

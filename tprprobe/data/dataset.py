@@ -280,10 +280,7 @@ class Request:
         return range(available if self.n is None else self.n)
 
 
-FILE_PAIRS = (
-    (".source", ".target"),
-    (".target", ".source"),
-)  # endings of files that are read together
+FILE_PAIRS = ((".source", ".target"), (".target", ".source"))  # endings of files read together
 
 
 def digest_named(name: str) -> dict[str, str]:

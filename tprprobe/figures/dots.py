@@ -155,9 +155,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
     if lines.hollow and not lines.rows["sure"].all():
-        has_pairs = (
-            lines.rows["line"].str.startswith("_").any()
-        )  # a line has a hollow one of its color
+        has_pairs = lines.rows["line"].str.startswith("_").any()  # of a full and a hollow line
         dashes = ":" if has_pairs else ""
         empty: Options = {"color": MUTED, "marker": "o", "linestyle": dashes, "markersize": 4}
         panel.plot([], [], label=lines.hollow, markerfacecolor="white", **empty)

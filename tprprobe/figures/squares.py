@@ -20,11 +20,7 @@ from tprprobe.figures.style import MUTED, AnyFigure, Drawing, Options, is_ours, 
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
-FLAT, NARROW_ROW, MAX_ROWS = (
-    0.135,
-    0.1,
-    14,
-)  # inches of a row of numbers, where there are more than so many
+FLAT, NARROW_ROW, MAX_ROWS = 0.135, 0.1, 14  # inches of a row of numbers, beyond so many rows
 LARGEST, SMALLEST_FONT = 6.5, 4.2  # points of a text in a square
 EM, GAP = 0.58, 0.7  # font sizes a letter; letters between texts
 LINE = 1.1  # font sizes from one name to the next

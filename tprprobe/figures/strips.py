@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgb
@@ -41,10 +44,7 @@ LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
-KEY_LINE, KEY_SIZE = (
-    1.25,
-    6.8,
-)  # squares of a line of the key; points of its texts, where squares are not smaller
+KEY_LINE, KEY_SIZE = 1.25, 6.8  # squares of a line of the key; points where squares are not smaller
 TIGHTEST = 0.8  # of the height of squares in given axes
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
@@ -207,7 +207,26 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
         top += strip.height
     for (color, text), (line, x) in zip(scene.key, layout.key, strict=False):
         _draw_key(axes, color, text, (x, top + KEY_LINE * line), scale)
+    if ax:
+        axes.add_artist(TextSizes(cell))
     return figure
+
+
+class TextSizes(Artist):
+    """Nothing that is seen: where a later layout leaves squares less than so many inches, all texts are as much smaller."""
+
+    def __init__(self, cell: float):
+        super().__init__()
+        self.rest = cell
+
+    def draw(self, renderer: Any) -> None:
+        """Sets the sizes before the texts are drawn."""
+        assert self.axes is not None
+        corners = self.axes.transData.transform([(0, 0), (0, 1)])
+        height = abs(np.diff(corners[:, 1]).item()) / renderer.points_to_pixels(72)
+        ratio, self.rest = min(1.0, height / self.rest), min(self.rest, height)
+        for text in self.axes.texts:
+            text.set_fontsize(ratio * float(text.get_fontsize()))
 
 
 def _fit_rows(ax: Axes, layout: _Layout) -> float:

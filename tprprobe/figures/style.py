@@ -29,11 +29,7 @@ FILES: Any = {
 }
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
-TITLE, PANEL_TITLE, SMALL = (
-    9,
-    7.5,
-    6.5,
-)  # points, of figures, of one of several panels, of small text
+TITLE, PANEL_TITLE, SMALL = 9, 7.5, 6.5  # points: figures, one of several panels, small text
 TALL, CURVES, MAP, ROW = (
     20.0,
     0.8,

@@ -33,11 +33,7 @@ planted = planted_broken:KIND
 """
 
 
-CORPORA = (
-    "planted:some:thing",
-    "FOLDER",
-    "FOLDER:some",
-)  # by prefix, and of a folder that holds `shelf`
+CORPORA = ("planted:some:thing", "FOLDER", "FOLDER:some")  # by prefix; a folder with `shelf`
 BROKEN = {
     "a command": ["planted"],
     "a figure": ["figure", "planted-figure"],

@@ -30,10 +30,7 @@ from tprprobe.errors import InputError, unknown
 SPLITS = {"train": range(192), "dev": range(192, 224), "test": range(224, 256)}  # first byte
 COMPOSITIONAL = "compositional"
 NAMES = 24, 60  # the fewest and the most names of a kind
-VERSIONS = (
-    1,
-    2,
-)  # a change of what is drawn is a new one: the data of shipped models stay as they were
+VERSIONS = (1, 2)  # a change of what is drawn is a new one: shipped models keep their data
 
 
 @dataclass(frozen=True, slots=True)

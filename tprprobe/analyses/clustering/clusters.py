@@ -40,7 +40,7 @@ BETWEEN = " · "  # of its distinctive tokens
 STABLE, RECOVERED = (
     0.5,
     0.6,
-)  # agreement of random starts, at least; recovery of a cluster (Hennig 2007)
+)  # least agreement of random starts; recovery of a cluster (Hennig 2007)
 
 
 class _Run(Document):

@@ -28,10 +28,7 @@ from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import is_special
 
 TABLE = "names.csv"  # of version 0.3 and before
-AGREEMENT, GAIN = (
-    "ami_",
-    "gain_ami_",
-)  # before a task: how far clusters agree with its labels; how much further the trained model's
+AGREEMENT, GAIN = "ami_", "gain_ami_"  # before a task: agreement of clusters with labels; its gain
 COLUMNS = columns(
     text="model site name commonest",
     whole="cluster size",
