@@ -16,7 +16,8 @@ from tprprobe.dashboard.statements import Link, Statement, name_vectors, number,
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.probes import TITLES, probe_table
+from tprprobe.figures.probe_captions import TITLES
+from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import largest_fit
 from tprprobe.figures.scenes import BAND, Lines
 from tprprobe.site.patterns import layer_of

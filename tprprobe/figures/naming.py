@@ -215,7 +215,7 @@ class NamesTable(Table):
         axes = None if ax is None else check_axes(ax, [title for title, _ in self.names])
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.names]
-        n_lines = max(sum(label.count("\n") + 1.4 for label in column) for column in labels)
+        n_lines = max(1.4, *(sum(label.count("\n") + 1.4 for label in names) for names in labels))
         figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.names), axes)
         for panel, (title, rows), column in zip(panels.flat, self.names, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)

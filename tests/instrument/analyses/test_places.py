@@ -6,7 +6,12 @@ import pytest
 
 from tprprobe.analyses.attention.cross_places import mean_map, places_by_output, score_cross_heads
 from tprprobe.analyses.naming.names import name_clusters
-from tprprobe.analyses.naming.places import build_tokens_at_places, compare_places, read_places
+from tprprobe.analyses.naming.places import (
+    build_tokens,
+    build_tokens_at_places,
+    compare_places,
+    read_places,
+)
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.store import Store
 
@@ -51,6 +56,16 @@ def test_a_label_wins_over_a_place_that_explains_as_much_and_loses_to_one_that_e
         lattice = build_lattice(pd.DataFrame({"pos": pd.Categorical(tags)}))
         both = join_lattices(lattice, build_tokens_at_places(tokens))
         names = name_clusters(at_two.astype(int), both, tokens["sample"].to_numpy())
+        assert names["name"][1] == name
+
+
+def test_a_token_names_what_no_label_does():
+    tokens = list_tokens(WORDS)
+    is_a = (tokens["token"] == "a").to_numpy()
+    for share, name in ((0.8, "‘a’"), (0.1, "DT")):
+        tags = pd.Categorical(np.where(is_a | (RNG.random(len(tokens)) < share), "DT", "NN"))
+        lattice = join_lattices(build_lattice(pd.DataFrame({"pos": tags})), build_tokens(tokens), 1)
+        names = name_clusters(is_a.astype(int), lattice, tokens["sample"].to_numpy())
         assert names["name"][1] == name
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
-from tprprobe.analyses.naming.places import build_places, build_tokens_at_places
+from tprprobe.analyses.naming.places import build_places, build_tokens, build_tokens_at_places
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import (
     LIFT,
@@ -219,8 +219,8 @@ def find_arithmetic(store: Store) -> Gold | None:
 
 
 def read_fields(store: Store, side: str) -> Gold:
-    """What names the tokens of a side: exact labels and, where these explain less, places; the gold structure of arithmetic; of
-    other texts places and tokens.
+    """What names the tokens of a side: exact labels, where these explain less, places, and where neither names a cluster, tokens;
+    the gold structure of arithmetic; of other texts places and tokens.
     """
     is_labelled = bool(list_exact(store))
     if side == SAMPLE:
@@ -231,7 +231,8 @@ def read_fields(store: Store, side: str) -> Gold:
     if not is_labelled:
         return Gold(tokens, pd.DataFrame(), build_tokens_at_places(tokens))
     labels = read_structure(store, side)
-    return replace(labels, lattice=join_lattices(labels.lattice, build_places(tokens)))
+    lattice = join_lattices(labels.lattice, build_places(tokens))
+    return replace(labels, lattice=join_lattices(lattice, build_tokens(tokens), second_rank=1))
 
 
 def read_structure(store: Store, side: str) -> Gold:
@@ -251,7 +252,8 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
     """The names of a head's clusters, chosen on half of the questions and scored on the other half.
 
     A name is the shortest conjunction of gold predicates that explains a cluster (`digit ∧ ones ∧ denominator`; of labelled
-    words `NN ∧ nsubj ∧ ARG0`; of any text `place 3 from the left`, unless a label explains the cluster equally well, and ‘token’).
+    words `NN ∧ nsubj ∧ ARG0`; of any text `place 3 from the left`, unless a label explains the cluster equally well, and ‘token’,
+    of labelled words only where neither a label nor a place names the cluster).
     It needs a precision of 0.7, a lift of 1.5 and q of at most 1 %; else the cluster is `unnamed`.
     ``tprprobe name`` names the clusters of all heads, beside controls.
 

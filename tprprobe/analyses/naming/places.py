@@ -13,6 +13,7 @@ MAX_PLACE, MAX_TOKENS = 20, 40  # places from an end, and most frequent tokens, 
 SIDES = ("left", "right")
 PLACES = {"mark": Field(("mark",))}  # a special token such as <eos> stands at no place
 PLACES |= {side: Field((side,), f"place {{}} from the {side}") for side in SIDES}
+TEXTS = {"text": Field(("text",), "‘{}’")}
 
 
 def read_places(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -35,14 +36,22 @@ def build_places(tokens: pd.DataFrame) -> Lattice:
     return build_lattice(describe(read_places(tokens), PLACES))
 
 
+def build_tokens(tokens: pd.DataFrame) -> Lattice:
+    """Predicates of the most frequent tokens."""
+    return build_lattice(describe(pd.DataFrame({"text": _read_frequent(tokens)}), TEXTS))
+
+
 def build_tokens_at_places(tokens: pd.DataFrame) -> Lattice:
     """Predicates of places, of the most frequent tokens, and of both."""
-    places = read_places(tokens)
-    texts = tokens["token"].astype(object).map(sign).reset_index(drop=True)
-    texts = texts.where(places["mark"].isna())
-    frequent = texts.value_counts().index[:MAX_TOKENS]
-    fields = PLACES | {"text": Field(("text",), "‘{}’")}
-    return build_lattice(describe(places.assign(text=texts.where(texts.isin(frequent))), fields))
+    tokens_at_places = read_places(tokens).assign(text=_read_frequent(tokens))
+    return build_lattice(describe(tokens_at_places, PLACES | TEXTS))
+
+
+def _read_frequent(tokens: pd.DataFrame) -> pd.Series:
+    """The tokens that are frequent enough for a name, but special ones."""
+    is_mark = read_places(tokens)["mark"].notna()
+    texts = tokens["token"].astype(object).map(sign).reset_index(drop=True).mask(is_mark)
+    return texts.where(texts.isin(texts.value_counts().index[:MAX_TOKENS]))
 
 
 def count_places(names: "pd.Series[str]") -> int:

@@ -96,7 +96,7 @@ def _name(
         tokens = _classify(store, clusters)
         of_trained = tokens if model == TRAINED else of_trained
         shared = of_trained[of_trained["sample"].isin(tokens["sample"])]
-        for task in list_exact(store):
+        for task in [task for task in list_exact(store) if tokens[task].notna().any()]:
             values = _agree(tokens, task)
             place |= jackknife(values).columns(f"{AGREEMENT}{task}")
             if model != TRAINED:

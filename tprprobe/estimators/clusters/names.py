@@ -24,14 +24,14 @@ Tokens = Int[np.ndarray, " token"]  # the kind, cluster or group of every token
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Predicates, no two of which hold for the same tokens; `sizes` are how many atoms they have.
+    """Predicates; those of a higher rank name only what none of a lower one names.
 
     Tokens that no field tells apart are of one kind; `members` says for which kinds a predicate
     holds, `kinds` which kind every token is.
     """
 
     names: list[str]
-    sizes: Int[np.ndarray, " predicate"]
+    ranks: Int[np.ndarray, " predicate"]
     members: csr_array
     kinds: Tokens
 
@@ -68,18 +68,18 @@ def build_lattice(
         )
         for atoms, holds in zip(conjunctions, extensions, strict=True)
     ]
-    sizes = np.array([len(conjunction) for conjunction in conjunctions], int)
-    return Lattice(names, sizes, csr_array(extensions, dtype=np.float32), of_token)
+    ranks = np.zeros(len(conjunctions), int)
+    return Lattice(names, ranks, csr_array(extensions, dtype=np.float32), of_token)
 
 
-def join_lattices(first: Lattice, second: Lattice) -> Lattice:
-    """The predicates of both, those of the first one in front: where two explain a cluster equally well, these win."""
+def join_lattices(first: Lattice, second: Lattice, second_rank: int = 0) -> Lattice:
+    """The predicates of both, those of the first one in front: where two of a rank explain a cluster equally well, these win."""
     kinds = np.stack([first.kinds, second.kinds], 1)
     pairs, kind_of_token = np.unique(kinds, axis=0, return_inverse=True)
     members = [lattice.members[:, pairs[:, i]] for i, lattice in enumerate((first, second))]
-    sizes = np.concatenate([first.sizes, second.sizes])
+    ranks = np.concatenate([first.ranks, second.ranks + second_rank])
     return Lattice(
-        [*first.names, *second.names], sizes, csr_array(vstack(members)), kind_of_token.ravel()
+        [*first.names, *second.names], ranks, csr_array(vstack(members)), kind_of_token.ravel()
     )
 
 
@@ -121,7 +121,7 @@ def choose_names(
     lattice: Lattice, kinds: Tokens, labels: Tokens, n_clusters: int
 ) -> tuple[Int[np.ndarray, " cluster"], Float[np.ndarray, " cluster"]]:
     """The strongest predicate of every cluster on tokens of these kinds, and its precision there: the first whose F0.5 ties with
-    the best one's of enough precision and lift, or, if none has these, of all that are more frequent in the cluster; −1 for none.
+    the best one's of enough precision and lift of the lowest rank that has any, or, if none has these, of all that are more frequent in the cluster; −1 for none.
     """
     n_kinds = int(lattice.kinds.max()) + 1
     cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
@@ -131,6 +131,8 @@ def choose_names(
     described = joint.sum(1, keepdims=True)
     measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
     is_eligible = (measures["precision"] >= PRECISION) & (measures["lift"] >= LIFT)
+    ranks = np.where(is_eligible, lattice.ranks[:, None], lattice.ranks.max(initial=0))
+    is_eligible &= lattice.ranks[:, None] == ranks.min(0, initial=lattice.ranks.max(initial=0))
     is_eligible |= ~is_eligible.any(0) & (measures["lift"] > 1)
     f05 = np.where(is_eligible, measures["f05"], -1.0)
     best = f05.max(0, initial=-1.0)
