@@ -2,15 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tprprobe.cli.options import Device, Json, Out, Resume, Seed, print_json, say
 from tprprobe.files.jsonfiles import read_json
-
-if TYPE_CHECKING:
-    pass
 
 
 def binding(

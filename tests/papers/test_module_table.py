@@ -9,11 +9,6 @@ from tprpapers.schlag.module_table import summarize_modules, table1
 from tprprobe.errors import InputError
 
 
-def texts(figure):
-    """All that is written in a figure, in the order of drawing."""
-    return [text.get_text() for axes in figure.axes for text in axes.texts if text.get_text()]
-
-
 @pytest.fixture(scope="module")
 def evaluations():
     return plant_evaluations()
@@ -62,6 +57,6 @@ def test_table_files(evaluations, tmp_path):
         pd.read_parquet(table.save(tmp_path / "t.parquet")), table.cells, check_dtype=False
     )
     assert table.save(tmp_path / "t.pdf").read_bytes().startswith(b"%PDF")
-    assert set(table.cells.to_numpy().ravel()) <= set(texts(table.draw()))
+    assert {*table.cells.to_numpy().ravel()} <= {t.get_text() for t in table.draw().axes[0].texts}
     with pytest.raises(InputError, match=r"\.docx"):
         table.save(tmp_path / "t.docx")

@@ -150,7 +150,7 @@ def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
     return load_study(assets.find("studies", folder))
 
 
-PICKED = "Of the heads of this layer the one whose denominators look most at their '/', in all questions with maps."
+PICKED = "The head: of this layer the one whose denominators look most at their '/', in all questions with maps."
 BINDING_INPUT = {
     "bindings": Input(
         "binding probes: give --ckpt with folders of `binding --out`",

@@ -116,7 +116,7 @@ def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
     axes.axvline(
         width, color=MUTED, linewidth=0.9, linestyle=":", label=f"width of a head: {width}"
     )
-    axes.set(xscale="log", xlabel="bindings in the sum", ylabel="nearest candidate is right")
+    axes.set(xlabel="bindings in the sum", ylabel="nearest candidate is right")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_ylim(0, 1.03)

@@ -56,7 +56,7 @@ def list_panels(lines: Lines) -> list[str]:
 
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
-    note = "gray: the strongest control; filled: beyond it, or beyond 0 where there is none"
+    note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
     data = lines.rows.drop(columns=["query", *LOOKS], errors="ignore")
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
 

@@ -159,11 +159,13 @@ def cluster_strips(
                 f"{len(ids)} of the {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
-            bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray with a letter each"
+            bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray, with letters"
             notes.append(f"{bars} (ARI of both {likeness:.2f})")
         notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
-            precision = "after a name: its held-out precision; in other parentheses: tokens most its own, of clusters without a name or with a shared one"
+            precision = (
+                "after a name: its held-out precision; in other parentheses: tokens most its own"
+            )
             notes += [precision, explain_tags(list_exact(store))]
             notes.append(NOT_STABLE * any("*" in text for _, text in key))
         notes.append(FRAMES * any(strip.frames for strip in strips))

@@ -86,5 +86,6 @@ def test_the_weight_told_is_that_of_the_map(store):
     for position in gold.index[(gold["place"] == 0) & (gold["polarity"] == "denominator")]:
         target = gold.index[gold["position"] == gold.loc[position, "div_second"] + 1][0]
         assert gold.loc[target, "token"] == "/"
-        label = f"at {position}, denominator: {weights[position, target]:.0%} on its '/'"
+        query = f"token {position}, ‘{gold.loc[position, 'token']}’, denominator"
+        label = f"{query}: {weights[position, target]:.0%} on its '/'"
         assert any(label in text for text in written(figure))
