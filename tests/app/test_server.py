@@ -99,6 +99,12 @@ ENDPOINTS = [
 ]  # fmt: skip
 
 
+def test_an_upload_without_the_token_is_refused(port):
+    for method in ("PUT", "POST", "DELETE"):
+        status, _ = _ask(port, "/_stcore/upload_file/a/b", method, Origin="http://evil.example")
+        assert status in (400, 403, 404, 405)
+
+
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
 def test_no_request_of_another_origin_presses_a_button(port, served, method):
     """Nothing is answered but a page that an address opens, and nothing is made in the folder."""

@@ -41,6 +41,9 @@ def run(tmp_path_factory):
     write_binding(run / "binding")
     plant_values(run.parent / "values", questions=110)
     plant_labelled(run.parent / "labelled", 40)
+    CliRunner().invoke(
+        app, ["name", str(run.parent / "labelled"), "--k", "4", "--out", str(run.parent / "named")]
+    )
     plant_relations(run.parent / "related")
     write_summaries(run.parent / "scored")
     plant_captions(run.parent / "captioned" / "store", 60)
@@ -54,6 +57,8 @@ def find_sources(run, name):
         inputs |= {"store": run.parent / "values"}
     if name == "heads":
         inputs |= {"store": run.parent / "related"}
+    if name == "names":
+        inputs |= catalogue.find_inputs(run.parent / "named")
     if name.startswith("jiang-"):
         inputs |= catalogue.find_inputs(run.parent / "scored")
     if name == "jiang-discreteness":
@@ -76,7 +81,7 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
 
 ELSEWHERE = {  # figures of these are drawn in their tests
     *("behaviors", "probes", "study", "sweeps", "swaps", "substitutions", "unbindings"),
-    *("decompositions", "operations", "patchings", "roles"),
+    *("decompositions", "operations", "patchings", "roles", "examined_states", "examined_heads"),
 }
 
 

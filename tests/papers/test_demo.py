@@ -30,9 +30,7 @@ def test_the_dashboard_shows_the_run_that_the_demo_made(demo, open_page):
     """Its store is found, its clusters have names, its attention is drawn."""
     overview = open_page(demo.parent)
     assert not overview.exception
-    overview.session_state["fold-sizes"] = True
-    sizes = {metric.label for metric in overview.run().metric}
-    assert sizes >= {"samples", "tokens", "answered right"}
+    assert "were answered right" in overview.markdown[0].value
     roles = open_page(demo.parent, "roles")
     assert not roles.exception
     lead = next(text.value for text in roles.markdown if "of 20 clusters" in text.value)

@@ -6,7 +6,8 @@ import pandas as pd
 
 from tprprobe.analyses.probing.rows import BEYOND
 from tprprobe.figures.dots import EMBEDDING_LAYER
-from tprprobe.figures.probes import KINDS, TITLES, ProbeTable, probe_table, write_caption
+from tprprobe.figures.probe_captions import TITLES, write_caption
+from tprprobe.figures.probes import KINDS, ProbeTable, probe_table
 from tprprobe.files import assets
 
 KNOWN = (

@@ -10,7 +10,8 @@ from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.loaders import load_probes as load_probes
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.probes import TITLES, probe_table
+from tprprobe.figures.probe_captions import TITLES
+from tprprobe.figures.probes import probe_table
 
 SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
 MAX_SITES = 3  # that are named

@@ -89,8 +89,8 @@ def count_documents(documents: Documents, fewest: int, source: object) -> int:
     """How many documents there are."""
     if (n := len(np.unique(documents))) < fewest:
         raise InputError(
-            f"{source} has {n} different documents (samples without a document count as one if their sequence "
-            f"is the same): extract {fewest} or more"
+            f"{source} has {n} different {'document' if n == 1 else 'documents'} (samples without a document count as one if their "
+            f"sequence is the same): extract {fewest} or more"
         )
     return n
 
@@ -107,7 +107,7 @@ def halve_documents(documents: Shaped[np.ndarray, " row"], seed: int = 0) -> Fla
     """The rows of a random half of the documents."""
     unique, index = np.unique(documents, return_inverse=True)
     if len(unique) < 4:
-        raise InputError(f"{len(unique)} documents to choose on and to test on: give 4 or more")
+        raise InputError(f"documents to choose on and to test on: {len(unique)}; give 4 or more")
     half = np.arange(len(unique)) < len(unique) // 2
     return np.random.default_rng(seed).permuted(half)[index]
 

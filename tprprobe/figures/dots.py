@@ -87,41 +87,41 @@ def _draw_dots(dots: Dots, ax: np.ndarray | None) -> AnyFigure:
 
 
 def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
-    """Bars whose parts are side by side, with their numbers where there is room."""
+    """Bars whose parts are side by side, as long as their numbers, which stand where there is room. Estimates may sum to more than 100 %."""
     rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
     names, steps = rows["name"].unique().tolist(), rows["part"].unique().tolist()
     across = fit_across(len(panels), 2)
     down = -(-len(panels) // across)
     height = (0.24 * len(names) + 0.7) * down + 0.3
     figure, axes = open_panels(0.6 + 3.2 * across, height, down, across, ax, sharey=True)
-    room = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names))
+    room, end = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names)), shares.find_end()
     colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
     rows = rows if "sure" in rows else rows.assign(sure=True, low=np.nan, high=np.nan)
     for panel, title in zip(axes.flat, panels, strict=True):
         table = rows[rows["panel"] == title].pivot(index="name", columns="part").loc[names]
         values = table["value"][steps].clip(lower=0)
-        widths = values.div(values.sum(axis=1).clip(lower=1), axis=0)  # estimates may exceed 100 %
-        starts = widths.cumsum(axis=1) - widths
+        starts = values.cumsum(axis=1) - values
         for step in steps:
             panel.barh(0, 0, color=colors[step], label=step)
             bars = panel.barh(
-                range(len(names)), widths[step], 0.72, starts[step], color=colors[step]
+                range(len(names)), values[step], 0.72, starts[step], color=colors[step]
             )
-            for y, (bar, value) in enumerate(zip(bars, values[step], strict=True)):
-                start, share = bar.get_x(), bar.get_width()
+            for y, bar in enumerate(bars):
+                start, value = bar.get_x(), bar.get_width()
                 low, high, is_sure = (
                     table[column][step].iloc[y] for column in ("low", "high", "sure")
                 )
                 if not is_sure and step != steps[-1]:
                     bar.set(facecolor="white", edgecolor=colors[step], hatch=HATCH, linewidth=0)
                 elif is_sure and high > low:
-                    ends = start + np.clip([low, high], 0, 1) * share / value
-                    panel.hlines(y + 0.28, *ends, color=MUTED, linewidth=0.9)
-                if is_sure and share * room / axes.shape[1] >= LEGIBLE:
+                    panel.hlines(y + 0.28, start + low, start + high, color=MUTED, linewidth=0.9)
+                if is_sure and value * room / end / axes.shape[1] >= LEGIBLE:
                     look: Options = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
-                    panel.text(start + share / 2, y, f"{value:.0%}", **look)
-        panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6))
+                    panel.text(start + value / 2, y, f"{value:.0%}", **look)
+        panel.set(xlim=(0, end), ylim=(len(names) - 0.4, -0.6))
+        if end > 1:
+            panel.axvline(1, color=MUTED, linewidth=0.8)
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
         tidy(panel, title, size=PANEL_TITLE)

@@ -1,5 +1,7 @@
 """Heads that look at related words: at the one that a word depends on, beside a rule that knows the distance alone, and any."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -9,12 +11,19 @@ from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import write_interval
 from tprprobe.store import Store
+from tprprobe.store.layout import TWINS
 
 TITLE = "Heads that follow relations between words"
 CAPTION = (
     "attention: of the words of a relation, the percent from which the head looks most at the other word; at that distance: the percent\n"
     "whose other word stands at the best fixed distance (in brackets, of ten documents or more, 95 % intervals). Head and distance\n"
     "were chosen on half of the documents and are scored on the other half."
+)
+MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
+SQUARES_NOTE = (
+    "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on the texts that score. "
+    f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
+    "chance or, where the relation is no fixed distance itself, above the best fixed distance."
 )
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
 MAX_ROWS = 16  # layers whose squares have numbers
@@ -44,13 +53,16 @@ def _cells(row: pd.Series) -> dict[str, str]:
     }
 
 
-def relation_squares(heads: pd.DataFrame) -> Squares:
-    """A row a site, a column a head, in the color of the relation that the head follows, darker the more often; ``heads`` are
-    the rows of :func:`score_heads`, with an empty relation where a head follows none.
+def relation_squares(examined_heads: pd.DataFrame) -> Squares:
+    """A row a site, a column a head, in the color of the relation that the head follows clearly, darker the more often; of the
+    rows of :func:`score_heads` those of the model, not of its baselines.
     """
-    follows = heads["relation"] != ""
+    heads = examined_heads[~examined_heads["model"].isin(TWINS)]
+    follows = heads["beyond_low"] > MARGIN
     frequent = heads.loc[follows, "relation"].value_counts().index[:MAX_COLORS]
-    names = heads["relation"].where(heads["relation"].isin([*frequent, ""]), OTHER_RELATION)
+    names = (
+        heads["relation"].where(heads["relation"].isin(frequent), OTHER_RELATION).where(follows, "")
+    )
     grouped = heads.assign(group=names, share=heads["value"].where(follows))
     wide = grouped.pivot(index="site", columns="head", values=["group", "share"])
     wide = wide.reindex(heads["site"].unique())
@@ -59,4 +71,5 @@ def relation_squares(heads: pd.DataFrame) -> Squares:
     rows, columns = [*map(site_label, wide.index)], [*map(str, wide["share"].columns)]
     groups = wide["group"].fillna("").to_numpy(object)
     cell_texts = texts if len(rows) <= MAX_ROWS else None
-    return Squares(shares, rows, columns, ("", "head"), cell_texts, groups=groups)
+    look: Any = {"groups": groups, "note": SQUARES_NOTE}
+    return Squares(shares, rows, columns, ("", "head"), cell_texts, **look)

@@ -1,5 +1,9 @@
-"""The kind of folder that holds a report."""
+"""Kinds of folders that hold a page, and the tables of one model's page."""
 
 from tprprobe.files.kinds import Kind
+from tprprobe.files.tables import columns
 
 REPORT = Kind(("report.html",), "report RUN", is_beside=True)
+_PAGE, _SHARE, _HEAD = "examine MODEL --out", "share share_low share_high", "value beyond_low"
+STATE_SHARES = Kind(("nested.csv",), _PAGE, columns=columns(number=_SHARE))
+HEADS = Kind(("heads.csv",), _PAGE, columns=columns(number=_HEAD))

@@ -12,37 +12,31 @@ from tprprobe.analyses.naming.name_counts import compare_names, list_repeated
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.analyses.probing.rows import name_score, rank_layers
+from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
-from tprprobe.figures.heads import relation_squares
+from tprprobe.figures.heads import MARGIN, relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
-from tprprobe.figures.probes import TITLES, probe_table
+from tprprobe.figures.probe_captions import TITLES
+from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
-ESTIMATED = (
-    "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 as often as above, and a large share may come out above 100\u00a0%. "
-    "Thin lines: 95\u00a0% intervals. Hatched: the interval holds 0, or, of bindings, they do not exceed those of shuffled roles. Tokens × length: what a token adds in longer texts but not in shorter ones. "
-    "A share counts what a token of a single text adds like what other rare tokens add; the R² of `tprprobe decompose` is lower where "
-    "texts are few, because to R² tokens that no fitted text has are unexplained (`tprprobe docs share`)."
-)
-GRAY = (
-    " The input embeddings hold nothing but tokens and places: gray there is an error of the estimate, and in another layer evidence "
-    "of context only where it is larger."
-)
+GRAY = " At the input embeddings gray is an error of the estimate, too, and in another layer evidence of context only where it is larger."
 MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
+FURTHER = " The interval of what training changed takes both models as independent. Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
+SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
+PAIRED = " Of relations with an arrow a case is the word before it, whichever of the words after it the head looks at; in `tprprobe figure heads`, a pair of words."
 N_LISTED = 6  # relations of a sentence
 RIVALS = "chance and the best fixed distance"
-MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -92,37 +86,43 @@ def _section(
 def show_states(table: pd.DataFrame, subject: Any) -> Section:
     """Stacked shares of variance by layer, of the model beside its baseline."""
     controls = ["", *subject.store.twins]
-    figure = render(share_bars(table, subject.sites, subject.name))
+    scene = share_bars(table, subject.name)
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
-    states = "the means of its states over a text" if subject.unit == "mean" else "its states"
+    means = "the means over a text of " if subject.unit == "mean" else ""
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {states} "
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {means}its states "
         f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}"
     )
     bound, unbound = _list_bindings(table)
-    note = " ".join([ESTIMATED, *_calibrate(table)]) + _say_guesses(subject)
+    note = " ".join([scene.note, *_calibrate(table)])
     if subject.unit == "mean":
         note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
+    note += FURTHER + _say_guesses(subject)
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
-    return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
+    figure, text = render(replace(scene, note="")), " ".join([text, *bound])
+    return _section("nested", text, figure, deeper, note, " ".join(unbound))
 
 
 def _compare_shares(words: Row, baseline: Row) -> str:
-    """Whether the share of the tokens differs from the baseline model's: beyond the half interval of a difference of independent
-    estimates, which is wide for two models that read the same texts.
+    """Whether the share of the tokens differs from the baseline model's: the interval of a difference of independent estimates,
+    which is wide for two models that read the same texts. Source: Zou & Donner 2008 (MOVER).
     """
-    difference = words.get("share", np.nan) - baseline.get("share", np.nan)
-    halves = [
-        (row.get("share_high", np.nan) - row.get("share_low", np.nan)) / 2
+    (value, low, high), (other_value, other_low, other_high) = (
+        [row.get(f"share{end}", np.nan) for end in ("", "_low", "_high")]
         for row in (words, baseline)
-    ]
-    if not abs(difference) > np.hypot(*halves):
-        return "These texts do not settle whether training changed this share: the intervals are too wide."
-    changed = "lowered this share: more" if difference < 0 else "raised this share: less"
-    return f"Training {changed} depends on places, bindings and context."
+    )
+    change = value - other_value
+    change_low = change - np.hypot(value - low, other_high - other_value)
+    change_high = change + np.hypot(high - value, other_value - other_low)
+    row = {"change": change, "change_low": change_low, "change_high": change_high}
+    points = f"{write_interval(row, 'change', '+.1f', 100)} percentage points"
+    if not (change_high < 0 or change_low > 0):
+        return f"These texts do not settle whether training changed this share: {points}."
+    changed, depends = ("lowered", "more") if change < 0 else ("raised", "less")
+    return f"Training {changed} this share ({points}): {depends} depends on places, bindings and context."
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
@@ -161,8 +161,10 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             text = f"{sites}: {share} of the variance depends on which token {where}{beside}."
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
         else:
+            is_small = all(row["share_high"] < SMALL for row in records)
+            verdict = "No binding of" if is_small else "These texts do not settle a binding of"
             unbound_texts.append(
-                f"No binding of tokens to {name} was found; the largest share is {share}, at {where}."
+                f"{verdict} tokens to {name}{' was found' * is_small}; the largest share is {share}, at {where}."
             )
     return bound_texts, unbound_texts
 
@@ -174,11 +176,11 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
         if np.isnan(row["share"]):
             yield "At the input embeddings all states are the same."
             continue
-        values = f"bindings {percent(row, 'share', 1)}, by their exact table {100 * exact['share']:.2f}\u00a0%"
+        values = f"bindings {percent(row, 'share', 1)}, truly {100 * exact['share']:.2f}\u00a0%"
         if binds(row) and row["share_low"] > exact["share"]:
             yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
         else:
-            yield f"Check at the input embeddings, which have no context: {values}."
+            yield f"Check at the input embeddings, where every share is known, as they have no context: {values}."
 
 
 def _rival(row: Row) -> str:
@@ -211,7 +213,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
     relations = table.loc[follows, "relation"]
-    scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
+    scene = relation_squares(table)
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
@@ -219,13 +221,8 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
         f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it.{SINK if relations.str.startswith('first').any() else ''}"
     )
-    note = (
-        "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on the texts that score. "
-        f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
-        "chance or, where the relation is no fixed distance itself, above the best fixed distance. "
-        f"Every interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{_say_guesses(subject)}"
-    )
-    return _section("heads", text, render(scene), deeper, note)
+    note = f"{scene.note}{PAIRED * any('→' in name for name in relations)} Every interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{_say_guesses(subject)}"
+    return _section("heads", text, render(replace(scene, note="")), deeper, note)
 
 
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
@@ -241,6 +238,12 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     comparison = compare_names(counts, site_label(site))
     if "name" not in table:
         comparison = "No group has a name: the words have no labels to name them by."
+    elif subject.has_words and not subject.probed:
+        comparison += " Without labels of words only places and tokens are names."
+    n_texts = subject.store.tokens_of(site)["sample"].groupby(roles.labels).nunique()
+    single_texts = [str(label) for label in n_texts.index[n_texts == 1]]
+    if 0 < len(single_texts) < roles.k:
+        text += f" Of a single text each: cluster{'s' * (len(single_texts) > 1)} {', '.join(single_texts)}."
     lack = "" if len(with_names) else comparison
     if len(with_names):
         entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))
@@ -282,7 +285,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {percent(best, 'f1', 1)}"
         control_score = f"strongest control: {control}, {100 * best['best_control_f1']:.1f}\u00a0%"
-        rank = next(iter(rank_layers(rows).values()), "").partition("; ")[-1]
+        rank = next(iter(rank_layers(rows).values()), "")
+        rank = rank if TIE in rank else rank.partition("; ")[-1]
         training = f"learned from {best['n_train']:,.0f} words"
         clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (training, control_score, rank)))})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text

@@ -218,7 +218,7 @@ class NamesTable(PanelTable):
         axes = None if ax is None else check_axes(ax, [title for title, _ in self.panels])
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
-        n_lines = max(sum(label.count("\n") + 1.4 for label in column) for column in labels)
+        n_lines = max(1.4, *(sum(label.count("\n") + 1.4 for label in names) for names in labels))
         figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.panels), axes)
         for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)
@@ -294,7 +294,9 @@ def tabulate_names(
         tables.append(pd.DataFrame(cells, of_model.index))
     note = _explain(pd.concat([of_model for _, of_model in panels]))
     origin = "".join(
-        f"{kind}: {rows[key].iloc[0]}. " for kind, key in ORIGIN.items() if key in rows
+        f"{kind}: {rows[key].iloc[0]}. "
+        for kind, key in ORIGIN.items()
+        if key in rows and rows[key].iloc[0]
     )
     caption = f"{origin}Named groups, {'; '.join(count_texts)}. {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"

@@ -1,6 +1,6 @@
 """F1 of probes layer by layer, beside the strongest control: a table, and its figure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,40 +9,41 @@ import pandas as pd
 
 from tprprobe.analyses.probing import rows as probe_rows
 from tprprobe.errors import InputError
+from tprprobe.evaluation.intervals import LEVEL as SIGNIFICANCE
 from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING_LAYER, render
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.line_styles import BASELINE, EMBEDDING
+from tprprobe.figures.probe_captions import (
+    ALL_HEADS,
+    ENDS,
+    NAMES,
+    PLAIN,
+    describe_probes,
+    fill_columns,
+    is_unread,
+    side_of,
+    title_of,
+    write_notes,
+)
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
-from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, Row, measured, write_interval
 from tprprobe.store.layout import TWINS
 
-ALL_HEADS = -1  # as head; where it is missing, too
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
-ENDS = ("", "_low", "_high")
-NAMES = {name: CONTROLS[name] for name in ("majority", "identity")}
-UNREAD = " (no control here: the probed state precedes the word)"
 STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
-TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
-NEEDED = {"task", "site", "f1", *(f"f1{end}" for end in ENDS)}  # columns of a table of probes
 TITLE = "What vectors know about words: {} of {}"
 KINDS_OF_PROBES = {"linear": "linear probes", "span-conv": "edge probes"}
-BRACKETS = ", in brackets the 95 % interval over {}documents"
-CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
-MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 HOLLOW = "hollow: not shown to beat every control"
 LOWEST, CEILING = (
     -1.0,
     0.03,
 )  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
-UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True}
-PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
+UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True, "best": False}
 ACROSS = 3  # panels of one task in a row
-ALIKE = 0.02  # share of targets that whole samples make more or fewer
 POINT = ["task", "place", "layer", "model"]
 
 
@@ -73,7 +74,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     cells = []
     for (task, place, layer, model), point in rows.groupby(POINT, sort=False):
         cell = {
-            "task": _title(str(task)),
+            "task": title_of(str(task)),
             "side": str(place),
             "layer": "emb" if layer == EMBEDDING_LAYER else f"{layer:g}",
             "model": str(model),
@@ -91,62 +92,22 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         origins["data"] = probes["data"].unique()
     single = {name: values[0] for name, values in origins.items() if len(values) == 1}
     origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
-    ranks = probe_rows.rank_layers(probes.assign(task=probes["task"].replace(TITLES)))
-    clauses = [f"{vector}: {clause}." for vector, clause in ranks.items()]
-    documents = probes.get("documents", pd.Series(dtype=float)).max()
-    count = "" if pd.isna(documents) else f"{int(documents):,} "
-    lines = [*origin_lines, *clauses, *probe_rows.explain_controls(rows["control_name"])]
-    note = "".join(f"\n{line}" for line in lines) + note
-    caption = write_caption(probes, rows, BRACKETS.format(count), note)
+    probes = fill_columns(probes)
+    caption = describe_probes(probes, rows, origin_lines) + note
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
     kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
     title = TITLE.format(rows.attrs["label"], kind_of_probes)
-    counts = rows.assign(task=rows["task"].map(_title)).groupby("task", sort=False)["n_train"].max()
-    n_learned = ", ".join(f"{int(n):,} ({task})" for task, n in counts.items() if n)
-    facts = [f"Shaded: 95 % intervals over {count}documents.", *origin_lines]
-    facts += [f"Targets learned from: {n_learned}."] * bool(n_learned)
-    rows.attrs["note"] = "\n".join([" ".join(facts), *clauses])
+    rows.attrs["note"] = write_notes(probes, rows, origin_lines)
+    rows.attrs["notes"] = {
+        task: write_notes(probes[probes["task"] == task], of_task, origin_lines)
+        for task, of_task in rows.groupby("task", sort=False)
+    }
     return ProbeTable(table.drop(columns=constant), title, caption, ruled, rows=rows)
-
-
-def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: str) -> str:
-    """What scores, marks and controls are; ``cells`` says what else a cell has."""
-    score = rows.attrs["label"]
-    marked = MARKED if rows["beats_controls"].notna().any() else ""
-    seeds = ", mean over seeds" * (probes.get("seed", pd.Series(dtype=int)).nunique() > 1)
-    predicted = "In a decoder the state that predicts a word is probed. "
-    predicted *= any(_side(place) == "target" for place in rows["place"])
-    opening = CAPTION.format(score[0].upper() + score[1:], seeds, cells, predicted)
-    return f"{opening}{note}{marked}{_describe_targets(rows)}{_warn_of_fewer_targets(_fill_columns(probes))}"
-
-
-def _describe_targets(rows: pd.DataFrame) -> str:
-    """From how many targets of every task and side probes learned, and what rules without vectors score."""
-    lines = []
-    for (task, side), points in rows.groupby(["task", rows["place"].map(_side)], sort=False):
-        n_train, n_test = (int(points[name].max()) for name in ("n_train", "n_test"))
-        facts = [f"learned from {n_train:,} targets, {n_test:,} tested"] if n_train else []
-        facts += [
-            f"{NAMES[row['control']]} {100 * row['f1']:.1f}{UNREAD * _is_unread(row)}"
-            for row in rows.attrs["baselines"]
-            if (row["task"], row["side"]) == (task, side)
-        ]
-        lines.append(f"\n{_title(str(task))} ({side}): {', '.join(facts)}." if facts else "")
-    return "".join(lines)
-
-
-def _is_unread(row: Mapping[str, Any]) -> bool:
-    """True for the rule that knows a word, beside a decoder's states, which have not read it."""
-    return row["side"] == "target" and row["control"] == "identity"
-
-
-def _side(place: str) -> str:
-    return "target" if place.startswith("decoder") else "source"
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
-    probes = _fill_columns(probes)
+    probes = fill_columns(probes)
     metric = probe_rows.find_metric(probes)
     if metric != "f1":
         probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
@@ -169,13 +130,20 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train", "n_test"]
     marks = ["control_name", "site", "row", "beats_controls"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
+    real = real.assign(
+        **{name: np.nan for name in (BEHIND, probe_rows.P_BEHIND) if name not in real}
+    )
+    how |= {BEHIND: "mean", probe_rows.P_BEHIND: "max"}
     means = real.groupby(keys, as_index=False).agg(how)
+    least = means.groupby(["task", "place", "model", "kind"])[BEHIND].transform("min")
+    means["best"] = means[BEHIND].notna() & (means[BEHIND] == least)
     orders = {"task": pd.unique(real["task"]), "kind": _sort_kinds(means["kind"].unique())}
     for column, order in orders.items():  # tasks as in the table
         means[column] = pd.Categorical(means[column], order)
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*NAMES])]
-    by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
+    of_side = ["task", "side", "model", "control"]
+    by_side = baselines.groupby(of_side, sort=False, as_index=False)["f1"]
     label = "F1" if metric == "f1" else metric
     means.attrs["label"] = (
         probe_rows.name_score(real) if label == "F1" and "accuracy" in real else label
@@ -185,24 +153,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     by_site = twins.groupby(["task", "side", "model", "control", "site"], sort=False)
     points = by_site[["row", "n_train", *(f"f1{end}" for end in ENDS)]].first().reset_index()
     means.attrs["controls"] = points.to_dict("records")
-    means.attrs["best"] = [*real.loc[real[BEHIND] == 0, "row"]] if BEHIND in real else []
     return means
-
-
-def _fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
-    """Rows of probes, also of one's own, with the columns that may be missing."""
-    if lacking := NEEDED - {*probes}:
-        raise InputError(
-            f"the table of probes has no column {', '.join(sorted(lacking))}: it needs {', '.join(sorted(NEEDED))}, and may have "
-            "layer, head, control and others (`tprprobe docs columns`)"
-        )
-    sites: Any = probes["site"].astype(str)
-    is_target = sites.str.startswith("decoder")
-    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": ""}
-    absent |= {"side": np.where(is_target, "target", "source"), "n_train": 0, "n_test": 0}
-    absent |= {"beats_controls": probes.get("beyond")}  # of version 0.4 and before
-    probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})
-    return probes.assign(control=probes["control"].fillna("").replace("", "real"))
 
 
 def _sort_kinds(names: Iterable[str]) -> list[str]:
@@ -231,27 +182,15 @@ def _control_cell(row: Row) -> str:
     return f"{100 * row['control_f1']:.1f} {probe_rows.name_control(row['control_name'])}"
 
 
-def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
-    """Which controls learned from fewer targets than the probes of real labels."""
-    by_control = probes.groupby(["task", "side", "control"], sort=False)["n_train"]
-    counts: Any = by_control.max().dropna()
-    warnings = [
-        f"{_title(task)} {control} {int(n):,} of {int(counts[task, side, 'real']):,}"
-        for (task, side, control), n in counts.items()
-        if n < (1 - ALIKE) * counts[task, side, "real"]
-    ]
-    return f"\nLearned from fewer targets: {', '.join(warnings)}." if warnings else ""
-
-
-def _title(task: str) -> str:
-    return TITLES.get(task, task)
-
-
 def _score_cell(point: pd.DataFrame) -> str:
     if point.empty:
         return "–"
     score = write_interval(point.iloc[0], "f1", ".1f", 100)
-    return f"{score} {probe_rows.BEYOND}" if point["beats_controls"].eq(True).all() else score
+    row = point.iloc[0]
+    is_alike = row[BEHIND] > 0 and row[probe_rows.P_BEHIND] >= SIGNIFICANCE
+    marks = {probe_rows.BEYOND: point["beats_controls"].eq(True).all(), "best": row["best"]}
+    marks |= {probe_rows.ALIKE: is_alike}
+    return " ".join([score, *(mark for mark, holds in marks.items() if holds)])
 
 
 def probe_lines(means: pd.DataFrame) -> Lines:
@@ -259,7 +198,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     attributes = means.attrs
     places = means["place"]
     is_plain = places.nunique() == 1 and places.iloc[0] in PLAIN
-    titles = means["task"].map(_title) + ("" if is_plain else ", " + places)
+    titles = means["task"].map(title_of) + ("" if is_plain else ", " + places)
     titles = titles.str.removesuffix(", ")
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
@@ -272,7 +211,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     added += _list_twins(means, attributes["controls"]) if is_one else ()
     means = pd.concat([means, pd.DataFrame(added)], ignore_index=True) if added else means
     told = [_describe(row) for _, row in means.iterrows()]
-    means = means.assign(told=told, best=means["row"].isin(attributes["best"]))
+    means = means.assign(told=told)
     kinds = means["kind"].map(_sort_kinds(means["kind"].unique()).index)
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
     rows = measured(means, "f1").iloc[np.lexsort((kinds, tasks, places))].set_index("row")
@@ -282,9 +221,9 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     bands = bands[BAND].sort_values("x")
     levels = [
         (panel, NAMES[row["control"]], row["f1"])
-        for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
+        for (panel, task, place), points in rows.groupby(["panel", "task", "place"], sort=False)
         for row in _of_place(attributes["baselines"], str(task), str(place))
-        if not _is_unread(row)
+        if row["model"] in {*points["model"]} and not is_unread(row)
     ]
     lowest = min(
         np.nanmin(table[["value", "low"]].to_numpy(float)) for table in (rows, bands) if len(table)
@@ -295,10 +234,14 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     band += f" (of {', '.join(compared)})" * (len(compared) < len(vectors))
+    notes = {
+        panel: attributes.get("notes", {}).get(task, "")
+        for panel, task in rows[["panel", "task"]].drop_duplicates().to_numpy()
+    }
     across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
         rows, bands, attributes["label"], across=across, limits=(lower_limit, upper_limit),
-        levels=in_sight, band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""),
+        levels=in_sight, band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""), notes=notes,
     )  # fmt: skip
 
 
@@ -340,4 +283,4 @@ def _describe(row: Row) -> str:
 
 def _of_place(rows: Sequence[dict], task: str, place: str) -> list[dict]:
     """The rows of controls of a task on the side of a place."""
-    return [row for row in rows if (row["task"], row["side"]) == (task, _side(place))]
+    return [row for row in rows if (row["task"], row["side"]) == (task, side_of(place))]

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from tprprobe.analyses.reconstruction.fits import list_results
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.results import FILE
 from tprprobe.figures.dots import render
+from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.line_styles import BASELINE
 from tprprobe.figures.scenes import Grid, Lines
 from tprprobe.figures.style import figure_files
@@ -34,7 +37,7 @@ ROWS = {
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
-    f"n = {SMALL}: on the {SMALL} that the map was fitted to.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
+    f"n = {SMALL}: on the {SMALL} that the map was fitted to, one draw of them.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
 SPREAD = "R²: of maps fitted to {} questions, on a third as many others."
@@ -47,10 +50,10 @@ COMPLETE = "All heads together are as wide as z, so that a linear map loses noth
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     """The reconstruction of z in one layer of every model of ``tprprobe reconstruct``."""
     rows, ruled = [], []
-    groups = results.groupby(["model", "untrained"], sort=False)
-    for (model, untrained), of_model in groups:
+    groups = _name_twins(results).groupby(["model", "control"], sort=False)
+    for (model, control), of_model in groups:
         ruled.append(len(rows))
-        name = f"{model}, untrained" if untrained else str(model)
+        name = f"{model}, {control}" if control else str(model)
         of_layer = _choose_layer(of_model, layer)
         rows += _rows(of_layer, name, int(of_layer["layer"].iloc[0]))
     numbers = sorted(results["layer"].unique())
@@ -62,8 +65,16 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         notes.append(COMPLETE)
     if len(numbers) > 1:
         other = "`tprprobe figure reconstruction-table --ckpt FOLDER --layer N`"
-        notes.append(f"Layers {numbers[0]}–{numbers[-1]} were measured; another one: {other}.")
+        has_gaps = len(numbers) < numbers[-1] - numbers[0] + 1
+        names = ", ".join(map(str, numbers)) if has_gaps else f"{numbers[0]}–{numbers[-1]}"
+        notes.append(f"Layers {names} were measured; another one: {other}.")
     return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), ruled=tuple(ruled[1:]))
+
+
+def _name_twins(results: pd.DataFrame) -> pd.DataFrame:
+    """The results with the column ``control``, which those of version 0.6 and before lack."""
+    control = results["untrained"].map({True: "untrained", False: ""})
+    return results if "control" in results else results.assign(control=control)
 
 
 def _name_data(results: pd.DataFrame) -> list[str]:
@@ -151,10 +162,22 @@ def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
         pictures.append(_error_lines(_choose_layer(of_model, layer), str(model)))
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
+    pictures = _share_limits(pictures)
     fitted = largest_fit(trained, "held_out")["n"].unique()
     spread = SPREAD.format(" or ".join(map("{:,}".format, fitted)))
     notes = [*_name_data(trained), f"{spread} {BANDS}" if len(pictures) > 1 else BANDS]
     return Grid(pictures, 2, note="\n".join(notes))
+
+
+def _share_limits(pictures: Sequence[Lines]) -> list[Lines]:
+    """The pictures of several models with the same axes, of errors and of R²."""
+    tops: Any = [
+        picture.rows[["value", "high"]].max(axis=None) for picture in pictures if picture.log
+    ]
+    lows: Any = [picture.rows["low"].min() for picture in pictures if not picture.log]
+    lowest = max(0.0, np.floor(10 * min(lows, default=0) - 0.5) / 10)
+    error_limits, limits = (0, 1.05 * max(tops)), (lowest, 1)
+    return [replace(row, limits=error_limits if row.log else limits) for row in pictures]
 
 
 def _error_lines(results: pd.DataFrame, model: str) -> Lines:
@@ -180,9 +203,9 @@ def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     rows = pd.concat([largest_fit(table, "held_out") for table in tables])
     rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("layer")
     groups = rows["predictor"].map(PREDICTORS)
-    names = groups.mask(rows["untrained"], groups + ", untrained model")
+    twins = _name_twins(rows)["control"].replace(CONTROLS)
+    names = groups.mask(rows["untrained"], groups + ", " + twins)
     rows = measured(rows, "r2", panel=model, line=names, group=groups, x=rows["layer"], sure=True)
     rows["stands_for"] = np.where(rows["untrained"], BASELINE, "")
-    lowest = max(0.0, np.floor(10 * rows["low"].min() - 0.5) / 10)
-    title = "R² by layer, held out"
-    return Lines(rows, label="R²", percent=False, limits=(lowest, 1), title=title)
+    title = f"{model}, R² by layer, held out"
+    return Lines(rows, label="R²", percent=False, title=title)

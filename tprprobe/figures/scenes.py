@@ -1,6 +1,6 @@
 """Scenes: what a picture shows, as data. ``dots`` draws them on paper, ``charts`` in a browser."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from tprprobe.errors import unknown
 
+GAP = "\u2003"  # the name of an empty column
 BAND = ["panel", "x", "value", "low", "high"]
 LEVEL = ["panel", "line", "value"]
 
@@ -17,7 +18,8 @@ LEVEL = ["panel", "line", "value"]
 def find_panel(panel: int | str, panels: Sequence[str]) -> int:
     """The number of a panel that is named by its number from 0 or its name."""
     names = [name.partition("\n")[0] for name in panels]
-    index = str(names.index(panel) if panel in names else panel)
+    keys, key = [name.casefold() for name in names], str(panel).casefold()
+    index = str(keys.index(key) if key in keys else panel)
     numbers = [str(i) for i in range(len(names))]
     if index not in numbers:
         raise unknown("panel of this figure", panel, [*numbers, *names])
@@ -59,7 +61,7 @@ class Dots(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Shares(Scene):
-    """Bars of parts that add up to a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
+    """Bars of parts of a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
     sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line.
     """
 
@@ -70,6 +72,15 @@ class Shares(Scene):
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
 
+    def find_end(self) -> float:
+        """The end of the axis: 1, or that of the longest bar or interval."""
+        lengths = self.rows.assign(value=self.rows["value"].clip(lower=0))
+        ends = lengths.groupby(["panel", "name"])["value"].cumsum()
+        if "high" in lengths:
+            highs = (ends - lengths["value"] + lengths["high"]).where(lengths["sure"].astype(bool))
+            ends = pd.concat([ends, highs])
+        return max(1.0, round(ends.max(), 6))
+
 
 @dataclass(frozen=True, eq=False)
 class Lines(Scene):
@@ -78,6 +89,7 @@ class Lines(Scene):
     ``bands`` have panel, x, value, low, high: the strongest control. ``levels`` (panel, line, value) are the same at every
     x; lines of one ``group`` have one color. ``across`` is the number of panels in a row; ``log`` and
     ``log_value`` say that x and values have a logarithmic scale, ``percent`` that values are in percent, in all panels or in some. The legend says what the ``band`` is, and what ``hollow`` marks are.
+    A panel that is drawn alone has its own of the ``notes``.
     """
 
     rows: pd.DataFrame
@@ -92,10 +104,24 @@ class Lines(Scene):
     limits: tuple[float | None, float | None] | None = None
     band: str = "strongest control"
     hollow: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
+
+    def choose(self, panel: int | str) -> "Lines":
+        alone = super().choose(panel)
+        return replace(alone, note=self.notes.get(alone.panels[0], self.note))
+
+    def tabulate(self) -> pd.DataFrame:
+        """Lines, and the levels and the strongest control of their panels; layers and steps are integers."""
+        names = ["panel", "line", "x", "value", "low", "high"]
+        names += [name for name in ("best", "n_train", "n_test") if name in self.rows]
+        bands = self.bands.assign(line=self.band)
+        table = pd.concat([self.rows, bands, self.levels], ignore_index=True)
+        table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
+        return table.convert_dtypes().rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent
@@ -120,7 +146,9 @@ class Squares(Scene):
     within: Bool[np.ndarray, "row column"] | None = None
 
     def tabulate(self) -> pd.DataFrame:
-        return pd.DataFrame(self.values, list(self.rows) or None, list(self.columns) or None)
+        index = pd.Index(self.rows, name=self.titles[0] or "row") if self.rows else None
+        table = pd.DataFrame(self.values, index, list(self.columns) or None)
+        return table.drop(columns=GAP, errors="ignore")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """What states are made of: stacked shares of their variance, site by site, of a model beside its baseline."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -18,21 +18,26 @@ STEPS = {  # the name of a part, the row of its step, and its column
     "bindings of tokens to places": ("factored", "share"),
 }
 REMAINDER, BASELINE = "rest", "baseline model"
+NOTE = (
+    "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
+    "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins. Hatched: the interval holds 0, or, of bindings, they do not "
+    "exceed those of shuffled roles. Tokens × length: what a token adds in longer texts but not in shorter ones."
+)
 
 
-def share_bars(shares: pd.DataFrame, sites: Sequence[str], model: str) -> Shares:
-    """The scene of the table of :func:`score_shares`, of roles that are places."""
-    rows = shares[(shares["roles"] == PLACE) & shares["control"].isin(["", *TWINS])]
+def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
+    """The scene of the table of :func:`score_shares`, of roles that are places; without a ``model`` the folder's name stands above."""
+    is_model = examined_states["control"].isin(["", *TWINS])
+    rows = examined_states[(examined_states["roles"] == PLACE) & is_model]
     is_shared = rows.groupby("site")["share"].transform(lambda share: share.notna().any())
     rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
-    sites = [site for site in sites if site in {*rows["site"]}]
+    model = model or str(rows.get("name", pd.Series("model")).iloc[0])
     step_rows = [
-        {"panel": BASELINE if control else model, "name": site_label(site)} | part
-        for control in rows["control"].unique()
-        for site in sites
-        for part in _list_parts(rows[(rows["control"] == control) & (rows["site"] == site)])
-    ]  # fmt: skip
-    return Shares(pd.DataFrame(step_rows), "share of the variance of states")
+        {"panel": BASELINE if control else model, "name": site_label(str(site))} | part
+        for (control, site), steps in rows.groupby(["control", "site"], sort=False)
+        for part in _list_parts(steps)
+    ]
+    return Shares(pd.DataFrame(step_rows), "share of the variance of states", note=NOTE)
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:

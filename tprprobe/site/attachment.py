@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.site.site import FOREIGN, Site, attention_map, device_of
@@ -256,13 +257,28 @@ def pass_through(
     passed: Callable[[Tensor], Tensor],
     otherwise: Callable[[object], object] = lambda values: values,
 ) -> None:
-    """Leads the first tensor that a submodule is given (``input``) or returns through a function; without a tensor, ``otherwise``."""
+    """Leads the first tensor that a submodule is given (``input``) or returns through a function, filled up if it is packed; without a
+    tensor, ``otherwise``.
+    """
+
+    def unpacked(packed: PackedSequence) -> PackedSequence:
+        padded, lengths = pad_packed_sequence(packed, batch_first=True)
+        after = passed(padded)
+        if after is padded:
+            return packed
+        return pack_padded_sequence(after, lengths, batch_first=True, enforce_sorted=False)
 
     def replaced(values: object) -> object:
         if isinstance(values, Tensor):
             return passed(values)
-        if isinstance(values, tuple | list) and values and isinstance(values[0], Tensor):
-            after = passed(values[0])
+        if isinstance(values, PackedSequence):
+            return unpacked(values)
+        if (
+            isinstance(values, tuple | list)
+            and values
+            and isinstance(values[0], Tensor | PackedSequence)
+        ):
+            after = replaced(values[0])
             changed = values if after is values[0] else (after, *values[1:])
             return list(changed) if isinstance(values, list) else changed
         return otherwise(values)

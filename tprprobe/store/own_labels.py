@@ -24,8 +24,8 @@ def add_labels(
 ) -> pd.DataFrame:
     """The tokens with a column ``task``, in which those of a side have these labels.
 
-    Every token is a word where there are no words, or where those of a word have several labels and no ``names`` (``pos``,
-    or counted ``source.pos``) are labels of words.
+    Every token is a word where there are no words, or where tokens of a word have several labels, or those of none have one, and no
+    ``names`` (``pos``, or counted ``source.pos``) are labels of words.
     """
     if side not in SIDES:
         raise unknown("side", side, SIDES)
@@ -40,11 +40,18 @@ def add_labels(
     texts = values.where(values.notna(), "").astype(str)
     if wrong := [label for label in texts.unique() if NO_LABEL.search(label)]:
         raise InputError(f"label {wrong[0]!r}: a label has no blanks and does not end in a span")
-    place = _find_several(tokens[is_side].assign(**{task: texts.to_numpy()}), task)
-    if place and (of_words := {name.rpartition(".")[2] for name in names} & {*tokens} - {task}):
+    labelled = tokens[is_side].assign(**{task: texts.to_numpy()})
+    of_words = sorted({name.rpartition(".")[2] for name in names} & {*tokens} - {task})
+    place = _find_several(labelled, task)
+    if place and of_words:
         raise InputError(
-            f"{place}: give all tokens of a word one label, beside those of words ({', '.join(sorted(of_words))})"
+            f"{place}: give all tokens of a word one label, beside those of words ({', '.join(of_words)})"
         )
+    if not place and (outside := _find_outside(labelled, task)):
+        are_tokens = not of_words or _are_tokens(tokens, of_words)
+        place = outside if are_tokens else ""
+        if not are_tokens:
+            note(f"{outside}: labels of such tokens are left out")
     if place:
         note(f"{place}: every token counts as a word")
     if place or WORD not in tokens:
@@ -65,6 +72,29 @@ def _find_several(tokens: pd.DataFrame, task: str) -> str:
         return ""
     sample, word = several.index[several][0]
     return f"sample {sample} has several labels of {task} in word {word}"
+
+
+def _find_outside(tokens: pd.DataFrame, task: str) -> str:
+    """The first token with a label that is part of no word, in words; empty if there is none."""
+    if WORD not in tokens:
+        return ""
+    outside = tokens[(tokens[WORD] < 0) & (tokens[task] != "")]
+    if outside.empty:
+        return ""
+    return "‘{token}’ of sample {sample} has a label and is no word".format(**outside.iloc[0])
+
+
+def _are_tokens(tokens: pd.DataFrame, names: list[str]) -> bool:
+    """Whether every word is one token, and no label is of a span of words, whose numbers would be others."""
+    words = tokens[tokens[WORD] >= 0]
+    is_repeated = words.duplicated(["sample", "side", WORD])
+    has_spans = (
+        tokens[names].astype(str).apply(lambda cells: cells.str.endswith(")")).any(axis=None)
+    )
+    return (
+        not (is_repeated | (words[WORD] != words.get(LAST_WORD, words[WORD]))).any()
+        and not has_spans
+    )
 
 
 def save_labels(path: Path, table: pd.DataFrame, task: str) -> None:

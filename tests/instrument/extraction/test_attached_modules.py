@@ -93,3 +93,37 @@ def test_targets_that_no_site_reads_are_not_reported(tmp_path, capsys):
     store = extract(attach("masked", {"encoder.0.hidden": "gru"}), TEXTS, tmp_path / "store")
     assert "target:" not in capsys.readouterr().err
     assert set(store.tokens["side"]) == {"source"}
+
+
+class Packed(nn.Module):
+    """A bidirectional GRU over sequences that are packed, so that it reads no padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(10, 8, padding_idx=0)
+        self.gru = nn.GRU(8, 8, batch_first=True, bidirectional=True)
+        self.head = nn.Linear(16, 2)
+
+    def forward(self, ids: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        packed = nn.utils.rnn.pack_padded_sequence(
+            self.embed(ids), (ids != 0).sum(1), batch_first=True, enforce_sorted=False
+        )
+        return self.head(nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], True)[0])
+
+
+def test_packed_sequences_are_read_and_changed_in_the_order_of_samples(tmp_path, capsys):
+    torch.manual_seed(0)
+    module = Packed()
+    model = tp.attach(module, {"encoder.0.hidden": "gru", "encoder.0.input": "gru:input"})
+    store = extract(model, TEXTS, tmp_path / "store")
+    assert "of texts of one length" not in capsys.readouterr().err
+    ids = [torch.tensor([[*map(int, text.split())]]) for text in TEXTS]
+    states = torch.cat([module.gru(module.embed(row))[0][0] for row in ids])
+    np.testing.assert_allclose(store.read("encoder.0.hidden"), states.detach(), atol=1e-6)
+    inputs = torch.cat([module.embed(row)[0] for row in ids])
+    np.testing.assert_allclose(store.read("encoder.0.input"), inputs.detach(), atol=1e-6)
+    batch = nn.utils.rnn.pad_sequence([row[0] for row in ids], True)
+    with tp.intervene(model, {"encoder.0.hidden": tp.interventions.zero()}):
+        np.testing.assert_allclose(
+            model(batch, batch).detach(), module.head.bias.detach().expand(4, 7, 2)
+        )

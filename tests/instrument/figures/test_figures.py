@@ -27,6 +27,7 @@ from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.overlay import marks_legend
+from tprprobe.figures.scenes import Shares
 from tprprobe.figures.state_shares import share_bars
 
 
@@ -252,10 +253,22 @@ def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
         site="encoder.0.hidden", roles="left", control="",
         share_by_length=0.0, share_by_length_low=-0.1, share_by_length_high=0.1,
     )  # fmt: skip
-    figure = render(share_bars(shares, ["encoder.0.hidden"], "model"))
+    figure = render(replace(share_bars(shares, "model"), note=""))
     assert texts(figure) == ["50%"]
     hatched = [bar.get_width() for bar in figure.axes[0].patches if bar.get_hatch()]
     assert sorted(hatched)[-2:] == pytest.approx([0.1, 0.3])
+
+
+def test_bars_and_intervals_beyond_the_whole_stand_where_their_numbers_are():
+    steps = [("tokens", 0.9, 0.8, 1.0, True), ("places", 0.3, 0.2, 0.45, True)]
+    rows = pd.DataFrame(steps, columns=["part", "value", "low", "high", "sure"])
+    [panel] = render(Shares(rows.assign(panel="model", name="layer 0"))).axes
+    assert [bar.get_x() + bar.get_width() for bar in panel.patches][1::2] == pytest.approx(
+        [0.9, 1.2]
+    )
+    ends = [line.get_segments()[0][:, 0] for line in panel.collections]
+    np.testing.assert_allclose(ends, [[0.8, 1.0], [1.1, 1.35]])
+    assert panel.get_xlim() == pytest.approx((0, 1.35))
 
 
 def test_every_panel_has_axes_of_its_own(scores):

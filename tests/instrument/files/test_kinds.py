@@ -45,5 +45,7 @@ def test_whole_numbers_are_never_rounded_or_cut(step):
 
 
 def test_a_folder_without_it_says_which_command_makes_it(tmp_path):
-    with pytest.raises(InputError, match=r"holds no probe.csv: see `tprprobe binding "):
+    with pytest.raises(
+        InputError, match=r"holds no probe.csv: give a FOLDER of `tprprobe binding "
+    ):
         list_kinds()["bindings"].load(tmp_path)

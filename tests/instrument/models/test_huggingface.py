@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.probing import Schedule
 from tprprobe.cli import app
-from tprprobe.dashboard.asking import load_readable
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import place_words, words_of_tokens
+from tprprobe.interventions.prompts import load_readable
 from tprprobe.models import load_model
 from tprprobe.models.huggingface import pretrained
 from tprprobe.models.huggingface.pretrained import attach_layers

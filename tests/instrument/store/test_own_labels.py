@@ -48,6 +48,24 @@ def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     assert pickle.loads(pickle.dumps(labeled)).tokens["place"].tolist() == PLACES * 60
 
 
+def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, capsys):
+    """From the state of the token itself and of the start symbol, too, which is no word; so is a saved probe."""
+    rng = np.random.default_rng(0)
+    tokens = number_tokens([["<s>", *rng.choice([*"abcdefgh"], 2)] for _ in range(60)], "target")
+    tokens["word"] -= 1
+    vectors = np.tile(np.eye(3), (60, 1)) + 0.1 * rng.normal(size=(180, 3))
+    store = write_store(tmp_path / "store", {"decoder.0.hidden": vectors}, tokens, "target")
+    labeled = store.with_labels("place", ["start", "first", "second"] * 60, "target", save=True)
+    assert "‘<s>’ of sample 0 has a label and is no word" in capsys.readouterr().err
+    rows = tp.probe(labeled, "place", out=tmp_path / "run", controls=[]).set_index("control")
+    assert rows.loc["real", "f1"] == 1
+    assert rows.loc["real", "n_test"] == 180
+    saved = next((tmp_path / "run/probes").iterdir())
+    assert tp.load_probe(saved).predict(labeled)["predicted"].tolist() == [*labeled.tokens["place"]]
+    words = store.with_labels("place", [None, "first", "second"] * 60, "target")
+    assert words.tokens["word"].eq(store.tokens["word"]).all()
+
+
 def test_saved_labels_are_there_when_the_store_is_opened_again(store):
     store.with_labels("place", PLACES * 60, save=True).with_labels("next", PLACES * 60, save=True)
     opened = tp.open_store(store.path)

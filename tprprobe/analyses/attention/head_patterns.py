@@ -119,9 +119,9 @@ def _relate_roles(tokens: pd.DataFrame, units: Units) -> Related:
 
 def _relate_words(tokens: pd.DataFrame) -> Related:
     if head_relations.TASK in tokens and WORD in tokens:
-        for label, word, head in head_relations.find_edges(tokens):
-            yield f"{label} → its head", word, head
-            yield f"head → its {label}", head, word
+        for label, word, parent in head_relations.find_edges(tokens):
+            yield f"{label} → its parent", word, parent
+            yield f"parent → its {label}", parent, word
 
 
 def _relate_divisors(store: Store, sample: int, tokens: pd.DataFrame, units: Units) -> Related:

@@ -197,9 +197,9 @@ def _spans(target: Target, task: Task) -> list[tuple[int, int]]:
 
 
 def _states(rows: Spans, corpus: Corpus, mode: SpanMode) -> Spans:
-    """The states of every span, half open: of a decoder those before its tokens, −1 at the start of a sample."""
+    """The states of every span, half open: those that predict its tokens stand before them, −1 at the start of a sample."""
     states = rows.copy()
-    if corpus.side == "target":
+    if corpus.predicts:
         first_row = states[..., 0]
         none = corpus.first_row[first_row] == first_row
         states -= 1
@@ -287,7 +287,7 @@ def split_examples(
     """The examples of a task for training, validation and testing. With a ``test`` corpus all its examples are the test, and documents
     and sequences that it has are not trained on.
     """
-    mode, window = settings.mode(corpus.side), settings.window(corpus.side)
+    mode, window = settings.mode(corpus.side, corpus.predicts), settings.window(corpus.side)
     examples = read_examples(corpus, task, mode, window)
     test_examples = None if test is None else read_examples(test, task, mode, window)
     names = [_split_names(split, examples, test) for split in corpus.splits]

@@ -72,16 +72,30 @@ class Corpus:
     first_row: Int[np.ndarray, " row"]  # the first row of the row's sample
     last_row: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
+    predicts: bool  # whether a row is asked about the word that follows it
 
     @property
     def document(self) -> Order:
         return self.origin.documents
 
 
+def are_predicted(store: Store, side: str, task: Task) -> bool:
+    """Whether a state is asked about labels of the word after it: of words of a decoder, but not of labels of one's own, which
+    are given to its tokens.
+    """
+    return side == "target" and task.cells not in store.labels
+
+
 def read_corpus(
-    store: Store, tokens: pd.DataFrame, side: str, tasks: Sequence[Task], seed: int | None
+    store: Store,
+    tokens: pd.DataFrame,
+    side: str,
+    tasks: Sequence[Task],
+    seed: int | None,
+    predicts: bool | None = None,
 ) -> Corpus:
     """One side of a store, divided by document: by the column ``split``, or by chance; without a seed all are tested."""
+    predicts = are_predicted(store, side, tasks[0]) if predicts is None else predicts
     table = tokens.loc[np.asarray(tokens["side"] == side)].reset_index(drop=True)
     words = read_words(table, tasks)
     sample = table["sample"].to_numpy()
@@ -100,8 +114,9 @@ def read_corpus(
     else:
         count_documents(origin.documents, FEWEST, "the store")
         splits = tuple(rotate_documents(origin.documents, origin.sequences, seed))
-    names, previous = tuple(map(str, names)), _previous(words, side, len(table))
-    return Corpus(store, side, words, origin, names, splits, sample, first_row, last_row, previous)
+    names, previous = tuple(map(str, names)), _previous(words, len(table), predicts)
+    rows = (sample, first_row, last_row, previous)
+    return Corpus(store, side, words, origin, names, splits, *rows, predicts)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
@@ -145,12 +160,12 @@ def _stored_split(per_sample: pd.DataFrame) -> np.ndarray:
     return split
 
 
-def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
-    """A hash of the word before each row's word (−1 at the start); a decoder's row is about the next word."""
+def _previous(words: Words, n_rows: int, predicts: bool) -> Int[np.ndarray, " row"]:
+    """A hash of the word before each row's word (−1 at the start); one that predicts is about the next word."""
     word = np.full(n_rows + 1, -1)
     for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):
         has = np.flatnonzero(words.rows[:, 0] + token < words.rows[:, 1])[::-1]
         word[words.rows[has, 0] + token] = has  # the first of words that share tokens
-    word_of_row = word[1:] if side == "target" else word[:-1]
+    word_of_row = word[1:] if predicts else word[:-1]
     place = words.find(words.sample[word_of_row], words.number[word_of_row] - 1)
     return np.where((word_of_row >= 0) & (place >= 0), words.hashes[place], -1)

@@ -11,7 +11,7 @@ import pandas as pd
 from tprprobe.analyses.probing import features
 from tprprobe.analyses.probing.examples import Splits, split_examples
 from tprprobe.analyses.probing.features import FeatureSource
-from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
+from tprprobe.analyses.probing.labelled_words import Corpus, are_predicted, read_corpus
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.analyses.probing.trials import Trial
@@ -57,10 +57,11 @@ def plan_run(
     splits: list[Splits] = []
     rounds: list[list[Stack]] = []
     refusals: dict[Task, str] = {}
-    for side in ("source", "target"):
+    for side, predicts in (("source", False), ("target", True), ("target", False)):
         sides = (side, SAMPLE) if is_sequence and side == "source" else (side,)
         side_sites = [site for site in sites if store.side(site) in sides]
         labelled = [task for task in tasks if side_sites and _has_labels(table, task, side)]
+        labelled = [task for task in labelled if are_predicted(store, side, task) == predicts]
         if not labelled:
             continue
         corpus = read_corpus(store, table, side, labelled, settings.seed)

@@ -28,6 +28,8 @@ BEST = ("best_control", "best_control_f1", "beats_controls", "beyond")  # the la
 ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs of 0.3 and before
 INTEGERS = ("n_train", "labels", "lost", "n_test", "documents")
 P_BEHIND = "p_behind"
+FEW = 10_000  # targets, below which layers were seen to change their order (docs/probing.md)
+REORDERED, TIE = "with more targets, layers may change their order", "(a tie)"
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 MEASURE = "measure"
 BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
@@ -140,10 +142,35 @@ def describe_basis(rows: pd.DataFrame) -> str:
     counts = real.groupby("task", sort=False)[["n_test", "n_train"]].max()
     targets = [
         f"{task}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
+        f"{f'; {REORDERED}' * may_reorder(real, n_train)}"
         for task, n_test, n_train in counts.itertuples()
     ]
-    basis = f"every interval and p-value rests on {int(real['documents'].max()):,} documents"
+    basis = f"every interval and p-value rests on {count_documents(real)}documents"
     return "\n".join([basis, *targets])
+
+
+def may_reorder(rows: pd.DataFrame, n_train: float) -> bool:
+    """Whether layers are compared by probes of few targets."""
+    return bool(0 < n_train < FEW and BEHIND in rows and rows[BEHIND].notna().any())
+
+
+def count_documents(real: pd.DataFrame) -> str:
+    """On how many documents the scores of rows rest, by task where tasks differ, and a blank; nothing where rows do not say."""
+    counts = count_by_task(real, "documents")
+    same = {count.partition(" ")[0] for count in counts}
+    return "".join(f"{count} " for count in same) if len(same) < 2 else f"{', '.join(counts)} "
+
+
+def count_by_task(rows: pd.DataFrame, column: str) -> list[str]:
+    """The numbers of a column, such as ``400 (rel)``; of models where those of a task differ."""
+    known = rows.assign(model=rows.get("model", "")).reindex(columns=["task", "model", column])
+    known = known[known[column] > 0].astype({"model": str})
+    is_alike = known.groupby("task")[column].transform("nunique") < 2
+    named = known["task"] + (", " + known["model"]).where(known["model"] != "", "")
+    names = known["task"].where(is_alike, named)
+    ends = known.groupby(names, sort=False)[column].agg(["min", "max"])
+    spans = ("–".join(dict.fromkeys(f"{n:,.0f}" for n in pair)) for pair in ends.to_numpy())
+    return [f"{span} ({name})" for name, span in zip(ends.index, spans, strict=True)]
 
 
 def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -211,16 +238,19 @@ def rank_layers(rows: pd.DataFrame) -> dict[str, str]:
 
 def compare_with_best(layers: pd.DataFrame) -> str:
     """The clause of the rows of one vector's layers."""
-    best = layers.sort_values(BEHIND, kind="stable")["layer"].iloc[0]
-    other_layers = layers[layers["layer"] != best]
+    behind = layers.groupby("layer")[BEHIND].mean()
+    best = behind.index[behind == behind.min()].tolist()
+    other_layers = layers[~layers["layer"].isin(best)]
+    ties = f" {TIE}" * (len(best) > 1)
     alike = other_layers.loc[other_layers[P_BEHIND] >= LEVEL, "layer"].unique().tolist()
     if len(alike) == other_layers["layer"].nunique():
-        clause = "no other layer is distinguished from it"
+        clause = "no other layer is distinguished from " + ("them" if ties else "it")
     elif len(alike):
-        clause = f"{_join_layers(alike)} not distinguished from it"
+        clause = f"{_join_layers(alike)} not distinguished from {'them' if ties else 'it'}"
     else:
         clause = "every other layer is worse"
-    return f"layer {best} is best; {clause}"
+    clause = f"; {clause}" if len(other_layers) else ""
+    return f"{_join_layers(best)} best{ties}{clause}"
 
 
 def _join_layers(layers: Sequence[object]) -> str:

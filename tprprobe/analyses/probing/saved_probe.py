@@ -52,6 +52,7 @@ class ProbeFile(Document):
     side: str
     labels: tuple[str, ...]
     span_mode: SpanMode
+    predicts: bool | None = None
     window: tuple[int, int]
     loss: str
     shape: Shape
@@ -77,6 +78,7 @@ class SavedProbe:
         head: The head that it reads; None: all heads.
         side: ``source`` or ``target``.
         span_mode: Which states of a span it reads: first_state, all_states or last_state.
+        predicts: Whether these are the states before the span's tokens; None: as the store's labels ask.
         loss: What it was trained with: softmax or sigmoid.
         metrics: Its scores on held-out documents, by name.
 
@@ -98,6 +100,7 @@ class SavedProbe:
     head: int | None
     side: str
     span_mode: SpanMode
+    predicts: bool | None
     loss: str
     metrics: dict[str, float]
 
@@ -118,7 +121,7 @@ class SavedProbe:
         """
         source = self._source(store)
         table = self._with_targets(store.tokens if tokens is None else tokens)
-        corpus = read_corpus(store, table, self.side, [self.task], None)
+        corpus = read_corpus(store, table, self.side, [self.task], None, self.predicts)
         examples = read_examples(corpus, self.task, self.span_mode, self.window)
         examples = examples.with_inventory(self.labels)
         if not len(examples):
@@ -213,6 +216,7 @@ def save_probe(folder: Path, result: TrialResult) -> None:
         side=examples.corpus.side,
         labels=examples.inventory,
         span_mode=examples.mode,
+        predicts=examples.corpus.predicts,
         window=(examples.window.start, examples.window.stop),
         loss=getattr(estimator, "loss", "softmax"),
         shape=shape,

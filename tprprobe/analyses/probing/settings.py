@@ -138,9 +138,9 @@ class ProbeSettings:
             raise InputError(f"{names}: no settings of a run; give an estimator its own parameters")
         return cls(check_estimator(estimator), **settings)
 
-    def mode(self, side: str) -> SpanMode:
-        """Which states of a span are read on a side."""
-        default = {"target": "first_state", SEQUENCE: "last_state"}.get(side, "all_states")
+    def mode(self, side: str, predicts: bool) -> SpanMode:
+        """Which states of a span are read on a side, and whether they predict it."""
+        default = {SEQUENCE: "last_state"}.get(side, "first_state" if predicts else "all_states")
         return cast(SpanMode, self.span_mode or default)
 
     def window(self, side: str) -> range:

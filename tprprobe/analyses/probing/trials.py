@@ -221,5 +221,5 @@ def read_inputs(states: StoredStates, settings: ProbeSettings) -> runner.Inputs:
     if settings.needs == "spans":
         return states
     if settings.needs == "sequences":
-        return states.sequences(settings.mode(SEQUENCE))
+        return states.sequences(settings.mode(SEQUENCE, False))
     return states.means()

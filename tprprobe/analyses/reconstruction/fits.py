@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import add
 from pathlib import Path
 from typing import NamedTuple
@@ -119,7 +119,7 @@ def reconstruct(
 
     Returns:
         One row per layer, training set, predictor and split, held out and in sample, beside random projections, principal
-        components, the mean and the untrained twin; see [columns](tutorials/roles.md#columns-of-reconstruction).
+        components, the mean and the first twin (``untrained``; ``control`` says which); see [columns](tutorials/roles.md#columns-of-reconstruction).
 
     Raises:
         InputError: No such layer or target, sites missing from the store, or too few questions.
@@ -132,9 +132,8 @@ def reconstruct(
         ['all heads', 'head', 'heads', 'mean', 'pca', 'random']
     """
     tables = [
-        _measure(model_layer, target, untrained, seed)
-        for untrained, model_store in ((False, store), (True, store.control))
-        if model_store is not None
+        _measure(model_layer, target, control, seed)
+        for control, model_store in [("", store), *islice(store.twins.items(), 1)]
         for model_layer in layers.find_layers(model_store, layer, target, seed)
     ]
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
@@ -146,8 +145,7 @@ def reconstruct(
 
 def list_results(table: pd.DataFrame) -> pd.DataFrame:
     """The long table of rows of :func:`reconstruct`."""
-    control = table["untrained"].map({True: "untrained", False: ""})
-    table = table.assign(control=control, n_train=table["n"]).drop(columns="n")
+    table = table.drop(columns="untrained").assign(n_train=table["n"]).drop(columns="n")
     return melt(table, NAMES | {name: name for name in FURTHER}, NUMBERS, with_missing=True)
 
 
@@ -155,7 +153,7 @@ def view_results(results: Results) -> pd.DataFrame:
     """The rows of :func:`reconstruct` of a long table."""
     names = {name: column for column, name in NAMES.items()} | {"n_train": "n"}
     view = results.wide().rename(columns=names)
-    view = view.assign(untrained=view.pop("control") == "untrained")
+    view = view.assign(untrained=view["control"] != "")
     return view.astype(dict.fromkeys(("width", "positions"), int))
 
 
@@ -171,7 +169,7 @@ def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return rows
 
 
-def _measure(layer: layers.Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
+def _measure(layer: layers.Layer, target: str, control: str, seed: int) -> pd.DataFrame:
     """The rows of one layer: a first pass over its vectors for the fits, a second for intervals."""
     split = layers.split_questions(layer.store.tokens_of(layer.value_site), seed)
     scored = list(_fit_all(layer, split))
@@ -180,7 +178,8 @@ def _measure(layer: layers.Layer, target: str, untrained: bool, seed: int) -> pd
     part_errors = partial(_part_errors, layer, scored, split.questions)
     for question_ids, errors_of_part in each_part(part_errors, layer.parts()):
         errors[question_ids] += errors_of_part
-    place = {"layer": layer.number, "target": target, "untrained": untrained}
+    place = {"layer": layer.number, "target": target}
+    place |= {"untrained": control != "", "control": control}
     tables = []
     for scored_set, question_errors in zip(scored, np.split(errors, ends[:-1], 1), strict=True):
         descriptions = (_describe(scored_set, p, layer) for p in scored_set.predictors)

@@ -78,6 +78,8 @@ TITLES = {
     "names": "Names of clusters beside those of the baseline model, with precision and recall",
     "attention": "Attention of a head in a sample",
     "heads": "Heads that look from words to those that they depend on, beside offsets",
+    "examined-heads": "What every head looks at, by layer: the relation that it follows",
+    "examined-states": "What states are made of, by layer: shares of tokens, places and bindings",
     "accuracy": "Exact match by module",
     "reconstruction": "State rebuilt from a head's value, with controls",
     "reconstruction-table": "State rebuilt from a head's value",

@@ -15,6 +15,7 @@ from tprprobe.analyses.kinds import DECOMPOSITIONS, NAMES, OPERATIONS, PROBES, R
 from tprprobe.analyses.naming import load_named
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.inputs import Input
+from tprprobe.figures.kinds import HEADS, STATE_SHARES
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import Kind
@@ -36,22 +37,24 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def load_edits(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
-    """The table of edits of two texts in one folder."""
-    folders = list(sources)
-    if len(folders) > 1:
-        raise InputError(f"the figure draws one folder, not {len(folders)}: give one --ckpt")
-    return load_tables(folders, kind).fillna({"control": ""})
+def load_single(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
+    """The table in one folder."""
+    return load_tables([take_single(sources)], kind).fillna({"control": ""})
+
+
+def take_single(sources: Iterable[Source]) -> Source:
+    """The one folder that the figure is made of."""
+    folder, *others = sources
+    if others:
+        raise InputError(
+            f"the figure is made of one folder, not {1 + len(others)}: give one --ckpt"
+        )
+    return folder
 
 
 def load_names_of(sources: Iterable[Source]) -> pd.DataFrame:
     """The clusters of one run of ``name``."""
-    [folder, *others] = sources
-    if others:
-        raise InputError(
-            f"the figure is made of one run, not of {1 + len(others)}: give one --ckpt"
-        )
-    return load_named(folder)
+    return load_named(take_single(sources))
 
 
 def load_searches(sources: Iterable[Source]) -> list[tuple[str, RoleSearch]]:
@@ -197,14 +200,18 @@ INPUTS = {
         "edits of minimal pairs",
         "intervene --data pairs:FRAME",
         BEHAVIORS,
-        partial(load_edits, kind=BEHAVIORS),
+        partial(load_single, kind=BEHAVIORS),
     ),
     "patchings": _in_folders(
         "patching of two texts",
         "intervene --text --against",
         PATCHINGS,
-        partial(load_edits, kind=PATCHINGS),
+        partial(load_single, kind=PATCHINGS),
     ),
+    "examined_states": _in_folders(
+        "shares of states", "examine", STATE_SHARES, partial(load_single, kind=STATE_SHARES)
+    ),
+    "examined_heads": _in_folders("heads", "examine", HEADS, partial(load_single, kind=HEADS)),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "cluster_names": Input(
         "a run of `name`: give --ckpt with its folder (`tprprobe name STORE --out FOLDER`)",

@@ -19,18 +19,18 @@ from tprprobe.figures.catalogue.inputs import Input, Maker
 from tprprobe.figures.cluster_labels import label_named
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.curves import learning_scene
-from tprprobe.figures.heads import heads_table
+from tprprobe.figures.heads import heads_table, relation_squares
 from tprprobe.figures.naming import tabulate_names
 from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import ProbeTable, probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
 from tprprobe.figures.scenes import Grid, Squares
+from tprprobe.figures.state_shares import share_bars
 from tprprobe.figures.strips import Strips
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
 from tprprobe.site.patterns import first_role, layer_of
 from tprprobe.store import Store
-from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 
@@ -131,7 +131,7 @@ RECONSTRUCTED = {
     "store": Input(
         "a store, or results: give --store STORE, or --ckpt with folders of `reconstruct --out`",
         load_reconstructed,
-        STORE.find_finished,
+        RECONSTRUCTION.find_finished,
     )
 }
 MAKERS = {
@@ -139,6 +139,8 @@ MAKERS = {
     "names": Maker(tabulate_names),
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
+    "examined-heads": Maker(relation_squares),
+    "examined-states": Maker(share_bars),
     "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),
     "reconstruction": Maker(draw_reconstruction, VALUES, inputs=RECONSTRUCTED),
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES, inputs=RECONSTRUCTED),

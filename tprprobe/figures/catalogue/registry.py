@@ -17,9 +17,8 @@ from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import Drawing, GivenAxes, save
-from tprprobe.figures.tables import TEXTS, PanelTable, Table
-from tprprobe.files.writing import write_file
+from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
+from tprprobe.figures.tables import NUMBERS, PanelTable, Table
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
@@ -32,24 +31,32 @@ LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_reade
 
 def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
-    is_store = isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir()
-    inputs = {"store": source} if isinstance(source, Store) or is_store else find_inputs(source)
+    is_run = not isinstance(source, Store) and not STORE.is_in(source) and Path(source).is_dir()
+    inputs = find_inputs(source) if is_run else {"store": source}
     store = as_store(inputs["store"]) if "store" in inputs else None
+    folders = _list_folders(source) if is_run else []
     return [
         entry
         for entry in load_figures()
-        if entry.inputs.keys() & inputs
-        and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
+        if any(name in inputs or row.find(folders) for name, row in entry.inputs.items())
+        and all(
+            name in inputs or row.default is not None or row.find(folders)
+            for name, row in entry.inputs.items()
+        )
         and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
 
 
-def find_inputs(folder: Source) -> Inputs:
+def _list_folders(folder: Any) -> list[Path]:
+    """A folder and its subfolders."""
+    return [Path(folder), *sorted(path for path in Path(folder).glob("*/") if path.is_dir())]
+
+
+def find_inputs(folder: Any) -> Inputs:
     """The inputs of figures in a folder and its subfolders, by name; one store at most."""
-    folder = Path(folder)
-    folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
+    folders = _list_folders(folder)
     plugged = (entry.maker.inputs for entry in load_figures())
-    kinds = INPUTS | {name: kind for inputs in plugged for name, kind in inputs.items()}
+    kinds = {name: kind for inputs in plugged for name, kind in inputs.items()} | INPUTS
     sources: Inputs = {name: [*kind.find(folders)] for name, kind in kinds.items()}
     sources["store"] = sources["store"] and sources["store"][0]
     return {name: paths for name, paths in sources.items() if paths}
@@ -119,7 +126,7 @@ def draw(
 
     Examples:
         >>> tp.draw("attention", store, layer=-1, head=0, width="acl").savefig("map.pdf")
-        >>> text = tp.draw("patching", "runs/keys", ax=axes[0]).caption
+        >>> text = tp.draw("attention", store, layer=-1, head=0).caption
     """
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
@@ -141,6 +148,10 @@ def draw(
                 raise
             lack = f"{name}: the table has no column {error}; give a result, its folder, or a table with its columns"
             raise InputError(f"{lack} (`tprprobe docs columns`)") from error
+        except TypeError as error:
+            raise InputError(
+                f"{name}: a column of numbers holds something else ({error})"
+            ) from error
     look = replace(look, width=room.width)
     with look.used():
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
@@ -155,10 +166,13 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
     return replace(look, width=width, height=height, title="", notes=False)
 
 
-def _tabulate(picture: Picture) -> pd.DataFrame:
-    """The numbers of a scene; none of a drawing."""
+def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
+    """The numbers of a scene, or of one of its panels; none of a drawing."""
     scene = getattr(picture, "scene", picture)
-    return scene.tabulate() if isinstance(scene, Scene) else pd.DataFrame()
+    if not isinstance(scene, Scene):
+        return pd.DataFrame()
+    numbers = (scene if look.panel is None else scene.choose(look.panel)).tabulate()
+    return numbers if isinstance(numbers.index, pd.RangeIndex) else numbers.reset_index()
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
@@ -206,7 +220,7 @@ def _plot(name: str, picture: Picture) -> object:
 
 
 def read_source(entry: Entry, source: Any) -> dict[str, object]:
-    """What a figure is made of, by the names of its inputs: a result as it is, or what lies in folders."""
+    """What a figure is made of, by the names of its inputs: a result as it is, or what a folder is or has in it, or folders."""
     inputs = [key for key, kind in entry.inputs.items() if kind.default is None]
     if isinstance(source, Store):
         return {"store": source}
@@ -217,7 +231,10 @@ def read_source(entry: Entry, source: Any) -> dict[str, object]:
         return {inputs[0]: paths}
     if len(paths) > 1:
         raise InputError(f"{entry.name} is made of {' and '.join(inputs)}: give one folder of them")
-    folders = find_inputs(paths[0]) if Path(paths[0]).is_dir() else {}
+    folder = Path(paths[0])
+    folders = find_inputs(folder) if folder.is_dir() else {}
+    lists = {key: listed for key, listed in folders.items() if key != "store"}
+    folders |= {key: [folder] for key, listed in lists.items() if folder in listed}
     if len(inputs) == 1 and inputs[0] not in folders:
         return {inputs[0]: paths if inputs[0] != "store" else paths[0]}
     return {key: folders[key] for key in entry.inputs if key in folders}
@@ -240,15 +257,17 @@ def write_figure(
     options |= {"store": store} if store is not None else {}
     takes_results = "store" in entry.maker.inputs and store is None
     keys = [key for key in entry.inputs if key != "store" or takes_results]
-    options |= {key: sources for key in keys if sources}
+    is_folder = len(sources) == 1 and Path(sources[0]).is_dir()
+    located = read_source(entry, sources[0]) if is_folder else {}
+    options = {key: sources for key in keys if sources} | located | options
     path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
     look, options = _split_look(entry, options)
     with look.used():
         picture = build(name, **options)
-        if isinstance(picture, Table) and path.suffix in TEXTS:
-            return picture.save(path)
-        if path.suffix == ".csv" and len(numbers := _tabulate(picture)):
-            return write_file(
-                path, numbers.to_csv(index=not isinstance(numbers.index, pd.RangeIndex))
-            )
+        numbers, ending = _tabulate(picture, look), path.suffix.lower()
+        if len(numbers) and ending in NUMBERS:
+            picture = Table(numbers, name)
+        if isinstance(picture, Table) and ending not in FORMATS:
+            return picture.reword().save(path)
+        check_ending(path, (*NUMBERS, *FORMATS) if len(numbers) else FORMATS)
         return save(_finish(name, picture, look), path)

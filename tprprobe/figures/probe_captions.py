@@ -1,0 +1,148 @@
+"""What tables and figures of probes say below: what scores and marks are, on how many targets and documents they rest."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.probing import rows as probe_rows
+from tprprobe.errors import InputError
+from tprprobe.figures.labels import CONTROLS
+from tprprobe.site.patterns import layer_of
+
+PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
+ALL_HEADS = -1  # as head; where it is missing, too
+ENDS = ("", "_low", "_high")
+NAMES = {name: CONTROLS[name] for name in ("majority", "identity")}
+UNREAD = " (no control here: the probed state precedes the word)"
+TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
+NEEDED = {"task", "site", "f1", *(f"f1{end}" for end in ENDS)}  # columns of a table of probes
+BRACKETS = ", in brackets the 95 % interval over {}documents"
+CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
+MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
+RANKED = f"best: the best layer; {probe_rows.ALIKE}: not distinguished from it (paired, Holm)"
+UNALIKE = "Models whose probes learned from different numbers of targets cannot be compared."
+ALIKE = 0.02  # share of targets that whole samples make more or fewer
+
+
+def describe_probes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]) -> str:
+    """The caption of the table."""
+    ranks, controls = _rank(probes, rows), probe_rows.explain_controls(rows["control_name"])
+    ranked = f"{RANKED}{f'; {probe_rows.REORDERED}' * _may_reorder(rows)}."
+    lines = [*origins, *ranks, *[ranked] * bool(ranks), *controls]
+    cells = BRACKETS.format(probe_rows.count_documents(_take_real(probes)))
+    return write_caption(probes, rows, cells, "".join(f"\n{line}" for line in lines))
+
+
+def write_notes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]) -> str:
+    """The lines below the figure."""
+    counts, ranks = _count_learned(rows), _rank(probes, rows)
+    facts = [
+        f"Shaded: 95 % intervals over {probe_rows.count_documents(_take_real(probes))}documents."
+    ]
+    reordered = f"; {probe_rows.REORDERED}" * _may_reorder(rows)
+    facts += [*origins, *[f"Targets learned from: {', '.join(counts)}{reordered}."] * bool(counts)]
+    facts += [UNALIKE] * _is_unalike(rows)
+    return "\n".join([" ".join(facts), *ranks])
+
+
+def _take_real(probes: pd.DataFrame) -> pd.DataFrame:
+    return probes[probes["control"] == "real"].assign(task=lambda real: real["task"].map(title_of))
+
+
+def _rank(probes: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+    """Which layers are best, a line a task and vector, whose only stack is not named."""
+    [stack, *others] = rows["place"].unique()
+    dropped = f", {stack}." if stack in PLAIN and not others else ", "
+    ranks = probe_rows.rank_layers(_take_real(probes))
+    return [f"{name.replace(dropped, ', ')}: {clause}." for name, clause in ranks.items()]
+
+
+def _count_learned(rows: pd.DataFrame) -> list[str]:
+    return probe_rows.count_by_task(rows.assign(task=rows["task"].map(title_of)), "n_train")
+
+
+def _may_reorder(rows: pd.DataFrame) -> bool:
+    return probe_rows.may_reorder(rows, rows["n_train"].min())
+
+
+def _is_unalike(rows: pd.DataFrame) -> bool:
+    """Whether models learned a task from different numbers of targets."""
+    counts = rows.groupby(["task", "model"])["n_train"].max().groupby("task")
+    return bool((counts.min() < (1 - ALIKE) * counts.max()).any())
+
+
+def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: str) -> str:
+    """What scores, marks and controls are; ``cells`` says what else a cell has."""
+    score = rows.attrs["label"]
+    marked = MARKED if rows["beats_controls"].notna().any() else ""
+    seeds = ", mean over seeds" * (probes.get("seed", pd.Series(dtype=int)).nunique() > 1)
+    predicted = "In a decoder the state that predicts a word is probed. "
+    predicted *= any(side_of(place) == "target" for place in rows["place"])
+    opening = CAPTION.format(score[0].upper() + score[1:], seeds, cells, predicted)
+    warnings = _warn_of_fewer_targets(fill_columns(probes)) + f"\n{UNALIKE}" * _is_unalike(rows)
+    return f"{opening}{note}{marked}{_describe_targets(rows)}{warnings}"
+
+
+def _describe_targets(rows: pd.DataFrame) -> str:
+    """From how many targets of every task, side and model probes learned, and what rules without vectors score."""
+    lines: dict[tuple[str, str], list[str]] = {}  # the models that a line is of
+    keys = ["task", rows["place"].map(side_of), "model"]
+    for (task, side, model), points in rows.groupby(keys, sort=False):
+        n_train, n_test = (int(points[name].max()) for name in ("n_train", "n_test"))
+        facts = [f"learned from {n_train:,} targets, {n_test:,} tested"] * bool(n_train)
+        facts += [
+            f"{NAMES[row['control']]} {100 * row['f1']:.1f}{UNREAD * is_unread(row)}"
+            for row in rows.attrs["baselines"]
+            if (row["task"], row["side"], row["model"]) == (task, side, model)
+        ]
+        if facts:
+            line = f"\n{title_of(str(task))} ({side}", f"): {', '.join(facts)}."
+            lines.setdefault(line, []).append(f", {model}")
+    n_models = rows["model"].nunique()
+    return "".join(
+        start + "".join(models) * (len(models) < n_models) + end
+        for (start, end), models in lines.items()
+    )
+
+
+def is_unread(row: Mapping[str, Any]) -> bool:
+    """True for the rule that knows a word, beside a decoder's states, which have not read it."""
+    return row["side"] == "target" and row["control"] == "identity"
+
+
+def side_of(place: str) -> str:
+    return "target" if place.startswith("decoder") else "source"
+
+
+def title_of(task: str) -> str:
+    return TITLES.get(task, task)
+
+
+def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
+    """Which controls learned from fewer targets than the probes of real labels."""
+    by_control = probes.groupby(["task", "side", "control"], sort=False)["n_train"]
+    counts: Any = by_control.max().dropna()
+    warnings = [
+        f"{title_of(task)} {control} {int(n):,} of {int(counts[task, side, 'real']):,}"
+        for (task, side, control), n in counts.items()
+        if n < (1 - ALIKE) * counts[task, side, "real"]
+    ]
+    return f"\nLearned from fewer targets: {', '.join(warnings)}." if warnings else ""
+
+
+def fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
+    """Rows of probes, also of one's own, with the columns that may be missing."""
+    if lacking := NEEDED - {*probes}:
+        raise InputError(
+            f"the table of probes has no column {', '.join(sorted(lacking))}: it needs {', '.join(sorted(NEEDED))}, and may have "
+            "layer, head, control and others (`tprprobe docs columns`)"
+        )
+    sites: Any = probes["site"].astype(str)
+    is_target = sites.str.startswith("decoder")
+    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": ""}
+    absent |= {"side": np.where(is_target, "target", "source"), "n_train": 0, "n_test": 0}
+    absent |= {"beats_controls": probes.get("beyond")}  # of version 0.4 and before
+    probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})
+    return probes.assign(control=probes["control"].fillna("").replace("", "real"))
