@@ -171,12 +171,10 @@ def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
 
 def _share_limits(pictures: Sequence[Lines]) -> list[Lines]:
     """The pictures of several models with the same axes, of errors and of R²."""
-    tops: Any = [
-        picture.rows[["value", "high"]].max(axis=None) for picture in pictures if picture.log
-    ]
-    lows: Any = [picture.rows["low"].min() for picture in pictures if not picture.log]
+    tops = [picture.rows[["value", "high"]].to_numpy(float) for picture in pictures if picture.log]
+    lows = [picture.rows["low"].min() for picture in pictures if not picture.log]
     lowest = max(0.0, np.floor(10 * min(lows, default=0) - 0.5) / 10)
-    error_limits, limits = (0, 1.05 * max(tops)), (lowest, 1)
+    error_limits, limits = (0, 1.05 * np.nanmax(np.vstack(tops))), (lowest, 1)
     return [replace(row, limits=error_limits if row.log else limits) for row in pictures]
 
 

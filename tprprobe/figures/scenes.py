@@ -121,7 +121,8 @@ class Lines(Scene):
         bands = self.bands.assign(line=self.band)
         table = pd.concat([self.rows, bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
-        return table.convert_dtypes().rename(columns={"x": self.x})
+        whole = table.drop(columns=["value", "low", "high"]).convert_dtypes()
+        return table.assign(**whole).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent

@@ -21,7 +21,7 @@ from tprprobe.analyses.probing import ProbeSettings, Schedule, load_probe, probe
 from tprprobe.analyses.probing.examples import split_examples
 from tprprobe.analyses.probing.features import site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
-from tprprobe.analyses.probing.rows import rank_layers, screen, worth_refining
+from tprprobe.analyses.probing.rows import describe_basis, rank_layers, screen, worth_refining
 from tprprobe.analyses.probing.stored_states import RowReader
 from tprprobe.analyses.probing.trials import Trial, run_trials
 from tprprobe.cli import app
@@ -224,8 +224,31 @@ def test_layers_that_the_best_is_not_distinguished_from_are_named():
     }
     sure = rows.assign(p_behind=0.01)
     assert [*rank_layers(sure).values()] == ["layer 1 is best; every other layer is worse"]
+    tied = rows.assign(behind_best=[0.0, 0.02, 0.0, 0.03], p_behind=[np.nan, 0.6, np.nan, 0.0])
+    assert [*rank_layers(tied).values()] == [
+        "layers 0 and 2 are best (a tie); layer 1 is not distinguished from them"
+    ]
     assert "behind best" not in screen(rows[1:2])
     assert rank_layers(rows.drop(columns="behind_best")) == {}  # of version 0.4 and before
+
+
+def test_documents_and_targets_are_those_of_a_task_and_a_model():
+    counts = {"documents": [400, 124, 150], "n_train": [1750, 138, 684], "n_test": 90}
+    rows = pd.DataFrame({"task": ["rel", "nel", "rel"], "model": ["a", "a", "b"], "site": "encoder.0.hidden",
+                         "control": "real", "f1": 0.9, "f1_low": 0.8, "f1_high": 0.95, **counts})  # fmt: skip
+    rules = rows.assign(control="identity", f1=[0.7, 0.6, 0.5])
+    basis = describe_basis(rows[:2])
+    assert "rests on 400 (rel), 124 (nel) documents" in basis
+    assert "rests on 400 documents" in describe_basis(rows[:1])
+    table = probe_table(pd.concat([rows, rules], ignore_index=True))
+    assert "over 400 (rel, a), 124 (NEL), 150 (rel, b) documents" in table.caption
+    learned = "learned from 684 targets, 90 tested, most frequent label of the word 50.0"
+    assert f"rel (source, b): {learned}." in table.caption
+    assert "different numbers of targets cannot be compared" in table.caption
+    scene = table.scene.choose("NEL")
+    assert (
+        scene.note == "Shaded: 95 % intervals over 124 documents. Targets learned from: 138 (NEL)."
+    )
 
 
 def test_the_command_refines_what_it_screened(separable, tmp_path):

@@ -26,6 +26,7 @@ from tprprobe.figures import catalogue, colors, strips, style
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
+from tprprobe.figures.look import Look
 from tprprobe.figures.overlay import marks_legend
 from tprprobe.figures.scenes import Shares
 from tprprobe.figures.state_shares import share_bars
@@ -380,6 +381,30 @@ def test_colors_are_used_or_refused_and_numbers_are_written(store, tmp_path):
     np.testing.assert_allclose(pd.read_csv(path, index_col=0), store.attention(MAPS, 1)[0])
     with pytest.raises(InputError, match=r"ends in \.pdf, \.svg or \.png"):
         catalogue.write_figure("roles", store.path, [], {"k": 4}, tmp_path / "roles.csv")
+
+
+def test_tables_have_words_of_ones_own_and_files_of_numbers_columns(scores, tmp_path):
+    scores.assign(head=-1).to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "settings.json").write_text('{"store": {"model": "m", "data": "d"}}')
+
+    def write(name, **options):
+        return catalogue.write_figure("probes", None, [tmp_path], options, tmp_path / name)
+
+    look = {"labels": {"hidden": "MiniLM", "POS": "tags"}, "title": "Mine"}
+    for name in ("table.md", "table.tex"):
+        text = write(name, **look).read_text()
+        assert {"Mine", "MiniLM", "tags"} <= {*re.findall(r"\w+", text)}
+        assert "hidden" not in text
+    for name in ("table.md", "numbers.csv"):
+        with pytest.raises(InputError, match="unknown text of this figure 'hiden'"):
+            write(name, labels={"hiden": "MiniLM"})
+    numbers = pd.read_csv(write("numbers.csv", panel="POS", labels={"hidden": "MiniLM"}))
+    of_model = numbers[numbers["line"] == "MiniLM"]
+    assert of_model["value"].tolist() == [0.5, 0.8]
+    assert pd.read_parquet(write("numbers.parquet"))["layer"].dtype == "Int64"
+    assert {*numbers["panel"]} == {"POS"}
+    renamed = Look(labels={"hidden": "MiniLM"}).rename("encoder.hidden, hidden")
+    assert renamed == "encoder.hidden, MiniLM"
 
 
 def test_learning_curve_draws_every_run_and_set():

@@ -154,7 +154,8 @@ class SavedProbe:
         if self.task.spans > 1:
             raise InputError(
                 f"the token table has no column {self.task.cells!r}, which says what pairs of spans "
-                "this probe is asked about"
+                'this probe is asked about: give them as JSON lines, each target with the label "?", '
+                f"`tprprobe extract --data FILE.jsonl --labels {self.task.cells}=FILE.jsonl`"
             )
         if WORD not in tokens:
             tokens = tokens.assign(**{WORD: tokens["position"]})

@@ -31,10 +31,11 @@ LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_reade
 
 def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
-    is_run = not isinstance(source, Store) and not STORE.is_in(source) and Path(source).is_dir()
-    inputs = find_inputs(source) if is_run else {"store": source}
+    if isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir():
+        inputs, folders = {"store": source}, []
+    else:
+        inputs, folders = find_inputs(source), _list_folders(source)
     store = as_store(inputs["store"]) if "store" in inputs else None
-    folders = _list_folders(source) if is_run else []
     return [
         entry
         for entry in load_figures()
