@@ -147,8 +147,8 @@ def cluster_strips(
             key += baseline_key if len(baseline_key) <= N_OTHERS or not look.is_narrow else []
         verdict = "stable" if roles.stability >= STABLE else "not stable"
         notes = [
-            f"Model: {store.facts.model.name}",
-            f"data: {Path(str(store.facts.data.name)).name}",
+            f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
+            f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
             f"k-means, k = {roles.k}, {vectors} vectors; {verdict}: ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
         ]
         if samples is None:

@@ -89,9 +89,9 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
-    states = "the means of its states over a text" if subject.unit == "mean" else "its states"
+    means = "the means over a text of " if subject.unit == "mean" else ""
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {states} "
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {means}its states "
         f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}"
     )
     bound, unbound = _list_bindings(table)

@@ -294,7 +294,9 @@ def tabulate_names(
         tables.append(pd.DataFrame(cells, of_model.index))
     note = _explain(pd.concat([of_model for _, of_model in panels]))
     origin = "".join(
-        f"{kind}: {rows[key].iloc[0]}. " for kind, key in ORIGIN.items() if key in rows
+        f"{kind}: {rows[key].iloc[0]}. "
+        for kind, key in ORIGIN.items()
+        if key in rows and rows[key].iloc[0]
     )
     caption = f"{origin}Named groups, {'; '.join(count_texts)}. {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"

@@ -90,10 +90,8 @@ def _name(
         described = clusters.summary.set_index("cluster").loc[names["cluster"]]
         place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
         place |= {"unit": _find_unit(store, site), "stability": clusters.stability}
-        place |= {
-            "model_name": store.facts.model.name,
-            "data": Path(str(store.facts.data.name)).name,
-        }
+        facts = store.facts
+        place |= {"model_name": facts.model.name or "", "data": Path(facts.data.name or "").name}
         tokens = _classify(store, clusters)
         of_trained = tokens if model == TRAINED else of_trained
         shared = of_trained[of_trained["sample"].isin(tokens["sample"])]
