@@ -101,16 +101,22 @@ def paper(
     resume: Resume = False,
 ) -> None:
     """Make every table and figure of a paper, with the verdicts on its claims, and a report."""
+    from tprpapers.paper.judgements import MISSING
     from tprpapers.paper.making import make_papers
     from tprprobe.console import track
 
     page = make_papers(name, ckpt or [], out, resume, lambda all_: track(all_, "making", len(all_)))
-    verdicts: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for path in sorted(page.parent.glob("*.json")):
-        verdicts.setdefault(str(read_json(path).get("verdict", "")), []).append(path.stem)
-    for verdict, names in verdicts.items():
-        if verdict:
-            say(f"{verdict} ({len(names)}): {', '.join(names)}")
+        if verdict := read_json(path).get("verdict"):
+            names.setdefault(verdict, []).append(path.stem)
+    if missing := names.pop(MISSING, []):
+        say(f"could not be made ({len(missing)}): {', '.join(missing)}")
+    say(
+        f"made: {sum(map(len, names.values()))} tables and figures. Verdicts on the paper's claims about them:"
+    )
+    for verdict, made in names.items():
+        say(f"  {verdict} ({len(made)}): {', '.join(made)}")
     say(f"open {page}")
 
 

@@ -13,7 +13,8 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.examination import examine, examining, subject
 from tprprobe.examination.measures import MEASURES
-from tprprobe.figures.model_page import QUESTIONS
+from tprprobe.figures import catalogue
+from tprprobe.figures.model_page import QUESTIONS, _compare_shares, _list_bindings
 from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import choose_outputs
@@ -78,6 +79,14 @@ def test_every_figure_is_a_file_beside_the_page(examined):
     assert all((examined.folder / link).stat().st_size > 1000 for link in links)
 
 
+def test_every_figure_that_is_listed_of_its_folder_is_drawn(examined, tmp_path):
+    names = [entry.name for entry in catalogue.list_drawable(examined.folder)]
+    assert {"examined-states", "examined-heads", "probes", "behavior"} <= {*names}
+    for name in names:
+        path = tmp_path / f"{name}.png"
+        assert catalogue.write_figure(name, None, [examined.folder], {}, path).is_file()
+
+
 def test_states_stand_beside_those_of_the_baseline_model(examined):
     table = examined.tables["nested"]
     assert table["site"].unique().tolist() == ["layers.embedding", "layers.1.hidden"]
@@ -95,6 +104,28 @@ def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
     )
     assert "Not measured: the words of these texts have no labels" in lines["probes"]
     assert "behavior" not in examined.tables
+    assert "Without labels of words only places and tokens are names." in repr(examined)
+
+
+def test_what_training_changed_has_an_interval():
+    words, baseline, second_baseline = (
+        {"share": share, "share_low": share - half, "share_high": share + half}
+        for share, half in ((0.6, 0.03), (0.8, 0.04), (0.64, 0.04))
+    )
+    change = _compare_shares(words, baseline)
+    assert change.startswith("Training lowered this share (-20.0 [-25.0, -15.0] percentage points)")
+    assert "do not settle" in _compare_shares(words, second_baseline)
+
+
+@pytest.mark.parametrize(
+    ("half", "verdict"), [(0.03, "No binding of"), (0.3, "These texts do not")]
+)
+def test_a_wide_interval_is_no_finding_of_absence(half, verdict):
+    share = {"share": 0.01, "share_low": 0.01 - half, "share_high": 0.01 + half}
+    row = {"site": "encoder.0.hidden", "roles": "left", "family": "factored", "control": ""}
+    bound, [unbound] = _list_bindings(pd.DataFrame([row | share | {"share_shuffled": 0.0}]))
+    assert unbound.startswith(verdict)
+    assert not bound
 
 
 def test_heads_look_at_targets_more_often_than_chance():

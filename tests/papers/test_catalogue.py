@@ -82,6 +82,7 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
 ELSEWHERE = {  # figures of these are drawn in their tests
     *("behaviors", "probes", "study", "sweeps", "swaps", "substitutions", "unbindings"),
     *("decompositions", "operations", "patchings", "roles", "cluster_names"),
+    *("examined_states", "examined_heads"),
 }
 
 

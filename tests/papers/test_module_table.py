@@ -22,14 +22,15 @@ def evaluations():
 def test_table1_averages_over_modules(evaluations):
     big, small = summarize_modules(evaluations).to_dict("records")
     assert big["interpolate"] == pytest.approx(73)
-    assert big["interpolate_margin"] == pytest.approx(100 * np.hypot(0.04, 0.10) / 2)
+    low, high = 73 - 50 * np.hypot(0.06, 0.10), 73 + 50 * np.hypot(0.02, 0.10)
+    assert [big["interpolate_low"], big["interpolate_high"]] == pytest.approx([low, high])
     assert (big["interpolate_above"], big["interpolate_modules"]) == (1, 2)
     assert big["extrapolate"] == pytest.approx(25)
     assert big["train"] == pytest.approx(100 * (0.75 + 0.25) / 2)  # levels first, then modules
     assert np.isnan(small["train"])
     cells = table1(evaluations).cells
     assert cells["weights"][:2].tolist() == ["2.0M", "–"]
-    assert cells["interpolate"][:2].tolist() == ["73.00 ±5.39", "10.00 ±5.00"]
+    assert cells["interpolate"][:2].tolist() == ["73.00 [67.17, 78.10]", "10.00 [5.00, 15.00]"]
     assert cells[">95% (int.)"][:2].tolist() == ["1 of 2", "0 of 1"]
     assert cells["extrapolate"][1] == cells[">95% (ext.)"][1] == "–"
 

@@ -13,7 +13,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.style import drawing
 
-OUTCOMES = {"holds", "fails", "undecided", "not comparable", "not found", "missing"}
+OUTCOMES = {"holds", "fails", "undecided", "not comparable", "no claim", "missing"}
 SMALL = {
     "checkpoints": ["tpt-c-arithmetic"],
     "architectures": ["tp-transformer"],
@@ -114,7 +114,7 @@ def test_the_least_favourable_claim_is_the_verdict():
     assert of("holds", "undecided", "fails") == "fails"
     assert of("holds", "not decidable here") == "undecided"
     assert of("holds", "not comparable") == "not comparable"
-    assert (of("holds"), of(), of("holds", is_made=False)) == ("holds", "not found", "missing")
+    assert (of("holds"), of(), of("holds", is_made=False)) == ("holds", "no claim", "missing")
 
 
 def test_numbers_are_read_from_what_is_drawn():

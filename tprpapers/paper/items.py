@@ -21,6 +21,7 @@ class Item:
     missing: str = ""
     figure: Drawing | None = field(default=None, repr=False)
     table: Table | None = field(default=None, repr=False)
+    redrawn: str = ""  # the command that draws it in a column of a paper
 
 
 @dataclass(frozen=True)

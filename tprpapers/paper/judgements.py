@@ -6,7 +6,7 @@ from typing import Any
 from tprpapers.claims import Verdict, find_claim
 from tprpapers.verdicts import read_verdicts
 
-MISSING, NOT_FOUND = "missing", "not found"
+MISSING, NO_CLAIM = "missing", "no claim"
 WORST = ("fails", "undecided", "not decidable here", "not comparable", "holds")
 ON_FIGURE, ON_PAGES = (
     "what is shown here",
@@ -52,7 +52,7 @@ def _judgement(name: str, model: str, judged_on: str, reason: str, verdict: str)
         "where": claim.where,
         "quotation": claim.quotation,
         "rule": claim.statistic,
-        "printed": claim.printed or NOT_FOUND,
+        "printed": claim.printed or "not found",
         "judged_on": judged_on,
         "model": model,
         "here": reason,
@@ -61,13 +61,13 @@ def _judgement(name: str, model: str, judged_on: str, reason: str, verdict: str)
 
 
 def combine_verdicts(judgements: Sequence[dict[str, Any]], is_made: bool) -> str:
-    """The figure's verdict: missing if it could not be made, not found if no claim about it was,
+    """The figure's verdict: missing if it could not be made, no claim if the paper has none about it,
     else the least favorable of those that decide; what is not decidable here is undecided.
     """
     if not is_made:
         return MISSING
     outcomes = {judgement["verdict"] for judgement in judgements if judgement["decides"]}
-    worst = next((outcome for outcome in WORST if outcome in outcomes), NOT_FOUND)
+    worst = next((outcome for outcome in WORST if outcome in outcomes), NO_CLAIM)
     return "undecided" if worst == "not decidable here" else worst
 
 

@@ -1,6 +1,7 @@
 """A paper's folder: what its figures are made of, the figures in four formats, and the verdicts."""
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def make_papers(
     """The report of all tables and figures of a paper (or ``all``), in ``out`` with their files.
 
     Every item is written as NAME.pdf, .svg, .csv and .json; the JSON's ``verdict`` is holds, fails,
-    undecided, not comparable, not found or missing. What a figure is made from is made by commands
+    undecided, not comparable, no claim or missing. What a figure is made from is made by commands
     in ``out/made``; a command that fails leaves its figures missing, and the others are made.
 
     Raises:
@@ -86,6 +87,7 @@ def _item(
     failed = [results[command] for command in used_commands if results[command].error]
     by_people = [contents.people[need] for need in needs if need in contents.people]
     lines = [command.line for command in used_commands] + by_people
+    sources = [command.out for command in used_commands]
     missing, figure, table = "", None, None
     if by_people:
         missing = "no command makes it: people do"
@@ -93,7 +95,7 @@ def _item(
         missing = f"`{failed[0].command.line}` ended with: {failed[0].error}"
     else:
         try:
-            figure, table = _draw(name, [command.out for command in used_commands], out)
+            figure, table = _draw(name, sources, out)
         except InputError as error:
             missing = str(error)
     figure_verdicts = verdicts_of(table) or verdicts_of(figure)
@@ -103,15 +105,21 @@ def _item(
     content = {"name": name, "title": title, **judgement, "commands": lines}
     content |= {"missing": missing or None}
     write_file(out / f"{name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    return Item(name, title, lines, judgement, missing, figure, table)
+    redrawn = "" if missing else _redraw(name, sources, "tex" if table else "pdf")
+    return Item(name, title, lines, judgement, missing, figure, table, redrawn)
+
+
+def _redraw(name: str, sources: Sequence[Path], ending: str) -> str:
+    """The command that draws an item as wide as a column of a paper."""
+    option = "--store" if "store" in catalogue.find_figure(name).inputs else "--ckpt"
+    words = [word for source in sources for word in (option, str(source))]
+    words += ["--width", "acl", "--out", f"{name}.{ending}"]
+    return shlex.join(["tprprobe", "figure", name, *words])
 
 
 def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table | None]:
-    entry = catalogue.find_figure(name)
-    sources_by_key: dict[str, Any] = {}
-    for key in entry.inputs:
-        if sources:
-            sources_by_key[key] = sources[0] if key == "store" else sources
+    keys = catalogue.find_figure(name).inputs if sources else ()
+    sources_by_key: Any = {key: sources[0] if key == "store" else sources for key in keys}
     drawing_or_table = add_verdicts(catalogue.make(name, **sources_by_key), CLAIMS.get(name, ()))
     figure, table = (
         (drawing_or_table.draw(), drawing_or_table)

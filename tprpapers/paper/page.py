@@ -52,7 +52,7 @@ def _lead(papers: Sequence[Paper]) -> str:
         f"{sum(counts.values())} items: {counts_text}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
         ".svg, .csv and .json. An item's verdict is the least favorable of those on the claims about it. A claim is "
         f"judged on {ON_FIGURE} where that decides it, else on {ON_PAGES}; of these, on the ones drawn here. "
-        "'Not found': no claim of the paper about the item was found. 'Missing': it could not be made."
+        "'No claim': the paper claims nothing about it. 'Missing': it could not be made."
     )
 
 
@@ -69,7 +69,7 @@ def _section(item: Item) -> Section:
     elif item.figure:
         figures = {item.name: item.figure}
     claims = {_folded_line(item): _claims(item)} if item.judgement["claims"] else {}
-    return Section(heading, "\n".join(lines), figures, tables, claims)
+    return Section(heading, "\n".join(lines), figures, tables, claims, deeper=item.redrawn)
 
 
 def _caption(table: Table) -> str:
@@ -162,7 +162,8 @@ def _markdown_of(item: Item) -> Iterator[str]:
         yield from (f"![{item.title}]({item.name}.svg)", "")
     kinds = FILES[-1:] if item.missing else FILES
     links = ", ".join(f"[{kind.upper()}]({item.name}.{kind})" for kind in kinds)
-    yield from (f"As {links}.", "")
+    redrawn = item.redrawn and f" In a column of a paper: `{item.redrawn}`."
+    yield from (f"As {links}.{redrawn}", "")
     if item.judgement["claims"]:
         line = f"<details markdown><summary>{_folded_line(item)}</summary>"
         yield from (line, "", _rows(_claims(item)), "</details>", "")

@@ -79,7 +79,7 @@ def attention_examples(
             source, share, frames = _relate(relation, question, weights[position], position)
             shares[source].append(share)
             goal = f"{share:.0%} on {'its' if frames[1:] else 'any'} '{relation.operator}'"
-            query = f"‘{question.loc[position, 'token']}’ at {position}, {source}"
+            query = f"token {position}, ‘{question.loc[position, 'token']}’, {source}"
             strips.append(
                 Strip(
                     **weight_squares(question["token"].astype(str).tolist(), weights[position]),
@@ -90,7 +90,7 @@ def attention_examples(
             )
     title = f"Attention of {site_label(store.select(site)[0], head)}, from numbers to '{relation.operator}'"
     legend = marks_legend(letter for strip in strips for letter in strip.gold)
-    note = f"{_summarize(shares, relation)}\n{MEANINGS}\n{CAPTION}, dashed: its '{relation.operator}'\n{legend}"
+    note = f"{_summarize(shares, relation)}\n{MEANINGS}\n{CAPTION}, dashed: its '{relation.operator}' · tokens are counted from 0\n{legend}"
     return Strips(strips, title=title, note=note)
 
 

@@ -38,7 +38,7 @@ def of_capture(captured: pd.DataFrame) -> Cases:
         "basis == 'own' and not untrained"
     )
     shares = [read_interval(row, "of_best") for row in own_basis.to_dict("records")]
-    return {"schlag-hadamard-optimal": {"": mean(shares)}} if shares else {}
+    return {"schlag-hadamard-optimal": {"last layer": mean(shares)}} if shares else {}
 
 
 def of_demonstration(demonstration: pd.DataFrame) -> Cases:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -55,13 +56,13 @@ def draw_attention(
     Without a head, of that of the layer whose digits of denominators look most at their '/'.
     """
     site = f"encoder.{layer}.self.attention"
-    if head is None:
-        head = most_relating_head(store, site)
+    drawn = most_relating_head(store, site) if head is None else head
     if sample is not None:
-        return row_strips(store, site, sample, head, positions or None)
+        return row_strips(store, site, sample, drawn, positions or None)
     if positions:
         raise InputError("positions are of one question: give the number of a sample too")
-    return attention_examples(store, site, head, pick_examples(store))
+    strips = attention_examples(store, site, drawn, pick_examples(store))
+    return replace(strips, note=f"{PICKED}\n{strips.note}") if head is None else strips
 
 
 def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Drawing:
@@ -149,6 +150,7 @@ def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
     return load_study(assets.find("studies", folder))
 
 
+PICKED = "Of the heads of this layer the one whose denominators look most at their '/', in all questions with maps."
 BINDING_INPUT = {
     "bindings": Input(
         "binding probes: give --ckpt with folders of `binding --out`",

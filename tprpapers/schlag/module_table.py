@@ -11,6 +11,7 @@ from tprprobe.figures.tables import Table
 
 PRINTED, THIS_RUN = "schlag_table1.csv", "this run"
 MODULES = {"interpolate": 56, "extrapolate": 15}
+ENDS = ("low", "high")
 MIN_SOLVED = 0.95  # exact match of a module that counts as solved
 CAPTION_SMALL = (
     f"\n{SMALL}: fresh questions in numbers of one to three digits, which the checkpoints that ship are trained "
@@ -18,7 +19,7 @@ CAPTION_SMALL = (
 )
 TITLE = "Exact match, averaged over modules (percent)"
 CAPTION = (
-    "±: half of the 95 % interval of the mean. >95%: modules with more than 95 % right, of those "
+    "[…]: 95 % interval of the mean, of the intervals of modules (Zou and Donner 2008). >95%: modules with more than 95 % right, of those "
     "evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
     "not reproduced here."
 )
@@ -35,7 +36,7 @@ def printed_table1() -> pd.DataFrame:
 
 
 def summarize_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
-    """The rows of Table 1 for our models, in percent; margins are half of a 95 % interval.
+    """The rows of Table 1 for our models, in percent, with 95 % intervals (``_low``, ``_high``).
 
     ``evaluations`` has a row per model, split and module: model, parameters, split, module, n,
     exact_match, low, high. A split is averaged over its modules, which are taken as independent.
@@ -56,14 +57,16 @@ def _millions(parameters: float) -> str:
 
 
 def _mean(evaluations: pd.DataFrame) -> dict[str, float]:
-    """Mean exact match over modules, its margin, how many modules, and how many are solved."""
-    modules: Any = evaluations.groupby("module")[["exact_match", "low", "high"]].mean()
-    halves = (modules["high"] - modules["low"]) / 2
+    """Mean exact match over modules, its interval, how many modules, and how many are solved."""
+    modules: Any = 100 * evaluations.groupby("module")[["exact_match", "low", "high"]].mean()
+    mean, n = modules["exact_match"].mean(), max(len(modules), 1)
+    below, above = (np.linalg.norm(modules["exact_match"] - modules[end]) / n for end in ENDS)
     return {
-        "": 100 * modules["exact_match"].mean(),
-        "_margin": 100 * float(np.sqrt((halves**2).sum())) / max(len(modules), 1),
+        "": mean,
+        "_low": mean - below,
+        "_high": mean + above,
         "_modules": len(modules),
-        "_above": int((modules["exact_match"] > MIN_SOLVED).sum()),
+        "_above": int((modules["exact_match"] > 100 * MIN_SOLVED).sum()),
     }
 
 
@@ -95,14 +98,11 @@ def table1(evaluations: pd.DataFrame) -> Table:
 
 
 def _percent(rows: pd.DataFrame, split: str) -> list[str]:
-    def text(mean: float, margin: float) -> str:
-        return (
-            "–"
-            if np.isnan(mean)
-            else f"{mean:.2f}" + ("" if np.isnan(margin) else f" ±{margin:.2f}")
-        )
+    def text(mean: float, low: float, high: float) -> str:
+        interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+        return "–" if np.isnan(mean) else f"{mean:.2f}{interval}"
 
-    return [text(*pair) for pair in zip(rows[split], rows[f"{split}_margin"], strict=True)]
+    return [text(*row) for row in rows[[split, f"{split}_low", f"{split}_high"]].to_numpy(float)]
 
 
 def _solved(rows: pd.DataFrame, split: str) -> list[str]:

@@ -183,6 +183,7 @@ def predict(
 ) -> None:
     """Predict the next words of a text with a model, or the labels of a store's words with a trained probe."""
     from tprprobe.files.runs import write_table
+    from tprprobe.store.token_texts import visible
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InputError(f"--out {out}: give a file that ends in .csv or .parquet")
@@ -212,4 +213,7 @@ def predict(
     if out is not None:
         write_table(out, predictions)
     if as_json or out is None:
-        common.show(as_json, predictions, lambda: predictions.to_string(index=False))
+        shown = predictions.map(
+            lambda cell: visible(cell, len(cell)) if isinstance(cell, str) else cell
+        )
+        common.show(as_json, predictions, lambda: shown.to_string(index=False))

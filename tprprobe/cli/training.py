@@ -14,6 +14,8 @@ from tprprobe.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tprprobe.data.dataset import Dataset
+
 N_WRONG, MAX_SHOWN = 10, 60  # wrong answers that are printed, and characters of each text
 
 
@@ -153,7 +155,7 @@ def evaluate(
         save_evaluation(rows, model, examples, out, options)
         save_answers(summary, (model.name, examples.name, examples.split), out)
     lines = [] if is_scored(rows) else _wrong_lines(rows)
-    common.show(as_json, summary, lambda: "\n".join([*_score_lines(summary), *lines]))
+    common.show(as_json, summary, lambda: "\n".join([*_score_lines(summary, examples), *lines]))
     if not is_scored(rows):
         common.say(f"next: tprprobe examine {ckpt} --data {quote(examples.name)}")
 
@@ -172,7 +174,8 @@ def _wrong_lines(rows: "pd.DataFrame") -> Iterator[str]:
         yield f"  {question} → {prediction}, expected {answer}"
 
 
-def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
+def _score_lines(summary: dict[str, Any], examples: "Dataset") -> Iterator[str]:
+    from tprprobe.data.dataset import ALL
     from tprprobe.statistics import Interval, interval_text, read_interval
 
     if "scores" in summary:
@@ -190,4 +193,6 @@ def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
             line += f"  control {interval_text(Interval(row['control'], *row['control_interval']))}"
         yield f"{line}  n {row['n']}"
     if "control" in summary:
-        yield "control: always the most frequent target of the training split"
+        split = f"the training split of {examples.name}"
+        part = ", whose pairs are among these" if examples.split == ALL else ""
+        yield f"control: always the most frequent target of {split}{part}"

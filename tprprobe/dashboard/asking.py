@@ -28,7 +28,8 @@ def write_share(p: float, measure: str = "probability") -> str:
 def name_columns(table: pd.DataFrame) -> pd.DataFrame:
     """What may be said, with what its numbers are in their headings: ``probability, as it is``."""
     measure = "cosine" if table.columns[0] == NEAREST_SAMPLE else "probability"
-    return table.rename(columns={name: f"{measure}, {name}" for name in table.columns[1:]})
+    values = table.columns[1:].drop("sample", errors="ignore")
+    return table.rename(columns={name: f"{measure}, {name}" for name in values})
 
 
 def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:

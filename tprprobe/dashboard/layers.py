@@ -56,7 +56,7 @@ def list_panels(lines: Lines) -> list[str]:
 
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
-    note = "gray: the strongest control; filled: above it"
+    note = "gray: the strongest control; filled: beyond it, or beyond 0 where there is none"
     data = lines.rows.drop(columns=["query", *LOOKS], errors="ignore")
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
@@ -68,17 +68,20 @@ def select_panels(lines: Lines, panels: list[str]) -> Lines:
 
 
 def summarize_layers(lines: Lines) -> Statement:
-    """The layer where every measure is largest."""
+    """The layer where every measure is largest, of edits in either direction."""
     claims, links = [], []
     for panel, rows in lines.rows.groupby("panel", sort=False):
         is_percent = lines.is_percent(str(panel))  # scores of probes, of which any line may be best
-        best = top(rows if is_percent else rows[rows["line"] == rows["line"].iloc[-1]], "value")
+        is_edit = rows["page"].iloc[0] == "interventions"  # its damage may be below 0
+        sizes = rows["value"].abs() if is_edit else rows["value"]
+        is_last = rows["line"] == rows["line"].iloc[-1]
+        best = top(rows.assign(size=sizes.where(is_last | is_percent | is_edit)), "size")
         is_clear = rows["line"].nunique() == 1 or str(best["line"]) in str(panel)
-        measure = str(panel) if is_clear else f"{panel} ({best['line']})"
+        measure = str(panel) if is_clear else f"{panel}: {best['line']}"
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
-        verb = "peaks" if rows["x"].nunique() > 1 else "is measured"
+        verb = "is largest" if rows["x"].nunique() > 1 else "is measured"
         write = percent if is_percent else number
-        claims.append(f"{measure} {verb} {where}: {write(best, 'value')}")
+        claims.append(f"{measure} {verb} {where}, {write(best, 'value')}")
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -177,6 +180,6 @@ def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame
     panel, edits = f"‘{edit}’ ({unit})", edits.assign(line=names, page="interventions")
     lines = _score(edits, "change", panel, is_sure)
     lines["query"] = _queries(intervention=[run] * len(lines), edit=[edit] * len(lines))
-    strongest = controls.loc[controls.groupby("site")["change"].idxmax()]
+    strongest = controls.loc[controls["change"].abs().groupby(controls["site"]).idxmax()]
     band = _measure(strongest, "change", panel).sort_values("x")
     return lines.sort_values("x", kind="stable"), band

@@ -48,7 +48,7 @@ def _explain_best(names: pd.DataFrame) -> str:
         return ""
     best = top(rows, "f05")
     reason = visible(best["unnamed_because"], MAX_NAME)
-    return f" The closest is cluster {best['cluster']}, {reason}."
+    return f" {len(rows)} of {len(names)} clusters had a candidate to test on held-out documents: the best, of cluster {best['cluster']}, is {reason}."
 
 
 def _measure(scene: Cloud, row: Row) -> str:

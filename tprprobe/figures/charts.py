@@ -78,9 +78,8 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
             hovertext=hints, hoverinfo="text",
         )  # fmt: skip
         chart.add_trace(bar, row=panels.index(panel) + 1, col=1)
-    chart.update_layout(barmode="stack").update_xaxes(
-        tickformat=".0%", range=[0, shares.find_end()]
-    )
+    ends = [0, shares.find_end()]
+    chart.update_layout(barmode="stack").update_xaxes(tickformat=".0%", range=ends)
     chart.update_xaxes(title=shares.label, row=len(panels))
     chart.update_yaxes(autorange="reversed", type="category", showgrid=False)
     return chart, 120 + len(panels) * (60 + 28 * len(names))

@@ -26,7 +26,7 @@ from tprprobe.figures.cluster_labels import (
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
-from tprprobe.figures.overlay import mark_polarity, marks_legend
+from tprprobe.figures.overlay import FRAMES, mark_polarity, marks_legend
 from tprprobe.figures.strips import (
     COLUMNS,
     Color,
@@ -156,12 +156,14 @@ def cluster_strips(
                 f"{len(ids)} of the {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
-            bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray"
+            bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray with a letter each"
             notes.append(f"{bars} (ARI of both {likeness:.2f})")
         notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
-            notes += ["after a name: its held-out precision", explain_tags(list_exact(store))]
+            precision = "after a name: its held-out precision; in other parentheses: tokens most its own, of clusters without a name or with a shared one"
+            notes += [precision, explain_tags(list_exact(store))]
             notes.append(NOT_STABLE * any("*" in text for _, text in key))
+        notes.append(FRAMES * any(strip.frames for strip in strips))
         notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
         title = f"{kind}: {site_label(roles.site, roles.head)}"
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))

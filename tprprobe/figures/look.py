@@ -16,6 +16,7 @@ from tprprobe.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 SOFT = " \n"  # a break of a text that moves with the room for it
@@ -125,7 +126,7 @@ class Look:
             figure.suptitle(self.title)
         self.write([figure])
         if hasattr(figure, "file_dpi"):
-            figure.rename_notes(self.rename)  # type: ignore[attr-defined]
+            figure.place_notes(self.rename)  # type: ignore[attr-defined]
             if self.height:
                 figure.fit_height(self.height)  # type: ignore[attr-defined]
             figure.file_dpi = self.dpi or figure.file_dpi  # type: ignore[attr-defined]
@@ -134,49 +135,60 @@ class Look:
         """Gives the texts of figures or axes their words and sizes."""
         from matplotlib.axes import Axes
         from matplotlib.text import Text
-        from matplotlib.ticker import FixedFormatter
 
         panels: list[Any] = [panel for artist in artists for panel in artist.findobj(Axes)]
         texts: list[Any] = [text for artist in artists for text in artist.findobj(Text)]
         axes = [axis for panel in panels for axis in (panel.xaxis, panel.yaxis)]
-        named = {axis: axis.get_major_formatter() for axis in axes}
-        named = {axis: row.seq for axis, row in named.items() if isinstance(row, FixedFormatter)}
+        named = {axis: names for axis in axes if (names := named_ticks(axis))}
         for panel in panels:
             if self.ylim and panel.axison and panel.get_label() != "<colorbar>":
                 panel.set_ylim(*self.ylim)
-        contents = {text: text.get_text().replace(SOFT, " ") for text in texts}
+        contents = [text.get_text().replace(SOFT, " ") for text in texts]
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
-        words = [*contents.values(), *(line.get_label() for line in lines)]
+        words = [*contents, *(line.get_label() for line in lines)]
         self.check_labels([*words, *chain(*named.values())])
         for line in lines if self.labels else ():  # of legends that are made later
             line.set_label(self.rename(line.get_label()))
         for axis, ticks in named.items() if self.labels else ():
-            axis.set_ticklabels([self.rename(text) for text in ticks])
-        for text, content in contents.items():
-            if (renamed := self.rename(content)) != content:
-                text.set_text(_fold_as(text.get_text(), renamed))
+            axis.set_ticklabels([self._rename_lines(text) for text in ticks])
+        for text in texts:
+            text.set_text(self._rename_lines(text.get_text()))
             text.set_fontsize(self.scale * text.get_fontsize())
         for axis in {*axes} - {*named} if self.scale != 1 else ():
             axis.set_tick_params(labelsize=self.scale * TICKS)
 
     def check_labels(self, texts: Sequence[str]) -> None:
-        """Words that have another one are in the texts of the figure or table."""
-        content = "\n".join(texts)
-        if absent := [name for name in self.labels if not _find_whole(name).search(content)]:
-            lines = [line for line in content.split("\n") if len(line) <= WORD and line[-1:] != "."]
-            words = dict.fromkeys(line for line in lines if any(map(str.isalpha, line)))
-            raise unknown("text of this figure", absent[0], words)
+        """Words that have another one are in the texts of the figure."""
+        absent = [name for name in self.labels if not any(map(_find_word(name).search, texts))]
+        if absent:
+            words = [text for text in texts if any(map(str.isalpha, text))]
+            raise unknown("text of this figure", absent[0], dict.fromkeys(words))
 
     def rename(self, text: str) -> str:
         """The text with other words for some."""
         for name, label in self.labels.items():
-            text = _find_whole(name).sub(lambda _, label=label: label, text)
+            text = _find_word(name).sub(label.replace("\\", r"\\"), text)
         return text
 
+    def _rename_lines(self, text: str) -> str:
+        """The text with other words in as long lines."""
+        content = text.replace(SOFT, " ")
+        renamed = self.rename(content)
+        return text if renamed == content else _fold_as(text, renamed)
 
-def _find_whole(name: str) -> re.Pattern[str]:
-    """A word that is no part of another one, nor of the name of a site: ``hidden`` is not in ``encoder.hidden``."""
+
+def _find_word(name: str) -> re.Pattern[str]:
+    """A word or number that is no part of another one, nor of the name of a site: ``hidden`` is not in ``encoder.hidden``."""
     return re.compile(rf"(?<!\w)(?<!\w\.){re.escape(name)}(?!\w)(?!\.\w)")
+
+
+def named_ticks(axis: "Axis") -> list[str]:
+    """The names at the ticks of an axis; none where these are numbers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    is_fixed = isinstance(axis.get_major_locator(), FixedLocator)
+    is_named = is_fixed and isinstance(axis.get_major_formatter(), FuncFormatter)
+    return [label.get_text() for label in axis.get_ticklabels()] if is_named else []
 
 
 def _fold_as(text: str, renamed: str) -> str:

@@ -89,8 +89,9 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
+    means = "the means over a text of " if subject.unit == "mean" else ""
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of its states "
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {means}its states "
         f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}"
     )
     bound, unbound = _list_bindings(table)
@@ -120,12 +121,8 @@ def _compare_shares(words: Row, baseline: Row) -> str:
     points = f"{write_interval(row, 'change', '+.1f', 100)} percentage points"
     if not (change_high < 0 or change_low > 0):
         return f"These texts do not settle whether training changed this share: {points}."
-    changed = (
-        f"lowered this share ({points}): more"
-        if change < 0
-        else f"raised this share ({points}): less"
-    )
-    return f"Training {changed} depends on places, bindings and context."
+    changed, depends = ("lowered", "more") if change < 0 else ("raised", "less")
+    return f"Training {changed} this share ({points}): {depends} depends on places, bindings and context."
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
@@ -165,12 +162,10 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
         else:
             is_small = all(row["share_high"] < SMALL for row in records)
-            verdict = (
-                f"No binding of tokens to {name} was found"
-                if is_small
-                else f"These texts do not settle whether states bind tokens to {name}"
+            verdict = "No binding of" if is_small else "These texts do not settle a binding of"
+            unbound_texts.append(
+                f"{verdict} tokens to {name}{' was found' * is_small}; the largest share is {share}, at {where}."
             )
-            unbound_texts.append(f"{verdict}; the largest share is {share}, at {where}.")
     return bound_texts, unbound_texts
 
 
@@ -244,12 +239,11 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if "name" not in table:
         comparison = "No group has a name: the words have no labels to name them by."
     elif subject.has_words and not subject.probed:
-        comparison += (
-            " Without labels of words (`--labels`) a name can be a place or a token alone."
-        )
+        comparison += " Without labels of words only places and tokens are names."
     n_texts = subject.store.tokens_of(site)["sample"].groupby(roles.labels).nunique()
-    if lonely := [str(label) for label in n_texts.index[n_texts == 1]]:
-        text += f" Of a single text each: cluster{'s' * (len(lonely) > 1)} {', '.join(lonely)}."
+    single_texts = [str(label) for label in n_texts.index[n_texts == 1]]
+    if 0 < len(single_texts) < roles.k:
+        text += f" Of a single text each: cluster{'s' * (len(single_texts) > 1)} {', '.join(single_texts)}."
     lack = "" if len(with_names) else comparison
     if len(with_names):
         entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))

@@ -7,6 +7,7 @@ import pandas as pd
 from tprprobe.figures.strips import StripFrame
 
 LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
+FRAMES = "blue frames: numerators by value, dashed ones: denominators"
 LETTERS = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
 DISCORDANT = " (capital: the symbol before misleads)"
 

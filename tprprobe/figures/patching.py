@@ -8,7 +8,7 @@ import pandas as pd
 
 from tprprobe.errors import unknown
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.scenes import Squares
+from tprprobe.figures.scenes import GAP, Squares
 from tprprobe.site.patterns import match
 from tprprobe.store.token_texts import sign
 
@@ -17,7 +17,7 @@ MOST = 0.5  # the smallest share that is most of the difference
 UNDECIDED = 0.5  # nats: odds of less than 1.65 to 1
 MAX_RANGES = 4  # of layers, in a sentence
 EMBEDDING, LAYER = "embedding", re.compile(r"layer \d+|embedding")
-GAP = "\u2003"  # the name of the empty column before the control
+RANGE = ["kind", "verdict", "place"]  # what sites of a range share
 CARRIED, WITHIN_CONTROL, BELOW = "carried", "within control", "below half"
 
 
@@ -40,14 +40,14 @@ def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
     n_draws = int(controls.groupby("site").size().max())
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
-    colors = f"Pale: within the control of the row. Shares below {MIN_WRITTEN:.2f} have no number; above 1 a state moves the answers further than the other text does."
+    colors = "Pale: within the control of the row; blank: near 0; above 1 a state moves the answers further than the other text does."
     beyond = np.abs(wide.to_numpy()) > control.to_numpy()[:, None]
     within = np.column_stack([~beyond, np.zeros((len(names), 2), bool)])
     numbers = np.char.replace(np.char.mod("%.2f", values), "-", "−")
     texts = np.where(np.abs(values) >= MIN_WRITTEN, numbers, "")
     texts[:, -1] = numbers[:, -1]
     return Squares(
-        values, labels, [*columns, GAP, "random"], (axis, "position and token of the state"),
+        values, labels, [*columns, GAP, "random"], (axis, "token"),
         texts, signed=True, bar="share recovered", within=within,
         title="Activation patching", note=f"{share}\n{random}\n{colors}",
     )  # fmt: skip
@@ -89,10 +89,12 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     best = best.assign(random=best["site"].map(_find_controls(controls)).fillna(np.inf))
     is_most, is_beyond = best["recovered"] >= MOST, best["recovered"] > best["random"]
     best["verdict"] = np.select([~is_most, ~is_beyond], [BELOW, WITHIN_CONTROL], CARRIED)
-    position = best["position"].where(best["verdict"] == CARRIED, -1)
-    is_new = best["verdict"].ne(best["verdict"].shift()) | position.ne(position.shift())
     labels, kind = _label_sites(list(best["site"]))
-    best["label"] = best["site"].map(labels)
+    names = best["site"].map(labels).str.partition(", ")
+    best[["label", "kind"]] = names[[0, 2]]
+    best["place"] = best["position"].where(best["verdict"] == CARRIED, -1)
+    best = best.sort_values("kind", kind="stable")
+    is_new = best[RANGE].ne(best[RANGE].shift()).any(axis=1)
     ranges = [of_range for _, of_range in best.groupby(is_new.cumsum())]
     n_draws = int(controls.groupby("site").size().max())
     last, name = int(rows["position"].max()), f"the {kind or 'state'} of one token"
@@ -137,35 +139,39 @@ def _describe(ranges: list[pd.DataFrame], last: int, name: str) -> Iterator[str]
         yield f"{name[0].upper()}{name[1:]} carries most of the difference {_enumerate(carried)}."
     else:
         yield f"Nowhere does {name} carry most of the difference beyond the control."
+    within = _enumerate([*map(_name_range, of_verdict[WITHIN_CONTROL])])
+    rest = "no token" if len(of_verdict[BELOW]) == len(ranges) else "elsewhere no token"
     for verdict, text in (
-        (BELOW, "no token carries half of it"),
-        (WITHIN_CONTROL, "one does, but a random direction moves the answers as far"),
+        (WITHIN_CONTROL, f"{within} one does, but a random direction moves the answers as far"),
+        (BELOW, f"{rest} carries half of it"),
     ):
         if of_verdict[verdict]:
-            place = _enumerate([*map(_name_range, of_verdict[verdict])])
             largest = pd.concat(of_verdict[verdict]).nlargest(1, "recovered").iloc[0]
             values = f"at most {_number(largest['recovered'])}, random {_number(largest['random'])}"
-            yield f"{place[0].upper()}{place[1:]} {text} ({values})."
+            yield f"{text[0].upper()}{text[1:]} ({values})."
 
 
 def _describe_cells(best: pd.DataFrame, last: int) -> str:
     row, shares = best.iloc[0], [_number(f(best["recovered"])) for f in (min, max)]
     end = ", the last" if row["position"] == last else ""
     place = f"position {row['position']}, ‘{_label_token(row)}’{end}"
-    return f"{place}: {' to '.join(dict.fromkeys(shares))}; random at most {_number(best['random'].max())}"
+    margin = _number((best["recovered"].abs() - best["random"]).min())
+    random = f"random {_number(row['random'])}"
+    random = f"at least {margin} more than random" if len(best) > 1 else random
+    return f"{place}: {' to '.join(dict.fromkeys(shares))}; {random}"
 
 
 def _name_range(best: pd.DataFrame) -> str:
-    first, end = (best["label"].iloc[i] for i in (0, -1))
-    names = [name.replace(EMBEDDING, f"the {EMBEDDING}") for name in (first, end)]
-    return f"in {names[0]}" if first == end else f"from {names[0]} to {names[1]}"
+    first, end = (best["label"].iloc[i].replace(EMBEDDING, f"the {EMBEDDING}") for i in (0, -1))
+    of_kind = f"in the {best['kind'].iloc[0]} of " if best["kind"].iloc[0] else ""
+    return (of_kind or "in ") + first if first == end else f"{of_kind or 'from '}{first} to {end}"
 
 
 def _enumerate(texts: list[str]) -> str:
     """The first few texts as one, joined by "and"."""
     n = len(texts) - MAX_RANGES
     listed = [*texts[:MAX_RANGES], *([f"{n} further ranges"] if n > 0 else [])]
-    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+    return " and ".join(filter(None, [", ".join(listed[:-1]), *listed[-1:]]))
 
 
 def _label_token(row: pd.Series) -> str:

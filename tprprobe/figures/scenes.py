@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from tprprobe.errors import unknown
 
+GAP = "\u2003"  # the name of an empty column
 BAND = ["panel", "x", "value", "low", "high"]
 LEVEL = ["panel", "line", "value"]
 
@@ -39,7 +40,8 @@ class Scene:
 
     def _find(self, panel: int | str) -> int:
         names = [name.partition("\n")[0] for name in self.panels]
-        index = str(names.index(panel) if panel in names else panel)
+        keys, key = [name.casefold() for name in names], str(panel).casefold()
+        index = str(keys.index(key) if key in keys else panel)
         numbers = [str(i) for i in range(len(names))]
         if index not in numbers:
             raise unknown("panel of this figure", panel, [*numbers, *names])
@@ -143,7 +145,9 @@ class Squares(Scene):
     within: Bool[np.ndarray, "row column"] | None = None
 
     def tabulate(self) -> pd.DataFrame:
-        return pd.DataFrame(self.values, list(self.rows) or None, list(self.columns) or None)
+        index = pd.Index(self.rows, name=self.titles[0] or "row") if self.rows else None
+        table = pd.DataFrame(self.values, index, list(self.columns) or None)
+        return table.drop(columns=GAP, errors="ignore")
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from tprprobe.figures.colors import PALER, color_map, palette, text_color
 from tprprobe.figures.legends import legend
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
-from tprprobe.figures.style import MUTED, AnyFigure, Drawing, Options, open_panels, tidy
+from tprprobe.figures.style import MUTED, AnyFigure, Drawing, Options, is_ours, open_panels, tidy
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
@@ -25,7 +25,8 @@ FLAT, NARROW_ROW, MAX_ROWS = (
     0.1,
     14,
 )  # inches of a row of numbers, where there are more than so many
-LARGEST, SMALLEST_FONT, EM = 6.5, 4.2, 0.58  # points of a text in a square; font sizes a letter
+LARGEST, SMALLEST_FONT = 6.5, 4.2  # points of a text in a square
+EM, GAP = 0.58, 0.7  # font sizes a letter; letters between texts
 LINE = 1.1  # font sizes from one name to the next
 MAX_NAME = 12  # characters of a column that stand in one line
 MIN_CELLS = 20  # of a side without text
@@ -74,9 +75,10 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     colors = color_map(squares.signed)
     if squares.groups is not None:
         return _paint_groups(panel, squares)
+    is_full = squares.texts is not None and (_is_flat(squares) or not is_ours(panel))
     image = panel.imshow(
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
-        aspect="equal" if squares.rows and not _is_flat(squares) else "auto",
+        aspect="equal" if squares.rows and not is_full else "auto",
     )  # fmt: skip
     backs = np.asarray(colors(image.norm(values)))
     if squares.within is not None:
@@ -130,7 +132,7 @@ class SquareText(Text):
     def draw(self, renderer: Any) -> None:  # MixedModeRenderer of PDF derives from no other
         """Draws the text in the size of its square."""
         width, height = _measure_square(self.axes, renderer)
-        room = min(width / (EM * self.longest), height)
+        room = min(width / (EM * (self.longest + GAP)), height)
         self.set_fontsize(min(float(self.get_fontsize()), room))
         if room >= SMALLEST_FONT:
             super().draw(renderer)
@@ -150,8 +152,10 @@ class NameSizes(Artist):
         assert self.axes is not None
         axes = self.axes.xaxis, self.axes.yaxis
         for axis, room in zip(axes, _measure_square(self.axes, renderer), strict=True):
-            gap = np.diff(axis.get_majorticklocs()[:2]).sum() * room / LINE
-            for name in axis.get_ticklabels() if gap else ():
+            names = axis.get_ticklabels()
+            n_lines = max((1 + name.get_text().count("\n") for name in names), default=1)
+            gap = np.diff(axis.get_majorticklocs()[:2]).sum() * room / LINE * 2 / (1 + n_lines)
+            for name in names if gap else ():
                 name.set_fontsize(min(float(name.get_fontsize()), gap))
 
 

@@ -14,11 +14,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import LayoutEngine
 from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter
 from matplotlib.transforms import Bbox, TransformedBbox
 
 from tprprobe.errors import InputError
-from tprprobe.figures.look import FONTSIZE, SOFT, TICKS, current_look
+from tprprobe.figures.look import FONTSIZE, SOFT, TICKS, current_look, named_ticks
 from tprprobe.files.writing import whole
 
 FORMATS = (".pdf", ".svg", ".png")
@@ -80,17 +79,13 @@ class Drawing(Figure):
         self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
         self.place_notes()
 
-    def rename_notes(self, rename: Callable[[str], str]) -> None:
-        """Other words for some of the lines below.
+    def place_notes(self, rename: Callable[[str], str] = str) -> None:
+        """Wraps the lines below to the figure's width.
 
         Args:
-            rename: What they become.
+            rename: What gives them other words; default: they stay.
         """
         self._notes = [(text, [*map(rename, lines)]) for text, lines in self._notes]
-        self.place_notes()
-
-    def place_notes(self) -> None:
-        """Wraps the lines below to the figure's width."""
         width, height = self.get_size_inches()
         self._below = 0.0
         for text, lines in self._notes:
@@ -155,8 +150,7 @@ def _least(panel: Axes) -> float:
     if panel.images:
         n_rows = len(np.asarray(panel.images[0].get_array()))
         return max(MAP, ROW * n_rows * bool(panel.texts))
-    names = panel.yaxis.get_major_formatter()
-    return max(CURVES, ROW * len(names.seq) if isinstance(names, FixedFormatter) else 0)
+    return max(CURVES, ROW * len(named_ticks(panel.yaxis)))
 
 
 def drawing(width: float, height: float, keeps_shape: bool = False) -> Drawing:
@@ -303,10 +297,14 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
         >>> tp.figures.save(figure, "map.png").name
         'map.png'
     """
-    if Path(path).suffix.lower() not in FORMATS:
-        raise InputError(
-            f"cannot draw to {Path(path).name!r}: give a file that ends in .pdf, .svg or .png"
-        )
+    check_ending(path, FORMATS)
     with whole(path) as file:
         figure.savefig(file)
     return Path(path)
+
+
+def check_ending(path: str | os.PathLike[str], endings: Sequence[str]) -> None:
+    """A file of another ending is refused."""
+    if Path(path).suffix.lower() not in endings:
+        listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise InputError(f"cannot write {Path(path).name!r}: give a file that ends in {listed}")

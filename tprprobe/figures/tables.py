@@ -11,8 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.console import note
-from tprprobe.errors import InputError
-from tprprobe.figures.look import current_look
+from tprprobe.figures.look import WIDTHS, current_look
 from tprprobe.figures.style import (
     FAINT,
     FORMATS,
@@ -22,6 +21,7 @@ from tprprobe.figures.style import (
     GivenAxes,
     Options,
     check_axes,
+    check_ending,
     drawing,
     save,
 )
@@ -31,9 +31,9 @@ POINTS, MIN_POINTS = 7.5, 5  # of the text of cells; below the latter a warning 
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
+SERIF, GUTTER, ACL_PAGE = 0.05, 0.167, 6.3  # inches in LaTeX: a letter, a gap, both columns
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
 NUMBERS = (".csv", ".parquet")  # endings of files of numbers
-TEXTS = (".md", ".tex", *NUMBERS)
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
     | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
@@ -60,6 +60,16 @@ class Table:
         empty = [name for name in self.cells if self.cells[name].eq("–").all()]
         return replace(self, cells=self.cells.drop(columns=empty))
 
+    def reword(self) -> "Table":
+        """The table with the title and the words that are asked for."""
+        look = current_look()
+        title = self.title if look.title is None else look.title
+        texts = [cell for cell in self.cells.to_numpy().ravel() if isinstance(cell, str)]
+        look.check_labels([title, self.caption, *map(str, self.cells), *texts])
+        renamed = self.cells.map(lambda cell: look.rename(cell) if isinstance(cell, str) else cell)
+        renamed = renamed.rename(columns=lambda name: look.rename(str(name)))
+        return replace(self, cells=renamed, title=title, caption=look.rename(self.caption))
+
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
         rules = ["---:" if is_number else "---" for is_number in self.numeric]
@@ -75,7 +85,22 @@ class Table:
         columns = "".join("r" if is_number else "l" for is_number in self.numeric)
         caption = re.sub(r"([%&_#])", r"\\\1", write_minus(f"{self.title}\n{self.caption}"))
         notes = "".join(f"% {line}\n" for line in caption.splitlines())
+        if current_look().is_narrow:
+            note(f"{self.title}: {self._fit()}")
         return (style.to_latex(hrules=True, column_format=columns) + notes).translate(SYMBOLS)
+
+    def _fit(self) -> str:
+        """What has room for the table in a paper of two columns, and which columns it would have to leave out."""
+        texts = {str(name): [str(name), *self.cells[name]] for name in self.cells}
+        ends = pd.Series(
+            {name: max(map(len, column)) * SERIF + GUTTER for name, column in texts.items()}
+        ).cumsum()
+        size = f"in \\footnotesize it is {ends.max():.1f} inches wide"
+        if ends.max() <= WIDTHS["acl"]:
+            return f"{size}, which a column of acl has room for"
+        left_out = "; ".join(f"‘{name}’" for name in ends.index[ends > ACL_PAGE])
+        advice = f"{size}: use table*, over both columns of acl"
+        return f"{advice}, and leave out columns, such as {left_out}" if left_out else advice
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""
@@ -96,7 +121,7 @@ class Table:
             if POINTS * scale < MIN_POINTS:
                 note(
                     f"{self.title}: its text is {POINTS * scale:.1f} points in that width; "
-                    "write a .tex file, or give a larger width"
+                    f"give a larger width, or write a .tex file ({self._fit()})"
                 )
         else:
             [[axes]], scale = check_axes(ax, [self.title]), 1.0
@@ -137,14 +162,9 @@ class Table:
             ".csv": lambda: self.cells.to_csv(index=False),
             ".parquet": lambda: self.cells.to_parquet(index=False),
         }
-        if path.suffix not in texts:
-            if path.suffix.lower() not in FORMATS:
-                raise InputError(
-                    f"cannot write a table to {path.name!r}: give a file that ends in .md, .tex, "
-                    ".csv, .parquet, .pdf, .svg or .png"
-                )
-            return save(self.draw(), path)
-        return write_file(path, texts[path.suffix]())
+        check_ending(path, (*texts, *FORMATS))
+        write = texts.get(path.suffix.lower())
+        return write_file(path, write()) if write else save(self.draw(), path)
 
     @property
     def numeric(self) -> Sequence[bool]:

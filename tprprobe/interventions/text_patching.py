@@ -100,6 +100,8 @@ def _measure(
 ) -> pd.DataFrame:
     spell, sources = require_vocabulary(model).spell, [model.read(text) for text in texts]
     tokens, other_tokens = ([spell([i]) for i in ids[0].tolist()] for ids in sources)
+    if tokens == other_tokens:
+        raise InputError("the two texts are the same: give two that differ in a token")
     _check_lengths(texts, tokens, other_tokens)
     answer_ids = read_answer_ids(model, texts, answers)
     answer, rival = (spell([i]) for i in answer_ids)

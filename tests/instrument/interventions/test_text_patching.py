@@ -15,6 +15,7 @@ import tprprobe as tp
 from tprprobe.cli import app
 from tprprobe.figures.dots import render
 from tprprobe.figures.patching import patching_squares, summarize_patching
+from tprprobe.figures.scenes import GAP
 from tprprobe.figures.squares import SquareText
 from tprprobe.interventions import patch_positions
 from tprprobe.interventions.patched_runs import PatchedRuns
@@ -85,9 +86,10 @@ def test_the_sentence_is_true():
         "log p(are) − log p(is) is −2.00 in the first text, 3.00 in the second."
     )
     assert (
-        "from layer 0 to layer 1 (position 0, ‘a’: 0.60 to 0.90; random at most 0.20)." in sentence
+        "from layer 0 to layer 1 (position 0, ‘a’: 0.60 to 0.90; at least 0.40 more than random)."
+        in sentence
     )
-    assert "In layer 2 no token carries half of it (at most 0.40, random 0.10)." in sentence
+    assert "Elsewhere no token carries half of it (at most 0.40, random 0.10)." in sentence
     assert "In layer 3 one does, but a random direction moves the answers as far" in sentence
     nothing = summarize_patching(plant_shares([[0.4, 0.1], [0.2, 0.3]], [0.1, 0.1]))
     assert (
@@ -97,7 +99,7 @@ def test_the_sentence_is_true():
     assert "against" not in sentence + nothing
     against = summarize_patching(plant_shares([[0.9, -0.1], [0.6, -0.7]], [0.2, 0.3]))
     assert (
-        "against it works the state of one token in layer 1 (position 1, ‘b’, the last: −0.70; random at most 0.30)."
+        "against it works the state of one token in layer 1 (position 1, ‘b’, the last: −0.70; random 0.30)."
         in against
     )
     undecided = summarize_patching(plant_shares([[0.9, 0.1]], [0.1], text=0.09, against=-1.0))
@@ -115,6 +117,11 @@ def test_the_map_has_the_control_of_every_layer_and_is_pale_within_it():
     assert squares.rows[:2] == ["0", "1"]
     assert squares.values[:, -1] == pytest.approx(0.3)
     assert squares.texts[0].tolist() == ["0.90", "", "", "0.30"]
+    assert squares.tabulate().reset_index().columns.tolist() == ["layer", "0: a", "1: b", "random"]
+    ax = tp.draw("patching", table, labels={"random": "control", "0": "first"}).axes[0]
+    names = [label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
+    assert names == ["first: a", "1: b", GAP, "control", "first", "1"]
+    assert {text.get_text() for text in ax.texts} == {"0.90", "0.20", "−0.90", "0.30"}
     [image] = render(squares).axes[0].images
     colors = image.get_array()[:, :2, :3]
     (full, within), (pale, away) = colors
@@ -130,6 +137,7 @@ def test_numbers_are_written_where_squares_have_room(inches, n_written, monkeypa
     ax = Figure(figsize=(inches, inches)).subplots()
     render(patching_squares(plant_shares([[0.9, 0.4]] * 20, [0.3] * 20)), ax)
     ax.figure.savefig(io.BytesIO())
+    assert ax.get_aspect() == "auto"
     assert sum(type(text) is SquareText for text in written) == n_written
 
 
@@ -142,7 +150,7 @@ def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):
     )  # though both predict one token
     with pytest.raises(tp.InputError, match="different tokens"):
         patch_positions(model, TEXT, AGAINST, ["dog", "dog"])
-    with pytest.raises(tp.InputError, match="as likely after either text"):
+    with pytest.raises(tp.InputError, match="the two texts are the same"):
         patch_positions(model, TEXT, TEXT, ["dog", "a"])
     with pytest.raises(tp.InputError, match="no vector for every token"):
         patch_positions(model, TEXT, AGAINST, ["dog", "a"], sites="*.attention")

@@ -9,7 +9,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.store.token_texts import SPECIAL
 
-NO_EVIDENCE = ", so names are no evidence of what training adds"
+NO_EVIDENCE = ", so their number is no evidence of what training adds"
 NO_BASELINE = "there is no baseline model that would tell what training adds"
 
 

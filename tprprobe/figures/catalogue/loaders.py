@@ -39,20 +39,22 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
 
 def load_single(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     """The table in one folder."""
-    folders = list(sources)
-    if len(folders) > 1:
-        raise InputError(f"the figure draws one folder, not {len(folders)}: give one --ckpt")
-    return load_tables(folders, kind).fillna({"control": ""})
+    return load_tables([take_single(sources)], kind).fillna({"control": ""})
+
+
+def take_single(sources: Iterable[Source]) -> Source:
+    """The one folder that the figure is made of."""
+    folder, *others = sources
+    if others:
+        raise InputError(
+            f"the figure is made of one folder, not {1 + len(others)}: give one --ckpt"
+        )
+    return folder
 
 
 def load_names_of(sources: Iterable[Source]) -> pd.DataFrame:
     """The clusters of one run of ``name``."""
-    [folder, *others] = sources
-    if others:
-        raise InputError(
-            f"the figure is made of one run, not of {1 + len(others)}: give one --ckpt"
-        )
-    return load_named(folder)
+    return load_named(take_single(sources))
 
 
 def load_searches(sources: Iterable[Source]) -> list[tuple[str, RoleSearch]]:

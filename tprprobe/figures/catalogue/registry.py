@@ -17,8 +17,8 @@ from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import Drawing, GivenAxes, save
-from tprprobe.figures.tables import NUMBERS, TEXTS, Table
+from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
+from tprprobe.figures.tables import NUMBERS, Table
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
@@ -31,29 +31,28 @@ LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_reade
 
 def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
-    if isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir():
-        inputs, folders = {"store": source}, []
-    else:
-        inputs, folders = find_inputs(source), _list_folders(source)
+    is_run = not isinstance(source, Store) and not STORE.is_in(source) and Path(source).is_dir()
+    inputs = find_inputs(source) if is_run else {"store": source}
     store = as_store(inputs["store"]) if "store" in inputs else None
+    folders = _list_folders(source) if is_run else []
     return [
         entry
         for entry in load_figures()
-        if ((own := entry.maker.inputs.get("store")) and own.find(folders))  # instead of a store
-        or (
-            entry.inputs.keys() & inputs
-            and all(name in inputs or row.default is not None for name, row in entry.inputs.items())
-            and (store is None or "store" not in entry.inputs or entry.concerns(store))
+        if any(name in inputs or row.find(folders) for name, row in entry.inputs.items())
+        and all(
+            name in inputs or row.default is not None or row.find(folders)
+            for name, row in entry.inputs.items()
         )
+        and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
 
 
-def _list_folders(folder: Source) -> list[Path]:
+def _list_folders(folder: Any) -> list[Path]:
     """A folder and its subfolders."""
     return [Path(folder), *sorted(path for path in Path(folder).glob("*/") if path.is_dir())]
 
 
-def find_inputs(folder: Source) -> Inputs:
+def find_inputs(folder: Any) -> Inputs:
     """The inputs of figures in a folder and its subfolders, by name; one store at most."""
     folders = _list_folders(folder)
     plugged = (entry.maker.inputs for entry in load_figures())
@@ -149,6 +148,10 @@ def draw(
                 raise
             lack = f"{name}: the table has no column {error}; give a result, its folder, or a table with its columns"
             raise InputError(f"{lack} (`tprprobe docs columns`)") from error
+        except TypeError as error:
+            raise InputError(
+                f"{name}: a column of numbers holds something else ({error})"
+            ) from error
     look = replace(look, width=room.width)
     with look.used():
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
@@ -169,16 +172,6 @@ def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
         return pd.DataFrame()
     numbers = (scene if look.panel is None else scene.choose(look.panel)).tabulate()
     return numbers if isinstance(numbers.index, pd.RangeIndex) else numbers.reset_index()
-
-
-def _rename_table(table: Table, look: Look) -> Table:
-    """The table with its title, and other words for some."""
-    title = table.title if look.title is None else look.title
-    texts = [cell for cell in table.cells.to_numpy().ravel() if isinstance(cell, str)]
-    look.check_labels([*map(str, table.cells), *texts, title, table.caption])
-    cells = table.cells.map(lambda cell: look.rename(cell) if isinstance(cell, str) else cell)
-    cells = cells.rename(columns=lambda column: look.rename(str(column)))
-    return replace(table, cells=cells, title=look.rename(title), caption=look.rename(table.caption))
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
@@ -226,7 +219,7 @@ def _plot(name: str, picture: Picture) -> object:
 
 
 def read_source(entry: Entry, source: Any) -> dict[str, object]:
-    """What a figure is made of, by the names of its inputs: a result as it is, or what lies in folders."""
+    """What a figure is made of, by the names of its inputs: a result as it is, or what a folder is or has in it, or folders."""
     inputs = [key for key, kind in entry.inputs.items() if kind.default is None]
     if isinstance(source, Store):
         return {"store": source}
@@ -237,7 +230,10 @@ def read_source(entry: Entry, source: Any) -> dict[str, object]:
         return {inputs[0]: paths}
     if len(paths) > 1:
         raise InputError(f"{entry.name} is made of {' and '.join(inputs)}: give one folder of them")
-    folders = find_inputs(paths[0]) if Path(paths[0]).is_dir() else {}
+    folder = Path(paths[0])
+    folders = find_inputs(folder) if folder.is_dir() else {}
+    lists = {key: listed for key, listed in folders.items() if key != "store"}
+    folders |= {key: [folder] for key, listed in lists.items() if folder in listed}
     if len(inputs) == 1 and inputs[0] not in folders:
         return {inputs[0]: paths if inputs[0] != "store" else paths[0]}
     return {key: folders[key] for key in entry.inputs if key in folders}
@@ -267,9 +263,10 @@ def write_figure(
     look, options = _split_look(entry, options)
     with look.used():
         picture = build(name, **options)
-        numbers = _tabulate(picture, look) if path.suffix in NUMBERS else pd.DataFrame()
-        if len(numbers):
+        numbers, ending = _tabulate(picture, look), path.suffix.lower()
+        if len(numbers) and ending in NUMBERS:
             picture = Table(numbers, name)
-        if isinstance(picture, Table) and path.suffix in TEXTS:
-            return _rename_table(picture, look).save(path)
+        if isinstance(picture, Table) and ending not in FORMATS:
+            return picture.reword().save(path)
+        check_ending(path, (*NUMBERS, *FORMATS) if len(numbers) else FORMATS)
         return save(_finish(name, picture, look), path)

@@ -39,13 +39,8 @@ SECTIONS: dict[str, tuple[Kind, Callable[[Any], Section]]] = {
     "clusters": (CLUSTERS, lambda heads: clusters_section(heads, {})),
     "names": (NAMES, lambda naming: find_structure().section(naming)),
 }
-FREE = {
-    "store",
-    "runs",
-    "votes",
-    "examined_states",
-    "examined_heads",
-}  # what is shown whatever store lies beside it
+# what is shown whatever store lies beside it
+FREE = {"store", "runs", "votes", "examined_states", "examined_heads"}
 FOREIGN = "as they are of other stores"
 UNKNOWN = "as they do not say of which store they are"
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
