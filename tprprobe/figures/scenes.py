@@ -119,7 +119,7 @@ class Lines(Scene):
         bands = self.bands.assign(line=self.band)
         table = pd.concat([self.rows, bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
-        whole = table.drop(columns=["value", "low", "high"]).convert_dtypes()
+        whole: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
         return table.assign(**whole).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
