@@ -32,7 +32,7 @@ def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
         raise unknown("site of these results", sites, patchings["site"].unique())
     rows, controls = _split(patchings[patchings["site"].isin(names)])
     wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(names)
-    control = _find_controls(controls).reindex(names)
+    control = _strongest(controls).reindex(names)
     tokens = rows[rows["site"] == names[0]]
     columns = [f"{row['position']}: {_label_token(row)}" for _, row in tokens.iterrows()]
     values = np.column_stack([wide, np.full(len(names), np.nan), control])
@@ -41,7 +41,7 @@ def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
     colors = "Pale: within the control of the row; blank: near 0; above 1 a state moves the answers further than the other text does."
-    beyond = np.abs(wide.to_numpy()) > control.to_numpy()[:, None]
+    beyond = np.abs(wide.to_numpy()) > np.abs(control.to_numpy()[:, None])
     within = np.column_stack([~beyond, np.zeros((len(names), 2), bool)])
     numbers = np.char.replace(np.char.mod("%.2f", values), "-", "−")
     texts = np.where(np.abs(values) >= MIN_WRITTEN, numbers, "")
@@ -60,8 +60,14 @@ def _split(patchings: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _find_controls(controls: pd.DataFrame) -> "pd.Series[float]":
-    """The largest share that a random direction recovers (or takes away), by site."""
-    return controls["recovered"].abs().groupby(controls["site"], sort=False).max()
+    """The largest share that a random direction recovers or takes away, without its sign, by site."""
+    return _strongest(controls).abs()
+
+
+def _strongest(controls: pd.DataFrame) -> "pd.Series[float]":
+    """The share that the random direction with the largest effect recovers, by site."""
+    rows = controls["recovered"].abs().groupby(controls["site"], sort=False).idxmax()
+    return controls.loc[rows].set_index("site")["recovered"]
 
 
 def _label_sites(sites: list[str]) -> tuple[dict[str, str], str]:

@@ -115,13 +115,13 @@ def test_the_map_has_the_control_of_every_layer_and_is_pale_within_it():
     table = plant_shares([[0.9, 0.02], [0.2, -0.9]], [0.3] * 2)
     squares = patching_squares(table)
     assert squares.rows[:2] == ["0", "1"]
-    assert squares.values[:, -1] == pytest.approx(0.3)
-    assert squares.texts[0].tolist() == ["0.90", "", "", "0.30"]
+    assert squares.values[:, -1] == pytest.approx(-0.3)  # the largest, with its sign
+    assert squares.texts[0].tolist() == ["0.90", "", "", "−0.30"]
     assert squares.tabulate().reset_index().columns.tolist() == ["layer", "0: a", "1: b", "random"]
     ax = tp.draw("patching", table, labels={"random": "control", "0": "first"}).axes[0]
     names = [label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
     assert names == ["first: a", "1: b", GAP, "control", "first", "1"]
-    assert {text.get_text() for text in ax.texts} == {"0.90", "0.20", "−0.90", "0.30"}
+    assert {text.get_text() for text in ax.texts} == {"0.90", "0.20", "−0.90", "−0.30"}
     [image] = render(squares).axes[0].images
     colors = image.get_array()[:, :2, :3]
     (full, within), (pale, away) = colors
