@@ -61,11 +61,11 @@ def test_role_clusters_show_every_cluster_of_right_answers(store, roles):
 def test_texts_are_as_many_as_are_asked_for_or_fit_the_column(store):
     options = {"head": 0, "k": 4, "width": "acl"}
     two = tp.draw("roles", store, n_rows=2, **options)
-    assert "2 of the 6 questions" in two.texts[-1].get_text()
+    assert "2 of the 6 questions" in two.caption
     whole, low = (tp.draw("roles", store, height=height, **options) for height in (None, 3))
-    assert "6 of the 6 questions" in whole.texts[-1].get_text()
+    assert "6 of the 6 questions" in whole.caption
     assert whole.get_figheight() < 6.5
-    assert re.search(r"[1-4] of the 6 questions", low.texts[-1].get_text())
+    assert re.search(r"[1-4] of the 6 questions", low.caption)
     box = low.axes[0].get_position()
     assert box.ymin * 3 > low.texts[-1].get_window_extent().ymax / low.dpi
     for bad, message in (({"height": 1}, "height 1: these texts"), ({"n_rows": 0}, "n_rows 0")):
