@@ -172,8 +172,9 @@ def widen_at_border(
 
     Source: Clopper and Pearson 1934, the exact interval of 0 of n.
     """
-    low, high = bounds
+    low, high = np.round(bounds, 6)  # of sums of weights, which are 1 but for rounding
     is_at_border = (low == high) & np.isin(low, (lowest, 0, 1))
+    low, high = np.where(is_at_border, (low, high), bounds)
     reach = np.where(is_at_border, 1 - 0.025 ** (1 / np.maximum(n_groups, 1)), 0)
     return np.stack([np.maximum(low - reach, lowest), np.minimum(high + reach, 1)])
 

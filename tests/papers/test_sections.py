@@ -66,7 +66,7 @@ def test_figures_and_tables_are_drawn_from_the_folder_of_results(stores, results
     (of_results, _) = tp.draw("reconstruction", tp_rows).axes
     for line, other in zip(picture.lines, of_results.lines, strict=True):
         assert line.get_ydata() == pytest.approx(other.get_ydata(), nan_ok=True)
-    alone = tp.draw("schlag-sec6.1", folder, panel="R² by layer, held out")
+    alone = tp.draw("schlag-sec6.1", folder, panel="tp, R² by layer, held out")
     assert [panel.get_ylabel() for panel in alone.axes] == ["R²"]
     options = {"layer": 0}
     table = catalogue.write_figure(
