@@ -221,3 +221,4 @@ def test_the_jackknife_of_a_mean_is_its_t_interval():
     expected = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
     assert (interval.low, interval.high) == pytest.approx(expected)
     assert np.isnan(statistics.jackknife(np.zeros(10)).low)
+    assert np.isnan(statistics.jackknife(np.zeros(4), 3).low)

@@ -165,7 +165,7 @@ def choose_data(model: Readable, n: int, seed: int) -> Dataset:
 
 
 def prefer_test(model: Readable, data: Dataset) -> Dataset:
-    """Of data on a part of which the model was trained, the test split, if it has FEWEST texts."""
+    """The test split of data that the model was partly trained on, if this split has FEWEST texts."""
     trained = trained_data(Path(getattr(model, "folder", None) or ""))
     if data.split != ALL or trained.get("data") != data.name:
         return data

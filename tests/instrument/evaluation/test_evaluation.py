@@ -40,7 +40,6 @@ from tprprobe.evaluation.metrics import (
 from tprprobe.evaluation.results import Results, load_results, number, tabulate
 from tprprobe.evaluation.runner import Fold, as_codes, cross_fit, predict
 from tprprobe.evaluation.splits import divide_documents, halve_documents, leave_out
-from tprprobe.statistics import jackknife
 
 SITE = "encoder.0.hidden"
 
@@ -265,18 +264,6 @@ def test_p_of_a_difference():
     assert t_test(2.0, 1.0, 1) == 1
     assert t_test(2.262, 1.0, 10) == pytest.approx(0.05, abs=1e-3)
     assert t_test(-2.262, 1.0, 10) == pytest.approx(0.05, abs=1e-3)
-
-
-def test_the_jackknife_of_a_mean_is_its_standard_error():
-    rng = np.random.default_rng(0)
-    values, block = rng.normal(size=200), draw_blocks(200)
-    scores = [values[block != b].mean() for b in [-1, *np.unique(block)]]
-    interval = jackknife(np.array(scores), 200)
-    assert interval.value == pytest.approx(values.mean())
-    assert interval.high - interval.value == pytest.approx(
-        2.09 * values.std() / np.sqrt(200), rel=0.4
-    )
-    assert np.isnan(jackknife(np.zeros(4), 3).low)
 
 
 # ---------------------------------------------------------------- one table

@@ -52,7 +52,7 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     """From the state of the token itself and of the start symbol, too, which is no word; so is a saved probe."""
     rng = np.random.default_rng(0)
     tokens = number_tokens([["<s>", *rng.choice([*"abcdefgh"], 2)] for _ in range(60)], "target")
-    tokens["word"] -= 1
+    tokens = tokens.assign(word=tokens["word"] - 1, question="q" + tokens["sample"].astype(str))
     vectors = np.tile(np.eye(3), (60, 1)) + 0.1 * rng.normal(size=(180, 3))
     store = write_store(tmp_path / "store", {"decoder.0.hidden": vectors}, tokens, "target")
     labeled = store.with_labels("place", ["start", "first", "second"] * 60, "target", save=True)
@@ -62,6 +62,11 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     assert rows.loc["real", "n_test"] == 180
     saved = next((tmp_path / "run/probes").iterdir())
     assert tp.load_probe(saved).predict(labeled)["predicted"].tolist() == [*labeled.tokens["place"]]
+    others = tokens.assign(token=tokens["token"].str.upper(), place=labeled.tokens["place"])
+    others["question"] += " of others"
+    test = write_store(tmp_path / "test", {"decoder.0.hidden": vectors}, others, "target")
+    rows = tp.probe(labeled, "place", test=test, controls=[]).set_index("control")
+    assert rows.loc["real", "f1"] == 1
     words = store.with_labels("place", [None, "first", "second"] * 60, "target")
     assert words.tokens["word"].eq(store.tokens["word"]).all()
 

@@ -78,7 +78,7 @@ def read_queries(
 
 
 def places_by_output(store: Store, site: str, head: int, seed: int = 0) -> "pd.Series[float]":
-    """Of every place of the output, the place of the source (side and number) that a head looks most at in most texts of one half, and in which share of the others."""
+    """The place of the source (side and number) that a head looks at most in most texts of one half, for every place of the output, and the share of the other half where it does."""
     tables = []
     for sample, queries, keys in read_queries(store, [site]):
         weights = store.attention(site, sample)[head][queries.index][:, keys.index]

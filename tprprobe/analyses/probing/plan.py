@@ -64,8 +64,8 @@ def plan_run(
         labelled = [task for task in labelled if are_predicted(store, side, task) == predicts]
         if not labelled:
             continue
-        corpus = read_corpus(store, table, side, labelled, settings.seed)
-        test_corpus = None if test is None else _read_test(test, side, labelled)
+        corpus = read_corpus(store, table, side, labelled, settings.seed, predicts)
+        test_corpus = None if test is None else _read_test(test, side, labelled, predicts)
         all_targets: list[Splits] = []
         for task in labelled:
             try:
@@ -180,14 +180,14 @@ def _identify(store: Store) -> dict[str, object]:
     return {"path": str(store.path.resolve()), **manifest}
 
 
-def _read_test(test: Store, side: str, tasks: Sequence[Task]) -> Corpus:
+def _read_test(test: Store, side: str, tasks: Sequence[Task], predicts: bool) -> Corpus:
     for task in tasks:
         if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
             raise InputError(
                 f"{test.path} has no labels of {task.name} on the {side} side to test on: extract it with "
                 "--labels, or leave out that task"
             )
-    return read_corpus(test, test.tokens, side, tasks, None)
+    return read_corpus(test, test.tokens, side, tasks, None, predicts)
 
 
 def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
