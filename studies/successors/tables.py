@@ -26,6 +26,7 @@ from tprprobe.training.loop import MODEL
 
 FOLDER = Path(__file__).parent
 SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measured.json"
+SHIPPED = FOLDER / "shipped.csv"
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
 DESIGNED = {"recall": ("before", "after"), "programs": ("before",)} | dict.fromkeys(
@@ -51,6 +52,19 @@ def measure_all(runs: Path) -> None:
         if (folder / MODEL).exists() and not (folder / MEASURED).exists():
             write_file(folder / MEASURED, json.dumps(measure(training, runs), indent=1))
             write_tables(runs)
+
+
+def measure_shipped(folder: Path = Path("models")) -> None:
+    """Writes the shares of the models that ship, which are of the first seed, by today's estimator."""
+    rows: list[dict[str, Any]] = []
+    for training in list_trainings():
+        place = folder / f"{training.model}-{training.task}"
+        if training.seed == PLAN["seeds"][0] and place.is_dir():
+            sample = Sample.load(training.task, training.data, "dev")
+            rows += _share_rows(
+                training, tp.load_model(str(place)), sample, "trained", training.seed
+            )
+    write_file(SHIPPED, pd.DataFrame(rows).round(4).to_csv(index=False))
 
 
 def write_tables(runs: Path) -> None:
