@@ -170,8 +170,13 @@ def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
     small_store = plant(tmp_path / "few", 12, control=False)
     bare = plant(tmp_path / "bare", 40, control=False)
     del bare.tokens["word"]
+    own = store.with_labels("next", store.tokens["pos"][store.tokens["side"] == "source"])
     for arguments, settings, message in (
-        ((store, "poss"), {}, "unknown probe or folder 'poss'; did you mean 'pos'"),
+        (
+            (own, "nextt"),
+            {},
+            r"unknown labels 'nextt'; did you mean 'next'\? \(accepted: .*, next\)",
+        ),
         ((store, "pos"), {"sites": "encoder.7.*"}, "unknown site"),
         ((store, "pos"), {"controls": "contrl"}, "unknown control 'contrl'"),
         ((store, "pos"), {"schedule": "long"}, "unknown schedule 'long'"),
@@ -276,7 +281,7 @@ def test_tasks_are_folders(tmp_path, store):
         with pytest.raises(InputError, match=message):
             read_task(folder)
     (folder / "task.toml").write_text('title = "Tag"\nspans = 1\nlabels = ["NN", "VB"]\n')
-    with pytest.raises(InputError, match="has no labels"):
+    with pytest.raises(InputError, match="unknown labels 'tag'"):
         probe(store, folder)
     tokens = store.tokens.assign(tag=store.tokens["pos"])
     row = real(probe(store, folder, tokens=tokens, sites=ENCODER, schedule=QUICK, **PLAIN))
