@@ -269,9 +269,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     """Scores of probes by layer beside the strongest control."""
-    guessed = subject.store.facts.labels
+    guessed = subject.store.facts.guessed
     names = {
-        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
+        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * (task in guessed)}"
         for task in table["task"].unique()
     }
     deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
@@ -307,10 +307,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
 
 def _say_guesses(subject: Any) -> str:
     """Which labels of words no one has given, but a pipeline."""
-    sources = {
-        task: origin["source"] for task, origin in subject.store.facts.labels.items() if origin
-    }
-    names = [f"{TITLES.get(task, task)} by {source}" for task, source in sources.items()]
+    guessed = subject.store.facts.guessed
+    names = [f"{TITLES.get(task, task)} by {source}" for task, source in guessed.items()]
     return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 

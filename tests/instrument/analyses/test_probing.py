@@ -15,6 +15,7 @@ from tprprobe.analyses.probing.features import FeatureSource
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.probes import probe_table
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import open_store
 
 KEY = ["task", "side", "site", "head", "seed", "control"]
@@ -287,6 +288,15 @@ def test_tasks_are_folders(tmp_path, store):
     row = real(probe(store, folder, tokens=tokens, sites=ENCODER, schedule=QUICK, **PLAIN))
     assert row["labels"] == 2
     assert row["recall"] < 0.9  # labels that the inventory lacks are missed
+
+
+def test_a_run_says_which_labels_were_guessed(store, tmp_path, capsys):
+    labels = {"pos": {"source": "spacy:en", "agreement": 0.9}, "dep": None}
+    guessed = replace(store, manifest={**store.manifest, "labels": labels})
+    settings = {"sites": ENCODER, "estimator": "linear", "controls": (), "out": tmp_path / "run"}
+    probe(guessed, ["pos", "dep"], **settings)
+    assert "pos: the labels are guesses, right or wrong, of spacy:en" in capsys.readouterr().err
+    assert read_json(tmp_path / "run" / "settings.json")["guessed"] == {"pos": "spacy:en"}
 
 
 def test_own_labels_of_pairs_are_a_task(store):

@@ -14,6 +14,7 @@ import tprprobe as tp
 from tprprobe.analyses.probing.file_labels import add_file_labels
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
 
 PLACES = ["first", "second", ""]
@@ -60,6 +61,10 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     rows = tp.probe(labeled, "place", out=tmp_path / "run", controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
     assert rows.loc["real", "n_test"] == 180
+    assert (
+        rows.loc["real", "best_control"] == "identity"
+    )  # it knows the start symbol, as a state does
+    assert read_json(tmp_path / "run/settings.json")["at_tokens"] == ["place"]
     saved = next((tmp_path / "run/probes").iterdir())
     assert tp.load_probe(saved).predict(labeled)["predicted"].tolist() == [*labeled.tokens["place"]]
     others = tokens.assign(token=tokens["token"].str.upper(), place=labeled.tokens["place"])
