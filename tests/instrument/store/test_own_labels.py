@@ -61,9 +61,7 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     rows = tp.probe(labeled, "place", out=tmp_path / "run", controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
     assert rows.loc["real", "n_test"] == 180
-    assert (
-        rows.loc["real", "best_control"] == "identity"
-    )  # it knows the start symbol, as a state does
+    assert rows.loc["real", "best_control"] == "identity"  # it knows the start symbol, too
     assert read_json(tmp_path / "run/settings.json")["at_tokens"] == ["place"]
     saved = next((tmp_path / "run/probes").iterdir())
     assert tp.load_probe(saved).predict(labeled)["predicted"].tolist() == [*labeled.tokens["place"]]
@@ -72,6 +70,11 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     test = write_store(tmp_path / "test", {"decoder.0.hidden": vectors}, others, "target")
     rows = tp.probe(labeled, "place", test=test, controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
+    tp.probe(labeled.with_labels("same", tokens["token"], "target"), "same", controls=[])
+    warning = "same: the control identity alone predicts 100.0 % of these labels"
+    assert warning in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(InputError, match="180 tokens of side='target', where side is 'source'"):
+        store.with_labels("place", ["start"] * 180)
     words = store.with_labels("place", [None, "first", "second"] * 60, "target")
     assert words.tokens["word"].eq(store.tokens["word"]).all()
 

@@ -42,6 +42,10 @@ from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
 COUNTS = "counts"  # the table of a part of a run
+KNOWING, CERTAIN = (
+    ("static", "previous", "identity"),
+    0.995,
+)  # controls that know words, and their F1
 
 
 @takes_paths
@@ -110,6 +114,7 @@ def probe(
             results = _run_all(run, begun, torch.device(device))
             tables = gather(results, run.splits, run.settings)
             tables["rows"] = list_rows(Results(tables["results"]))
+            _warn_of_certain_controls(tables["rows"])
             files = {f"{name}.parquet": table for name, table in tables.items()}
             files |= {f"{name}.csv": tables[name] for name in ("rows", "differences", "curves")}
             stores = [tested.fingerprint for tested in (store, test) if tested is not None]
@@ -130,6 +135,15 @@ def _describe_labels(store: Store, run: ProbingRun) -> dict[str, object]:
         if targets.name[1] == "target" and not targets.examples.corpus.predicts
     ]
     return {"guessed": guessed, "at_tokens": at_tokens}
+
+
+def _warn_of_certain_controls(rows: pd.DataFrame) -> None:
+    """Says where a control knows the labels, such as the word before if the label is this word: no vector is beyond it."""
+    if "f1" in rows:
+        certain = rows[rows["control"].isin(KNOWING) & (rows["f1"] >= CERTAIN)]
+        for task, control, f1 in certain[["task", "control", "f1"]].itertuples(index=False):
+            share = f"the control {control} alone predicts {100 * f1:.1f} % of these labels"
+            note(f"{task}: {share}: they may be what it knows, and no vector can do better")
 
 
 def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[TrialResult]:
