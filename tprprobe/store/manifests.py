@@ -85,6 +85,11 @@ class Manifest(Document):
             facts["labels"] = dict.fromkeys(labels)
         return parse(cls, {**facts, "content": content}, where)
 
+    @property
+    def guessed(self) -> dict[str, str]:
+        """What labelled the texts that nobody did, by task, such as a pipeline of spaCy."""
+        return {task: str(origin["source"]) for task, origin in self.labels.items() if origin}
+
     @cached_property
     def files(self) -> Files:
         return Files(self.sites, self.lengths, self.complete, self.sizes, self.token_bytes)
