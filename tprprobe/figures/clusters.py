@@ -144,11 +144,12 @@ def cluster_strips(
         ]
         if baseline is not None:
             unmatched = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
-            named = [key_of_own[i] for i in unmatched if i in key_of_own]
+            named = [i for i in unmatched if i in key_of_own]
             named = named if len(named) <= N_OTHERS or not look.is_narrow else []
-            if len(named) < len(unmatched):
-                named.append("a…: others of the baseline model")
-            key += [(UNMATCHED_COLOR, text) for text in named]
+            others = [_letter(i) for i in unmatched if i not in named][:1]
+            entries = [key_of_own[i] for i in named]
+            entries += [f"{letter}…: others of the baseline model" for letter in others]
+            key += [(UNMATCHED_COLOR, text) for text in entries]
         verdict = "stable" if roles.stability >= STABLE else "not stable"
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
@@ -182,7 +183,9 @@ def cluster_strips(
         ids = ids[:-1]
     if samples is None and measure_page(build(ids)) > room:  # the text of most clusters that fits
         sizes = {i: measure_page(build([i])) for i in candidates[:N_TRIED]}
-        fitting = [i for i, height in sizes.items() if height <= room] or [min(sizes, key=sizes.__getitem__)]
+        fitting = [i for i, height in sizes.items() if height <= room] or [
+            min(sizes, key=sizes.__getitem__)
+        ]
         ids = [max(fitting, key=lambda i: groups[i]["label"].nunique())]
     return build(ids if samples is not None else sorted(ids))
 

@@ -48,7 +48,11 @@ from tprprobe.store.reader import Source
 PLACE = ["site", "head"]
 WORD_KEYS = [*PLACE, "model"]
 ORIGIN = {"Model": "model_name", "Data": "data"}  # columns of a table of words
-N_ROWS, N_NAMED, N_PLACES = 18, 40, 8  # clusters, named ones of a model, and sites that the command prints
+N_ROWS, N_NAMED, N_PLACES = (
+    18,
+    40,
+    8,
+)  # clusters, named ones of a model, and sites that the command prints
 MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 MIN_LINES = 4.0  # of names, from which on the panels have room for titles and legend
@@ -149,9 +153,7 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     cells = tabulate_clusters(rows).cells
     reasons = cells["unnamed because"]
     cells["name"] += (" (" + reasons + ")").where(reasons != "–", "")
-    cells["cluster"] = (
-        np.where(rows["model"] == TRAINED, "", "baseline model, ") + cells["cluster"]
-    )
+    cells["cluster"] = np.where(rows["model"] == TRAINED, "", "baseline model, ") + cells["cluster"]
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
     pointer = point_to(len(names) - len(cells), out)
@@ -216,7 +218,9 @@ class NamesTable(PanelTable):
         axes = None if ax is None else check_axes(ax, [title for title, _ in self.panels])
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
-        n_lines = max(MIN_LINES, *(sum(label.count("\n") + 1.4 for label in names) for names in labels))
+        n_lines = max(
+            MIN_LINES, *(sum(label.count("\n") + 1.4 for label in names) for names in labels)
+        )
         figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.panels), axes)
         for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)

@@ -236,8 +236,10 @@ def _fit_rows(ax: Axes, layout: _Layout) -> float:
     if height < TIGHTEST * needed_height:
         figure_width, figure_height = ax.figure.get_size_inches()
         enough = np.ceil(10 * figure_height * needed_height / height) / 10
+        advice = ", or leave out the key (legend=False)" * bool(layout.key)
+        advice += ", or draw fewer texts (n_rows=1)" * (len(layout.scene.strips) > 1)
         raise InputError(
-            f"axes of {width:.1f} × {height:.1f} inches are too small for these texts and their key: give figsize=({figure_width:g}, {enough:.1f}), leave out the key (legend=False), or draw fewer texts"
+            f"axes of {width:.1f} × {height:.1f} inches are too small here: give figsize=({figure_width:g}, {enough:.1f}){advice}"
         )
     return max(layout.rows, height / _cell())
 

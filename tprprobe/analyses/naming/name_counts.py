@@ -26,7 +26,9 @@ def _are_marks(names: pd.DataFrame) -> "pd.Series[bool]":
 def count_marks(names: pd.DataFrame) -> str:
     """How many clusters of special tokens count as unnamed, as a sentence after others; empty if there are none."""
     marks = names[_are_marks(names)]
-    counts = ", ".join(f"{n} ({model})" for model, n in marks["model"].value_counts(sort=False).items())
+    counts = ", ".join(
+        f"{n} ({model})" for model, n in marks["model"].value_counts(sort=False).items()
+    )
     tokens = ", ".join(sorted(marks["name"].unique()))
     return f" Clusters of special tokens ({tokens}) count as unnamed: {counts}." * bool(counts)
 

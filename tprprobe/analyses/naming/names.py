@@ -120,8 +120,8 @@ def _explain_unnamed(row: Row) -> str:
         return ""
     candidate, n_documents = row["candidate"], row["documents"]
     if n_documents < 2:
-        tokens = "its tokens there are of one document" if n_documents else "it has no tokens there"
-        return f"not measurable in the held-out documents: {tokens}"
+        tokens = "its held-out tokens are of one document" if n_documents else "no held-out tokens"
+        return f"{candidate or 'no label'}: {tokens}"
     if not candidate:
         return row["unnamed_because"]
     if row["precision"] < PRECISION:

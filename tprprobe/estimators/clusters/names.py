@@ -16,7 +16,9 @@ from scipy.sparse import csr_array, vstack
 from tprprobe.statistics import divide
 
 PRECISION, LIFT = 0.7, 1.5  # of a name, at least: what holds for most tokens describes no cluster
-YIELDS = 0.2  # in precision: what a predicate of the last rank has more to name in place of a lower rank
+YIELDS = (
+    0.2  # in precision: what a predicate of the last rank has more to name in place of a lower rank
+)
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 AND = " ∧ "
 LONGEST, SUPPORT = 3, 0.002
