@@ -20,6 +20,7 @@ from studies.successors.measures import (
 )
 from studies.successors.trainings import PLAN, Training, list_trainings
 from tprprobe.files.writing import write_file
+from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model
 from tprprobe.store import Store
 from tprprobe.training.loop import MODEL
@@ -62,7 +63,7 @@ def measure_shipped(folder: Path = Path("models")) -> None:
         if training.seed == PLAN["seeds"][0] and place.is_dir():
             sample = Sample.load(training.task, training.data, "dev")
             rows += _share_rows(
-                training, tp.load_model(str(place)), sample, "trained", training.seed
+                training, read_checkpoint(str(place)).eval(), sample, "trained", training.seed
             )
     write_file(SHIPPED, pd.DataFrame(rows).round(4).to_csv(index=False))
 
