@@ -56,15 +56,15 @@ def measure_all(runs: Path) -> None:
 
 
 def measure_shipped(folder: Path = Path("models")) -> None:
-    """Writes the shares of the models that ship, which are of the first seed, by today's estimator."""
-    rows: list[dict[str, Any]] = []
+    """Writes the shares of bindings of the models that ship, which are of the first seed, by today's estimator."""
+    rows = []
     for training in list_trainings():
         place = folder / f"{training.model}-{training.task}"
         if training.seed == PLAN["seeds"][0] and place.is_dir():
+            model = read_checkpoint(str(place)).eval()
             sample = Sample.load(training.task, training.data, "dev")
-            rows += _share_rows(
-                training, read_checkpoint(str(place)).eval(), sample, "trained", training.seed
-            )
+            *_, bindings = _share_rows(training, model, sample, "trained", training.seed)
+            rows.append(bindings)
     write_file(SHIPPED, pd.DataFrame(rows).round(4).to_csv(index=False))
 
 
