@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted.word_models import FRAME, save_words
+from planted.word_models import save_words
 
 from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
@@ -25,13 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return load_model(f"hf:{save_words(tmp_path_factory.mktemp('words') / 'llama')}")
-
-
-@pytest.fixture(scope="module")
-def frame(tmp_path_factory):
-    path = tmp_path_factory.mktemp("frames") / "seeing.toml"
-    path.write_text(FRAME)
-    return f"pairs:{path}"
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.sentences import ENCODER, FILLER, ROLE, STATE, plant
-from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import Schedule, load_probe, plan, probe, read_task, stored_states
 from tprprobe.analyses.probing.features import FeatureSource
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.probes import probe_table
 from tprprobe.files.jsonfiles import read_json
@@ -310,11 +309,8 @@ def test_own_labels_of_pairs_are_a_task(store):
 
 
 def test_the_command_prints_rows(store, tmp_path):
-    command = ["probe", "nel", str(store.path), "--sites", FILLER, "--no-information", "--json"]
-    result = CliRunner().invoke(
-        app, [*command, "--control", "control", "--out", str(tmp_path / "o")]
-    )
-    assert result.exit_code == 0
+    command = ["probe", "nel", store.path, "--sites", FILLER, "--no-information", "--json"]
+    result = run_command(*command, "--control", "control", "--out", tmp_path / "o")
     rows = json.loads(result.stdout)
     assert [row["control"] for row in rows] == ["real", "control", "majority", "identity"]
     assert (tmp_path / "o" / "rows.parquet").exists()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 from planted.tokenizers import KINDS, train_bytes
 
 import tprprobe as tp
@@ -11,7 +12,6 @@ from tprprobe.errors import InputError
 from tprprobe.models.answers import evaluate, next_words
 from tprprobe.models.huggingface.pretrained import attach_layers
 
-transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 TEXTS = [
     "the cat sees a dog", "Über naïve 犬 don't, 3.5%", "  two  blanks\tthe dog ", "<s> the </s> [SEP] <unk> dog", "a",
@@ -279,7 +279,6 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
 
 
 def test_a_tokenizer_of_bytes_without_files_is_read_from_a_folder(tmp_path):
-    transformers = pytest.importorskip("transformers")
     sizes = {"d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
     config = transformers.T5Config(vocab_size=384, decoder_start_token_id=0, **sizes)
     transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "byt5")

@@ -6,13 +6,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.sentences import ENCODER, plant
 from planted.stores import number_tokens, write_store
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.probing.file_labels import add_file_labels
-from tprprobe.cli import app
 from tprprobe.cli.overview import inspect_store
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
@@ -156,9 +155,7 @@ def test_the_command_names_clusters_by_saved_labels_which_the_twin_has_too(tmp_p
     tokens = store.tokens[store.tokens["side"] == "source"]
     tags = tokens["pos"].astype(str).where(tokens["word"] >= 0, "")
     store.with_labels("tag", tags, save=True)
-    options = ["--site", ENCODER, "--k", "8", "--out", str(tmp_path / "names")]
-    result = CliRunner().invoke(app, ["name", str(store.path), *options])
-    assert result.exit_code == 0, result.output
+    run_command("name", store.path, "--site", ENCODER, "--k", 8, "--out", tmp_path / "names")
     contents = tp.load_run(tmp_path / "names")
     names = contents["names"]
     assert names is contents["."]
