@@ -59,6 +59,8 @@ def describe_run(subject: Any) -> str:
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     name = f"{GENERATED}{name}" if name.startswith("pairs:") else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
+    documents = subject.store.tokens.get("document", pd.Series(dtype=object)).nunique()
+    count = f" of {documents:,} documents" * (0 < documents < len(subject.data))
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -66,8 +68,8 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
-        f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
+        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
+        f"In brackets: 95 % intervals over {'documents' if count else 'texts'}. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture does without training."
     )
 
