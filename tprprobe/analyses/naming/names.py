@@ -253,7 +253,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
 
     A name is the shortest conjunction of gold predicates that explains a cluster (`digit ∧ ones ∧ denominator`; of labelled
     words `NN ∧ nsubj ∧ ARG0`; of any text `place 3 from the left`, unless a label explains the cluster equally well, and ‘token’,
-    of labelled words only where neither a label nor a place names the cluster).
+    of labelled words only where neither a label nor a place names the cluster, or where its precision is .2 higher).
     It needs a precision of 0.7, a lift of 1.5 and q of at most 1 %; else the cluster is `unnamed`.
     ``tprprobe name`` names the clusters of all heads, beside controls.
 
