@@ -152,7 +152,8 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     rows = pd.concat([rows, unnamed_rows.head(max(0, N_ROWS - len(rows)))])
     cells = tabulate_clusters(rows).cells
     reasons = cells["unnamed because"]
-    cells["name"] += (" (" + reasons + ")").where(reasons != "–", "")
+    is_unnamed = ~rows.index.isin(named_rows.index)
+    cells["name"] += (" (" + reasons.replace("–", "special token") + ")").where(is_unnamed, "")
     cells["cluster"] = np.where(rows["model"] == TRAINED, "", "baseline model, ") + cells["cluster"]
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
