@@ -182,6 +182,14 @@ def frame(tmp_path_factory) -> str:
 
 
 @pytest.fixture(scope="session")
+def store(tmp_path_factory) -> Any:
+    """Eight questions whose roles have known clusters, for modules that plant no store of their own."""
+    from planted.questions import plant
+
+    return plant(tmp_path_factory.mktemp("planted") / "store", 8)
+
+
+@pytest.fixture(scope="session")
 def checkpoint(make_model, tmp_path_factory) -> Path:
     """The folder of a tiny random TP-Transformer whose card names no data."""
     from tprprobe.models.checkpoint import save_pretrained

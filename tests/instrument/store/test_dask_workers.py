@@ -11,6 +11,7 @@ import torch
 from planted.cli import run_command
 from planted.faults import call_main
 from planted.sentences import plant
+from planted.stores import read_files
 
 from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
@@ -102,11 +103,6 @@ def test_probes_are_the_same_files_though_a_worker_is_killed(address, tmp_path, 
     for file in files:
         other = tmp_path / "shared" / file.relative_to(tmp_path / "alone")
         assert other.read_bytes() == file.read_bytes()
-
-
-def read_files(store):
-    files = [path for path in store.rglob("*") if path.is_file()]
-    return {path.relative_to(store): path.read_bytes() for path in files}
 
 
 def test_an_extraction_is_the_same_store_though_a_worker_is_killed(
