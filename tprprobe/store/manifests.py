@@ -86,6 +86,11 @@ class Manifest(Document):
             facts["labels"] = dict.fromkeys(labels)
         return parse(cls, {**facts, "content": content}, where)
 
+    @property
+    def guessed(self) -> dict[str, str]:
+        """What labelled the texts that nobody did, by task, such as a pipeline of spaCy."""
+        return {task: str(origin["source"]) for task, origin in self.labels.items() if origin}
+
     @cached_property
     def arrays(self) -> dict[str, tuple[SiteSpec, int]]:
         arrays = layout.all_arrays(self.sites)

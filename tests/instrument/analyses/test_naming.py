@@ -143,7 +143,7 @@ def test_names_are_corrected_for_the_clusters_that_have_a_candidate():
     decided = decide(scored)
     assert decided["q_value"].tolist() == [0.008, 0.5, 1.0]
     assert decided["name"].tolist() == ["NN", "unnamed", "unnamed"]
-    expected = ["", "DT: in one document, not certain (q 0.500, 0.01 needed)"]
+    expected = ["", "DT: its held-out tokens are of one document"]
     assert decided["unnamed_because"].tolist() == [*expected, scored["unnamed_because"][2]]
     of_limit = decide(scored.assign(p_value=[0.005002, 0.5, 1.0]))  # q is 0.010004
     assert (

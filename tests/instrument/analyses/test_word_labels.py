@@ -156,7 +156,10 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     table = pd.DataFrame([{**rows, "model": m, "cluster": c, "name": n} for m, c, n in names])
     table = table.assign(commonest=["the 96%", "[SEP] 100%", "he 50%"], recovery=[0.5, 1, 1])
     table = table.assign(distinctive=["the", "[SEP]", "he · it"], unnamed_because="")
-    cells = tabulate_names(table).cells
+    of_names = tabulate_names(table)
+    assert "special tokens ([SEP]) count as unnamed: 1 (trained)" in of_names.caption
+    assert "0.60] \\\\\n\\midrule\npermuted & 0" in of_names.latex()
+    cells = of_names.cells
     assert cells.to_numpy().tolist() == [
         ["trained", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
         ["permuted", "0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
@@ -168,12 +171,12 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     assert titles == {("baseline model\n1 of 1 named",)}
     figure = tp.draw("names", table, width="acl")
     texts = [text.get_text() for text in figure.findobj(Text)]
-    assert {"trained\n1 of 2 named", "baseline\n1 of 1 named", "0: DT (the)*"} <= {*texts}
+    assert {"trained\n1 of 2", "baseline\n1 of 1", "0: DT (the)*"} <= {*texts}
     printed = list_names(pd.concat([table] * 20, ignore_index=True), "runs/names")
     assert printed.startswith("**Names of clusters of characters**")
-    assert printed.count("\n| layer 0: 0") == 12
-    assert printed.count("\n| baseline model, layer 0: 0") == 6
-    assert "42 more clusters: runs/names/results.parquet" in printed
+    assert printed.count("\n| layer 0: 0") == 20
+    assert printed.count("\n| baseline model, layer 0: 0") == 20
+    assert "20 more clusters: runs/names/results.parquet" in printed
     with pytest.raises(InputError, match="layer 0"):
         tabulate_names(table, layer=3)
 

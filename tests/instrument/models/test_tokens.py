@@ -267,6 +267,15 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
     table = store.tokens_of("layers.0.hidden")
     assert table["token"].tolist() == ["se", "eing", "do", "gs", "se", "e", "do", "gs"]
     assert table["word"].tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    decoder = tp.attach(net, {"decoder.0.hidden": "1"}, forward=lambda net, batch: net(batch[1]))
+    (tmp_path / "pairs.tsv").write_text("source\ttarget\nsee\tdogs\n")
+    pairs, started = tmp_path / "pairs.tsv", way == "two functions"
+    vocabulary = (*vocabulary, 2) if started else vocabulary
+    store = tp.extract(decoder, pairs, None, tmp_path / "t", control=False, vocabulary=vocabulary)
+    symbols = store.tokens_of("decoder.0.hidden")["token"].tolist()
+    assert symbols == [names[2] if started else "<0>", "do", "gs"]
+    with pytest.raises(InputError, match="start id 300: the embedding has 300 rows"):
+        tp.extract(decoder, pairs, None, tmp_path / "u", vocabulary=(ids, str, 300))
 
 
 def test_a_tokenizer_of_bytes_without_files_is_read_from_a_folder(tmp_path):

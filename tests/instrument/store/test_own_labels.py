@@ -13,6 +13,7 @@ from planted.stores import number_tokens, write_store
 import tprprobe as tp
 from tprprobe.analyses.probing.file_labels import add_file_labels
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
 
 PLACES = ["first", "second", ""]
@@ -59,6 +60,8 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     rows = tp.probe(labeled, "place", out=tmp_path / "run", controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
     assert rows.loc["real", "n_test"] == 180
+    assert rows.loc["real", "best_control"] == "identity"  # it knows the start symbol, too
+    assert read_json(tmp_path / "run/settings.json")["at_tokens"] == ["place"]
     saved = next((tmp_path / "run/probes").iterdir())
     assert tp.load_probe(saved).predict(labeled)["predicted"].tolist() == [*labeled.tokens["place"]]
     others = tokens.assign(token=tokens["token"].str.upper(), place=labeled.tokens["place"])
@@ -66,6 +69,11 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     test = write_store(tmp_path / "test", {"decoder.0.hidden": vectors}, others, "target")
     rows = tp.probe(labeled, "place", test=test, controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
+    tp.probe(labeled.with_labels("same", tokens["token"], "target"), "same", controls=[])
+    warning = "same: the control identity alone predicts 100.0 % of these labels"
+    assert warning in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(InputError, match="180 tokens of side='target', where side is 'source'"):
+        store.with_labels("place", ["start"] * 180)
     words = store.with_labels("place", [None, "first", "second"] * 60, "target")
     assert words.tokens["word"].eq(store.tokens["word"]).all()
 
