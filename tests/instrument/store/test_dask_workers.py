@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import torch
 from planted.cli import run_command
-from planted.faults import call_main
 from planted.sentences import plant
 from planted.stores import read_files
 
@@ -152,10 +151,8 @@ def test_a_store_is_sent_as_its_path(store):
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "nonsense", "carrier-pigeon://here:8786"])
-def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
+def test_a_bad_address_is_one_line(url, store, monkeypatch):
     monkeypatch.setattr(dask_workers, "PATIENCE", "200ms")
-    words = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", url]
-    code, (line,) = call_main(words, monkeypatch, capsys)
-    assert code == 2
-    assert f"no Dask scheduler at {url!r}" in line
+    with pytest.raises(InputError, match=f"no Dask scheduler at {url!r}"):
+        run_command("cluster", store.path, *COMMANDS["cluster"], "--scheduler", url)
     assert dask.config.get("scheduler", None) is None  # what computes arrays is as before
