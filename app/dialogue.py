@@ -10,21 +10,8 @@ import widgets
 import tprprobe as tp
 from tprprobe.interventions import prompt_edits, prompts
 
-STAYS = """<style>
-[data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) {
-  position: sticky; top: 0; z-index: 9; padding: 0.6rem 0; background: PAGE; box-shadow: 0.9rem 0 PAGE, -0.9rem 0 PAGE;
-}
-.st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
-@media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
-</style>"""
 CLICKS = {"show": "enlarges the map", "ablate": "ablates the head: its output becomes 0"}
 MAX_LAYERS = 8  # layers whose maps are shown at once
-
-
-def stay() -> Any:
-    """A place for the answer, which stays in sight while what is below is clicked."""
-    st.html(STAYS.replace("PAGE", tp.figures.theme.find_theme(state.is_dark()).page))
-    return st.container(key="asked-lead")
 
 
 def ask(model, name: str, store) -> Any:

@@ -1,7 +1,5 @@
 """Ask: a text or question to the model of the store, and what two exchanged words, or a head, do to what it says."""
 
-from pathlib import Path
-
 import dialogue
 import state
 import streamlit as st
@@ -36,9 +34,9 @@ def _find_model(store) -> str | None:
     loaded = st.session_state.setdefault("loaded", set())
     if name not in loaded:
         st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
-        if Path(name.removeprefix("hf:")).is_file():  # of GGUF, which takes long to read
-            state.read_ahead(name)
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
+        if "text" in st.query_params:
+            st.caption("Then the text of this address comes back, and what was picked in it.")
         st.markdown(AFTER)
         return None
     return name
@@ -83,7 +81,7 @@ def ask() -> None:
         return
     if (name := _find_model(store)) is None:
         return
-    lead = dialogue.stay()
+    lead = st.container(key="asked-lead")  # stays in sight, see page.css
     try:
         model = state.load_readable(name)
         if not state.once(lambda: prompts.is_model_of(model, store), "own", name):

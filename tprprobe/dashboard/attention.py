@@ -33,7 +33,7 @@ from tprprobe.store.token_texts import is_special, sign
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 MAX_HEADS = 24  # of a figure on paper
-DEPENDS = "words look most at the word that they depend on"
+DEPENDS = "words look most, special tokens left out, at the word that they depend on"
 BASELINES = {  # that need no head
     "uniform": "equal weights",
     "nearest": "the nearest ‘/’ before the digit",

@@ -55,8 +55,9 @@ class Contents:
 @lru_cache(maxsize=64)
 def list_contents(store: Store) -> Contents:
     """What a store holds."""
-    exact = tuple(list_exact(store)) if WORD in store.tokens else ()
-    labels = [name for name in LABELS if WORD in store.tokens and name in store.tokens]
+    labels = [name for name in (*LABELS, "upos") if {WORD, name} <= {*store.tokens}]
+    told = [name for name in labels if name not in store.facts.labels]
+    exact = tuple(dict.fromkeys([*list_exact(store), *told]))
     guessed = tuple(name for name in labels if name not in exact)
     sample = store.tokens["sample"].iloc[:1].tolist()
     is_arithmetic = store.has_questions and gold_tokens(store, sample) is not None

@@ -76,7 +76,7 @@ def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     columns = [
         name for name in STEP if name in fits and fits[name].replace("", np.nan).notna().any()
     ]
-    return fits[columns].reset_index(drop=True)
+    return fits[columns].round(6).reset_index(drop=True)
 
 
 def find_scheme(scores: pd.DataFrame) -> pd.Series:

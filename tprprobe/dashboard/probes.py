@@ -52,6 +52,8 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
             f"; {verdict} its best control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
         )
     text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
+    if "static" not in set(rows.loc[rows["task"] == task, "control"]):
+        text += "; not compared with input embeddings, often the strongest control"
     tested = real[real["beats_controls"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
     groups = tested.groupby(stacks, sort=False)
