@@ -44,14 +44,14 @@ def _find_model(store) -> str | None:
 
 def _show_answer(model, name: str, store, lead) -> None:
     """What the model says as it is, or what the change that is picked makes of it."""
-    asking, changes = tp.dashboard.asking, tp.dashboard.changes
+    changes = tp.dashboard.changes
     experiments = st.session_state.setdefault("tried", {})
     prompt = dialogue.ask(model, name, store)
     heads = dialogue.find_heads(prompt, name)
     change = dialogue.choose_change(prompt, heads)
     plain = lambda: prompts.read_output(prompt, prompt_edits.list_inputs(prompt), store)  # noqa: E731
     output = state.once(plain, "said", name, prompt.text)
-    table, answer = output.table, asking.summarize_said(prompt, output, store)
+    table, answer = output.table, changes.summarize_said(prompt, output, store)
     with lead:
         if change is None:
             widgets.lead(answer)
@@ -61,7 +61,7 @@ def _show_answer(model, name: str, store, lead) -> None:
             table, experiments[key] = state.once(attempt, *key)
             widgets.lead(changes.summarize_change(experiments[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
-    widgets.table(asking.name_columns(table))
+    widgets.table(changes.name_columns(table))
     st.caption(state.escape(changes.explain(table)))
     dialogue.show_heads(prompt, heads)
     if not prompt.is_image:
