@@ -96,7 +96,7 @@ def inspect_store(path: str) -> Overview:
     }
     counts = {"reading": store.facts.reading, "counts": store.facts.counts}
     facts |= {name: count for name, count in counts.items() if count}
-    return Overview(facts, {"sites": store.facts.files.describe()})
+    return Overview(facts, {"sites": store.facts.describe()})
 
 
 def _flat(value: object) -> str:

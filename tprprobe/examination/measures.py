@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.head_patterns import score_heads
@@ -21,6 +22,7 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import ALL
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.families import BAG
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.examination.component_measures import score_maps
@@ -65,12 +67,31 @@ def measure_states(subject: Subject) -> pd.DataFrame:
     """
     schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
     table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
+    for twin in subject.store.twins:
+        subtract_baseline(table, twin)
     site = subject.sites[0]
     if site.endswith(".embedding"):
         gain = measure_exact_gain(subject.store, site, subject.unit)
         exact = {"site": site, "roles": PLACE, "family": "factored", "control": EXACT}
         table = pd.concat([table, pd.DataFrame([exact | {"share": gain}])], ignore_index=True)
     return table
+
+
+def subtract_baseline(table: pd.DataFrame, twin: str) -> None:
+    """Adds to the rows of tokens how much larger their share is than a twin's: a difference of independent estimates, whose interval
+    is wide for two models that read the same texts. Source: Zou & Donner 2008 (MOVER).
+    """
+    is_model = (table["family"] == BAG) & (table["control"] == "")
+    ends = ["share", "share_low", "share_high"]
+    of_twin = table[(table["family"] == BAG) & (table["control"] == twin)].set_index("site")[ends]
+    sites = table.loc[is_model, "site"]
+    value, low, high = table.loc[is_model, ends].to_numpy(float).T
+    twin_value, twin_low, twin_high = of_twin.reindex(sites).to_numpy(float).T
+    learned = value - twin_value
+    lows = learned - np.hypot(value - low, twin_high - twin_value)
+    highs = learned + np.hypot(high - value, twin_value - twin_low)
+    names = ["share_learned", "share_learned_low", "share_learned_high"]
+    table.loc[is_model, names] = np.column_stack([learned, lows, highs])
 
 
 def measure_clusters(subject: Subject) -> pd.DataFrame:

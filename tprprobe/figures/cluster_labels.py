@@ -31,11 +31,13 @@ def quote_sign(name: str) -> str:
 
 
 def label_named(names: pd.DataFrame) -> dict[int, str]:
-    """The name of every cluster that has one, with its precision: `IN (.90)`."""
+    """The name of every cluster that has one, with its precision: `IN (.90)`; what a special token is needs none."""
     rows = names[names["name"] != UNNAMED].to_dict("records")
+    precisions = (f"({row['precision']:.2f})".replace("(0.", "(.") for row in rows)
     return {
-        row["cluster"]: f"{describe_name(row)} " + f"({row['precision']:.2f})".replace("(0.", "(.")
-        for row in rows
+        row["cluster"]: f"{describe_name(row)} "
+        + ("special token" if is_special(row["name"]) else precision)
+        for row, precision in zip(rows, precisions, strict=True)
     }
 
 

@@ -20,15 +20,15 @@ PALER = 0.7  # of white in the color of a square within its control
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:
-    """n colors: those that are asked for, seven hues, then their light, dark, paler and darkest versions, then again from the start."""
-    hues = dict.fromkeys([*current_look().palette, *HUES])
+    """n colors: those that are asked for, those of the style file, seven hues, then their light, dark, paler and darkest versions, then again from the start."""
+    hues = dict.fromkeys([*current_look().palette, *current_look().cycle, *HUES])
     shades = [shade_color(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
 
 
 def line_colors(n: int) -> list[tuple[float, float, float]]:
     """n colors of lines, the first the darkest blue."""
-    if current_look().palette:
+    if current_look().palette or current_look().cycle:
         return palette(n)
     return [*palette(6)[::-1], *palette(n)[6:]][:n]
 

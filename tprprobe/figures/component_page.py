@@ -100,7 +100,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     clusters = cluster(subject.store, site, head, k=k, seed=seed)
     labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
     figure = render(text_strips(subject.store, clusters, labels))
-    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token.{explain_k(k, subject.store)}"
+    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token.\n{explain_k(k, subject.store)}"
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
 

@@ -214,7 +214,7 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
     look = {"markersize": 4, **style}
     look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
-    panel.plot(x, points["value"], linewidth=1.3, label=name, **look)
+    panel.plot(x, points["value"], linewidth=current_look().line_width, label=name, **look)
     hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
     if not sure.all():
         panel.plot(x[~sure], points["value"][~sure], **hollow)

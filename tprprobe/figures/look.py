@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ SOFT = " \n"  # a break of a text that moves with the room for it
 NARROW = 4  # inches, below which a figure stands in a column of a paper
 FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
 WORD = 60  # characters of a text that the error of an unknown one lists
+LINE = 1.3  # points, the width of a line
 # Inches of a column of text; acl and icml have two columns, whose pages are 6.3 and 6.75 wide.
 WIDTHS = {"acl": 3.03, "icml": 3.25, "neurips": 5.5, "iclr": 5.5, "page": 6.3}
 
@@ -44,6 +45,8 @@ class Look:
     notes: bool = True
     panel: int | str | None = None
     color_readers: list[str] = field(default_factory=list, repr=False)  # what has read colors
+    cycle: Sequence[str] = ()  # the colors of the style file
+    line_width: float = LINE
 
     @property
     def inches(self) -> float | None:
@@ -105,14 +108,19 @@ class Look:
         _ = self.inches
         if self.ylim is not None and (len(self.ylim) != 2 or self.ylim[0] == self.ylim[1]):
             raise InputError(f"ylim {self.ylim}: give the lower and the upper end, such as .6,1")
-        with matplotlib.rc_context():
+        with matplotlib.rc_context({"lines.linewidth": LINE}):
+            settings = matplotlib.rcParams
+            usual_cycle = settings["axes.prop_cycle"]
             try:
                 matplotlib.style.use([] if self.style is None else str(self.style))
             except (OSError, ValueError) as error:
                 raise InputError(
                     f"no style {self.style}: give a file .mplstyle ({error})"
                 ) from error
-            token = _LOOK.set(self)
+            cycle = settings["axes.prop_cycle"]
+            own_colors = cycle.by_key().get("color", ()) if cycle is not usual_cycle else ()
+            look = replace(self, cycle=own_colors, line_width=settings["lines.linewidth"])
+            token = _LOOK.set(look)
             try:
                 yield
             finally:

@@ -1,6 +1,6 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -92,13 +92,14 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     means = "the means over a text of " if subject.unit == "mean" else ""
     text = (
         f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {means}its states "
-        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}"
+        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words)}"
     )
     bound, unbound = _list_bindings(table)
-    note = " ".join([scene.note, *_calibrate(table)])
+    errors, checks = _calibrate(table)
+    note = " ".join([scene.note, *errors]) + "\n" + " ".join(checks)
     if subject.unit == "mean":
         note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
-    note += FURTHER + _say_guesses(subject)
+    note += FURTHER
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
@@ -106,22 +107,13 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     return _section("nested", text, figure, deeper, note, " ".join(unbound))
 
 
-def _compare_shares(words: Row, baseline: Row) -> str:
-    """Whether the share of the tokens differs from the baseline model's: the interval of a difference of independent estimates,
-    which is wide for two models that read the same texts. Source: Zou & Donner 2008 (MOVER).
-    """
-    (value, low, high), (other_value, other_low, other_high) = (
-        [row.get(f"share{end}", np.nan) for end in ("", "_low", "_high")]
-        for row in (words, baseline)
-    )
-    change = value - other_value
-    change_low = change - np.hypot(value - low, other_high - other_value)
-    change_high = change + np.hypot(high - value, other_value - other_low)
-    row = {"change": change, "change_low": change_low, "change_high": change_high}
-    points = f"{write_interval(row, 'change', '+.1f', 100)} percentage points"
-    if not (change_high < 0 or change_low > 0):
+def _compare_shares(words: Row) -> str:
+    """Whether the share of the tokens differs from the baseline model's."""
+    points = f"{write_interval(words, 'share_learned', '+.1f', 100)} percentage points"
+    low, high = (words.get(f"share_learned{end}", np.nan) for end in ("_low", "_high"))
+    if not (high < 0 or low > 0):
         return f"These texts do not settle whether training changed this share: {points}."
-    changed, depends = ("lowered", "more") if change < 0 else ("raised", "less")
+    changed, depends = ("lowered", "more") if high < 0 else ("raised", "less")
     return f"Training {changed} this share ({points}): {depends} depends on places, bindings and context."
 
 
@@ -169,18 +161,21 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     return bound_texts, unbound_texts
 
 
-def _calibrate(table: pd.DataFrame) -> Iterator[str]:
-    """Whether the bindings at the input embeddings, which have no context, agree with their exact table."""
+def _calibrate(table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Errors, and checks, of the bindings at the input embeddings, which have no context, against their exact table."""
+    errors, checks = [], []
     for _, exact in table[table["control"] == EXACT].iterrows():
         row = _find(table, exact["site"], PLACE, "factored")
-        if np.isnan(row["share"]):
-            yield "At the input embeddings all states are the same."
-            continue
         values = f"bindings {percent(row, 'share', 1)}, truly {100 * exact['share']:.2f}\u00a0%"
-        if binds(row) and row["share_low"] > exact["share"]:
-            yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
+        if np.isnan(row["share"]):
+            checks.append("At the input embeddings all states are the same.")
+        elif binds(row) and row["share_low"] > exact["share"]:
+            text = "ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({}): trust no claim of bindings."
+            errors.append(text.format(values))
         else:
-            yield f"Check at the input embeddings, where every share is known, as they have no context: {values}."
+            text = "Check at the input embeddings, where every share is known, as they have no context: {}."
+            checks.append(text.format(values))
+    return errors, checks
 
 
 def _rival(row: Row) -> str:
@@ -221,7 +216,8 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
         f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it.{SINK if relations.str.startswith('first').any() else ''}"
     )
-    note = f"{scene.note}{PAIRED * any('→' in name for name in relations)} Every interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{_say_guesses(subject)}"
+    paired = PAIRED * any("→" in name for name in relations)
+    note = f"{scene.note}\nEvery interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{paired}"
     return _section("heads", text, render(replace(scene, note="")), deeper, note)
 
 
@@ -237,7 +233,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     counts |= {kind: (int(table[f"named_{kind}"].iloc[0]), len(table)) for kind in twins}
     comparison = compare_names(counts, site_label(site))
     if "name" not in table:
-        comparison = "No group has a name: the words have no labels to name them by."
+        comparison = (
+            "No group has a name: that needs labels, or for places and tokens four texts or more."
+        )
     elif subject.has_words and not subject.probed:
         comparison += " Without labels of words only places and tokens are names."
     n_texts = subject.store.tokens_of(site)["sample"].groupby(roles.labels).nunique()
@@ -263,7 +261,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     ends = explain_ends(subject.store)
     note = (
         f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. In parentheses, a group without a name has "
-        f"its most typical tokens (count × log of the lift).{explain_k(roles.k, subject.store)}{_say_guesses(subject)}"
+        f"its most typical tokens.\nMost typical: by count × log of the lift.{explain_k(roles.k, subject.store)}"
     )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
@@ -271,9 +269,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     """Scores of probes by layer beside the strongest control."""
-    guessed = subject.store.facts.labels
+    guessed = subject.store.facts.guessed
     names = {
-        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
+        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * (task in guessed)}"
         for task in table["task"].unique()
     }
     deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
@@ -309,10 +307,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
 
 def _say_guesses(subject: Any) -> str:
     """Which labels of words no one has given, but a pipeline."""
-    sources = {
-        task: origin["source"] for task, origin in subject.store.facts.labels.items() if origin
-    }
-    names = [f"{TITLES.get(task, task)} by {source}" for task, source in sources.items()]
+    guessed = subject.store.facts.guessed
+    names = [f"{TITLES.get(task, task)} by {source}" for task, source in guessed.items()]
     return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 

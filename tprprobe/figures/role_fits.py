@@ -12,7 +12,7 @@ from matplotlib.ticker import LogFormatter, NullFormatter
 from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
-from tprprobe.figures.colors import HUES
+from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.legends import legend_size
 from tprprobe.figures.look import current_look
@@ -239,7 +239,8 @@ def _draw_search(axes: Axes, search: RoleSearch, is_narrow: bool) -> None:
     schemes = search.schemes[search.schemes["control"] == ""]
     schemes = schemes[np.isfinite(schemes["bits"]) & (schemes["pairs"] > 0)]
     curve = search.curve[search.curve["pairs"] > 0]
-    axes.plot(curve["pairs"], curve["bits"], color=HUES[5], linewidth=1.2, drawstyle="steps-post")
+    look: Options = {"color": line_colors(1)[0], "linewidth": current_look().line_width}
+    axes.plot(curve["pairs"], curve["bits"], drawstyle="steps-post", **look)
     axes.plot(schemes["pairs"], schemes["bits"], "o", color=MUTED, markersize=2.5, alpha=0.5)
     axes.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
     for marker, (x, y, text, color) in zip(MARKERS, _list_places(schemes), strict=False):

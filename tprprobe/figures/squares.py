@@ -16,7 +16,16 @@ from tprprobe.figures.colors import PALER, color_map, palette, text_color
 from tprprobe.figures.legends import legend
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
-from tprprobe.figures.style import MUTED, AnyFigure, Drawing, Options, is_ours, open_panels, tidy
+from tprprobe.figures.style import (
+    MUTED,
+    AnyFigure,
+    Drawing,
+    Options,
+    is_ours,
+    open_panels,
+    tidy,
+    wrap_own_labels,
+)
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
 SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
@@ -26,6 +35,7 @@ EM, GAP = 0.58, 0.7  # font sizes a letter; letters between texts
 LINE = 1.1  # font sizes from one name to the next
 MAX_NAME = 12  # characters of a column that stand in one line
 MIN_CELLS = 20  # of a side without text
+BAR, BAR_LABEL = 0.35, 0.25  # inches of a color bar with its ticks, of what it measures
 
 
 def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
@@ -43,12 +53,13 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     keeps_shape = not (is_flat or inches)
     figure, [[panel]] = open_panels(max(across + room, 3.4), height, ax=ax, keeps_shape=keeps_shape)
     image = paint_squares(panel, squares)
-    tidy(panel, squares.title)
-    frame(panel)
     if squares.bar:
         ends = (np.nanmin(squares.values) < -1, np.nanmax(squares.values) > 1)
         arrows = {(True, True): "both", (True, False): "min", (False, True): "max"}
         look: Options = {"fraction": 0.05, "shrink": 0.7, "extend": arrows.get(ends, "neither")}
+        if panel.figure.get_layout_engine() is None:  # which would make room for its texts
+            width = panel.bbox.width / panel.figure.dpi
+            look |= {"fraction": BAR / width, "pad": BAR_LABEL / width}
         bar = panel.figure.colorbar(image, ax=panel, **look)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=7)
@@ -56,6 +67,8 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
         bar.ax.yaxis.set_label_position("left")  # at the right the next panel has its own
         if squares.signed:
             bar.set_ticks([-1, 0, 1])
+    tidy(panel, squares.title)
+    frame(panel)
     return figure
 
 
@@ -173,3 +186,5 @@ def frame(panel: Axes) -> None:
         axis.set_ticks(range(0, len(texts), step), texts[::step], fontsize=size)
         if step > 1 and axis.get_label_text():
             axis.set_label_text(f"{axis.get_label_text()}, 1 of {step} named")
+    if not is_ours(panel):
+        wrap_own_labels(panel)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
@@ -37,6 +38,7 @@ TALL, CURVES, MAP, ROW = (
     0.085,
 )  # inches: of a trial; from which on panels can be read
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
+REACH = 1.15  # sides of given axes that their title and labels may take
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 AnyFigure = Figure | SubFigure
@@ -198,6 +200,8 @@ def tidy(
         axes.set_title(wrap_title(axes, title), **look)
     else:
         axes.set_title(wrap_title(axes, title))
+        wrap_own_labels(axes)
+        axes.add_artist(OwnTexts())
     if is_ours(axes) or current_look().fontsize:
         axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
         axes.xaxis.label.set(size=FONTSIZE)
@@ -212,15 +216,40 @@ def is_ours(axes: Axes) -> bool:
     return isinstance(axes.get_figure(root=True), Drawing)
 
 
+class OwnTexts(Artist):
+    """Nothing that is seen: where title and labels of given axes would reach beyond these, they are smaller."""
+
+    def draw(self, renderer: Any) -> None:
+        """Sets the sizes before the texts are drawn."""
+        axes: Any = self.axes
+        width, height = REACH * np.array(axes.get_window_extent(renderer).size)
+        rooms = {axes.title: width, axes.xaxis.label: width, axes.yaxis.label: height}
+        for text, room in rooms.items():
+            length = max(text.get_window_extent(renderer).size) if text.get_text() else room
+            text.set_fontsize(min(1.0, room / length) * float(text.get_fontsize()))
+
+
+def wrap_own_labels(axes: Axes) -> None:
+    """Breaks the labels of given axes where they would reach beyond these."""
+    for axis, side in ((axes.xaxis, axes.bbox.width), (axes.yaxis, axes.bbox.height)):
+        axis.set_label_text(_fold_own(axes, axis.label, axis.label.get_text(), side))
+
+
+def _fold_own(axes: Axes, label: Text, text: str, pixels: float) -> str:
+    """The text in lines that a side of given axes has room for."""
+    letter = LABEL_LETTER * float(label.get_fontsize()) / FONTSIZE
+    lines = wrap_lines(text.replace(SOFT, " "), REACH * pixels / axes.figure.dpi, letter)
+    return lines.replace("\n", SOFT)
+
+
 def wrap_title(axes: Axes, title: str) -> str:
-    """The title in lines that the panel's share of the figure has room for."""
+    """The title in lines that the panel's share of the figure, or given axes, have room for."""
+    if not is_ours(axes):
+        return _fold_own(axes, axes.title, title, axes.bbox.width)
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
     width = axes.figure.bbox.width / axes.figure.dpi / columns
-    letter = (
-        BOLD_LETTER if is_ours(axes) else LABEL_LETTER * float(axes.title.get_fontsize()) / FONTSIZE
-    )
-    lines = (wrap_lines(line, width, letter) for line in title.split("\n"))
+    lines = (wrap_lines(line, width, BOLD_LETTER) for line in title.split("\n"))
     return "\n".join(line.replace("\n", SOFT) for line in lines)
 
 

@@ -88,7 +88,10 @@ class Table:
         notes = "".join(f"% {line}\n" for line in caption.splitlines())
         if current_look().is_narrow:
             note(f"{self.title}: {self._fit()}")
-        return (style.to_latex(hrules=True, column_format=columns) + notes).translate(SYMBOLS)
+        lines = style.to_latex(hrules=True, column_format=columns).splitlines(keepends=True)
+        for row in reversed(self.ruled):  # behind the four lines of the heading
+            lines.insert(4 + row, "\\midrule\n")
+        return ("".join(lines) + notes).translate(SYMBOLS)
 
     def _fit(self) -> str:
         """What has room for the table in a paper of two columns, and which columns it would have to leave out."""

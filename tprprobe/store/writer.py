@@ -107,7 +107,7 @@ class StoreWriter:
         with self._explained():
             if not self._journal.complete:
                 ledger = Ledger.of(self._journal)
-                arrays.seal(self.path / layout.ARRAYS, self._journal.files.arrays, ledger)
+                arrays.seal(self.path / layout.ARRAYS, self._journal.arrays, ledger)
                 table = self.path / layout.TOKENS
                 blocks = self.path / layout.TOKENS_BEGUN
                 tokens.write_parquet(blocks, self._journal.token_bytes, table)

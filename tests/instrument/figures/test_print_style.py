@@ -18,7 +18,7 @@ from tprprobe.figures import colors
 from tprprobe.figures.dots import render
 from tprprobe.figures.line_styles import BASELINE, EMBEDDING, style_lines
 from tprprobe.figures.look import Look
-from tprprobe.figures.scenes import Squares
+from tprprobe.figures.scenes import Lines, Squares
 from tprprobe.figures.tables import Table
 
 # Severe deficiency of cones for long, middle and short waves. Source: Machado, Oliveira & Fernandes (2009), Table 1.
@@ -55,6 +55,17 @@ def test_lines_beyond_the_colors_that_are_asked_for_have_hues_of_their_own():
         styles = style_lines(pd.DataFrame({"line": ["a", "b", "c"]}))
     assert [tuple(np.round(style["color"], 9)) for style in styles.values()] == [
         tuple(np.round(to_rgb(hue), 9)) for hue in ("#009E73", *colors.HUES[:2])
+    ]
+
+
+def test_a_style_file_has_colors_of_series_and_a_width_of_lines(tmp_path):
+    file = tmp_path / "mine.mplstyle"
+    file.write_text("axes.prop_cycle: cycler(color=['aa0000', '00aa00'])\nlines.linewidth: 3")
+    rows = pd.DataFrame({"line": ["a", "b"], "x": 0, "value": 0.5, "low": 0.4, "high": 0.6})
+    with Look(style=file).used():
+        (panel,) = render(Lines(rows.assign(panel="p", sure=True))).axes
+    assert [(line.get_color(), line.get_linewidth()) for line in panel.lines] == [
+        (to_rgb(color), 3) for color in ("#aa0000", "#00aa00")
     ]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 from planted.foreign import save_foreign
 
 from tprprobe.errors import InputError
@@ -9,7 +10,6 @@ from tprprobe.interventions import direct_logit_attribution, logit_lens
 from tprprobe.models import load_model
 from tprprobe.site.hooks import capture
 
-transformers = pytest.importorskip("transformers")
 TEXT = "The cat saw the dog"
 
 

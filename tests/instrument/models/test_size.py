@@ -15,7 +15,6 @@ from tprprobe.models import permutation
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.permutation import permuted
 
-pytest.importorskip("transformers")
 TEXTS = ["the dog sees cats .", "a cat sees the dogs .", "dogs see a cat"]
 SITES = ["*.hidden", "*.attention"]
 

@@ -8,15 +8,14 @@ import threading
 import pandas as pd
 import pytest
 import torch
+from planted.cli import run_command
 from planted.faults import call_main
 from planted.sentences import plant
-from typer.testing import CliRunner
 
 from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing import run as run_module
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.extraction import dask_parts, extract
 from tprprobe.extraction.blocks import plan
@@ -58,15 +57,10 @@ def in_parts(monkeypatch):
     monkeypatch.setattr(kmeans, "BUDGET", 1000)
 
 
-def run(*command):
-    return CliRunner().invoke(app, [str(word) for word in command])
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_two_workers_find_what_one_process_does(command, store, address, in_parts):
     words = [command, store.path, *COMMANDS[command], "--json"]
-    single, shared = run(*words), run(*words, "--scheduler", address)
-    assert single.exit_code == 0
+    single, shared = run_command(*words), run_command(*words, "--scheduler", address)
     assert len(single.stdout) > 100
     assert shared.stdout == single.stdout
 

@@ -6,14 +6,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.sentences import ENCODER, plant
 from planted.stores import number_tokens, write_store
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.probing.file_labels import add_file_labels
-from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
 
 PLACES = ["first", "second", ""]
@@ -60,6 +60,8 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     rows = tp.probe(labeled, "place", out=tmp_path / "run", controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
     assert rows.loc["real", "n_test"] == 180
+    assert rows.loc["real", "best_control"] == "identity"  # it knows the start symbol, too
+    assert read_json(tmp_path / "run/settings.json")["at_tokens"] == ["place"]
     saved = next((tmp_path / "run/probes").iterdir())
     assert tp.load_probe(saved).predict(labeled)["predicted"].tolist() == [*labeled.tokens["place"]]
     others = tokens.assign(token=tokens["token"].str.upper(), place=labeled.tokens["place"])
@@ -67,6 +69,11 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     test = write_store(tmp_path / "test", {"decoder.0.hidden": vectors}, others, "target")
     rows = tp.probe(labeled, "place", test=test, controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
+    tp.probe(labeled.with_labels("same", tokens["token"], "target"), "same", controls=[])
+    warning = "same: the control identity alone predicts 100.0 % of these labels"
+    assert warning in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(InputError, match="180 tokens of side='target', where side is 'source'"):
+        store.with_labels("place", ["start"] * 180)
     words = store.with_labels("place", [None, "first", "second"] * 60, "target")
     assert words.tokens["word"].eq(store.tokens["word"]).all()
 
@@ -139,9 +146,7 @@ def test_the_command_names_clusters_by_saved_labels_which_the_twin_has_too(tmp_p
     tokens = store.tokens[store.tokens["side"] == "source"]
     tags = tokens["pos"].astype(str).where(tokens["word"] >= 0, "")
     store.with_labels("tag", tags, save=True)
-    options = ["--site", ENCODER, "--k", "8", "--out", str(tmp_path / "names")]
-    result = CliRunner().invoke(app, ["name", str(store.path), *options])
-    assert result.exit_code == 0, result.output
+    run_command("name", store.path, "--site", ENCODER, "--k", 8, "--out", tmp_path / "names")
     contents = tp.load_run(tmp_path / "names")
     names = contents["names"]
     assert names is contents["."]

@@ -119,17 +119,17 @@ def _explain_unnamed(row: Row) -> str:
     if row["name"] != UNNAMED:
         return ""
     candidate, n_documents = row["candidate"], row["documents"]
+    if n_documents < 2:
+        tokens = "its held-out tokens are of one document" if n_documents else "no held-out tokens"
+        return f"{candidate or 'no label'}: {tokens}"
     if not candidate:
         return row["unnamed_because"]
-    if pd.isna(row["precision"]):
-        return f"{candidate}: no tokens in the held-out documents"
     if row["precision"] < PRECISION:
         return f"{candidate}: precision {_round_down(row['precision'])}, {PRECISION:g} needed"
     if row["lift"] < LIFT:
         return f"{candidate}: hardly more frequent in it than elsewhere (lift {_round_down(row['lift'])}, {LIFT:g} needed)"
     q = max(row["q_value"], 1.01 * RATE)  # three digits never write the limit itself
-    documents = "one document" if n_documents == 1 else f"{n_documents} documents"
-    return f"{candidate}: in {documents}, not certain (q {q:#.3g}, {RATE:g} needed)"
+    return f"{candidate}: in {n_documents} documents, not certain (q {q:#.3g}, {RATE:g} needed)"
 
 
 def _explain_no_candidate(strongest: str, precision: float) -> str:

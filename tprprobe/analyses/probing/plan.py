@@ -20,6 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.runner import with_seed
 from tprprobe.gold.labels import WORD
+from tprprobe.gold.labels import list_tasks as list_counted
 from tprprobe.gold.structure import COLUMNS, join
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
@@ -50,7 +51,8 @@ def plan_run(
     is_sequence = settings.needs == "sequences"
     if is_sequence:
         table = _with_symbols(table, names)
-    tasks = find_tasks(names, table)
+    counted = list_counted(name.partition(".")[2] for name in store.facts.counts)
+    tasks = find_tasks(names, table, [*counted, *store.labels])
     sites = features.find_sites(store, settings.sites)
     if test is not None:
         features.check_test(store, test, sites, settings)
