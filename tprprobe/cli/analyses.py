@@ -38,7 +38,8 @@ def cluster(
     for result in clusters:
         name = result.site if result.head is None else f"{result.site} head {result.head}"
         lines += [f"{name}: stability {result.stability:.3f} over {result.n_seeds} seeds"]
-        lines += [result.summary.drop(columns="distinctive").to_string(index=False)]
+        table = result.summary.drop(columns="distinctive")
+        lines += [table.to_string(index=False, float_format="{:.2f}".format)]
     common.show(as_json, [result.as_dict() for result in clusters], lambda: "\n".join(lines))
 
 
