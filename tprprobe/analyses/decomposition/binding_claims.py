@@ -82,7 +82,11 @@ def _describe_shares(rows: Mapping[str, Row]) -> str:
     """All shares of variance in a line."""
     words = {(BAG, "share"): "fillers", (ADDITIVE, "share"): "roles"}
     words |= {(ADDITIVE, "share_by_length"): "fillers × length", (FACTORED, "share"): "bindings"}
-    texts = (f"{word} {_score(rows[family], name)}" for (family, name), word in words.items())
+    texts = [
+        f"{word} {_score(rows[family], name)}"
+        for (family, name), word in words.items()
+        if not rows[family][f"{name}_low"] == rows[family][f"{name}_high"] == 0  # of one length
+    ]
     return f"shares of variance: {', '.join(texts)}"
 
 
