@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.naming.name_counts import compare_names, list_repeated
+from tprprobe.analyses.naming.name_counts import (
+    compare_names,
+    count_marks,
+    list_repeated,
+    select_named,
+)
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
@@ -227,13 +232,14 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     """Texts whose tokens have the color of their cluster, and what the clusters are called."""
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
-    with_names = table.assign(name=names)[names != UNNAMED]
+    of_model = table.assign(name=names, model=TRAINED)
+    with_names = select_named(of_model)
     labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
     text = describe_stability(roles)
     counts = {TRAINED: (len(with_names), len(table))}
     twins = [kind for kind in subject.store.twins if f"named_{kind}" in table]
     counts |= {kind: (int(table[f"named_{kind}"].iloc[0]), len(table)) for kind in twins}
-    comparison = compare_names(counts, site_label(site))
+    comparison = f"{compare_names(counts, site_label(site))}{count_marks(of_model)}"
     if "name" not in table:
         comparison = (
             "No group has a name: that needs labels, or for places and tokens four texts or more."
