@@ -91,7 +91,10 @@ def analyse(runs: Path, n: int = N) -> Analyses:
                 store, [cluster(store, *place, k=K) for place in find_heads(store, _ROLES)]
             ),
         ),
-        reconstruction=load_or_make("reconstruction", lambda: _reconstruct(store, baseline)),
+        reconstruction=load_or_make(
+            "reconstruction",
+            lambda: pd.concat(map(reconstruct, (store, baseline)), ignore_index=True),
+        ),
         captured=load_or_make("captured", lambda: capture_variance(store)),
         pairs=load_or_make("pairs", _ask),
         demonstration=demonstrate(),
@@ -118,10 +121,6 @@ def keep_table(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         file.parent.mkdir(parents=True, exist_ok=True)
         make().to_parquet(file)
     return pd.read_parquet(file)
-
-
-def _reconstruct(*stores: Store) -> pd.DataFrame:
-    return pd.concat([reconstruct(store) for store in stores], ignore_index=True)
 
 
 def _ask() -> pd.DataFrame:
