@@ -103,7 +103,7 @@ def _compact(table: pa.Table) -> pa.Table:
 
 
 def read_parquet(file: Path) -> pd.DataFrame:
-    return pq.read_table(file).to_pandas()
+    return pq.ParquetFile(file).read().to_pandas()  # read_table imports pyarrow.dataset
 
 
 MEAN, FIRST, LAST = "mean", "first", "last"
