@@ -129,6 +129,20 @@ def test_a_wide_interval_is_no_finding_of_absence(half, verdict):
     assert not bound
 
 
+def test_sites_that_bind_are_counted_beside_those_of_the_baseline_model():
+    sites = [
+        {"site": f"encoder.{layer}.hidden", "roles": "left", "family": "factored"}
+        | {"control": control, "share": share, "share_low": low, "share_high": 0.6}
+        | {"share_learned": 0.1}
+        for control, layer, share, low in (
+            ("", 0, 0.3, 0.1), ("", 1, 0.3, -0.1), ("permuted", 0, 0.2, 0.1), ("permuted", 1, 0.4, 0.2),
+        )
+    ]  # fmt: skip
+    [[text], []] = _list_bindings(pd.DataFrame(sites))
+    assert text.startswith("1 of 2 sites (2 of 2 in the baseline model) bind tokens to places")
+    assert "(10.0 percentage points more than there in the baseline model)" in text
+
+
 def test_heads_look_at_targets_more_often_than_chance():
     n = 6
     previous = np.eye(n, k=-1)

@@ -14,7 +14,8 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.variance_shares import score_shares
 from tprprobe.analyses.naming.fields import Field, describe, label_words
-from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles
+from tprprobe.analyses.naming.name_counts import select_named
+from tprprobe.analyses.naming.names import name_clusters, name_roles
 from tprprobe.analyses.naming.places import build_places, count_places
 from tprprobe.analyses.probing import probe
 from tprprobe.console import quiet
@@ -107,7 +108,7 @@ def measure_clusters(subject: Subject) -> pd.DataFrame:
     for kind, twin in subject.store.twins.items():
         twin_clusters = cluster(twin, clusters.site, k=clusters.k, seed=subject.seed)
         twin_names = name_by_labels(subject, twin, twin_clusters)
-        names[f"named_{kind}"] = int((twin_names["name"] != UNNAMED).sum())
+        names[f"named_{kind}"] = len(select_named(twin_names))
         names[f"places_{kind}"] = count_places(twin_names["name"])
     repeated = [name for name in names if name in summary and name != "cluster"]
     return summary.merge(names.drop(columns=repeated), on="cluster")

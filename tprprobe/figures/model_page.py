@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.naming.name_counts import compare_names, list_repeated
+from tprprobe.analyses.naming.name_counts import (
+    compare_names,
+    count_marks,
+    list_repeated,
+    select_named,
+)
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
@@ -26,11 +31,12 @@ from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
+from tprprobe.store.layout import TWINS
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 GRAY = " At the input embeddings gray is an error of the estimate, too, and in another layer evidence of context only where it is larger."
 MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
-FURTHER = " The interval of what training changed takes both models as independent. Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
+FURTHER = " Intervals are of one site each, not corrected for their number. The interval of what training changed takes both models as independent. Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
@@ -58,6 +64,8 @@ def describe_run(subject: Any) -> str:
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     name = f"{GENERATED}{name}" if name.startswith("pairs:") else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
+    documents = subject.store.tokens.get("document", pd.Series(dtype=object)).nunique()
+    count = f" of {documents:,} documents" * (0 < documents < len(subject.data))
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -65,8 +73,8 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
-        f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
+        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
+        f"In brackets: 95 % intervals over {'documents' if count else 'texts'}. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture does without training."
     )
 
@@ -126,16 +134,17 @@ def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str 
 def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Sentences on the schemes of roles that states bind tokens to, and on those that they do not."""
     bound_texts, unbound_texts = [], []
-    is_real = (table["family"] == "factored") & (table["control"] == "")
-    for roles, rows in table[is_real].groupby("roles", sort=False):
+    factored = table[table["family"] == "factored"].dropna(subset="share")
+    for roles, of_roles in factored.groupby("roles", sort=False):
+        rows, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
         name = (
             "places (counted from the left)"
             if roles == PLACE
             else f"‘{TITLES.get(str(roles), roles)}’"
         )
-        records = rows.dropna(subset="share").to_dict("records")
-        if not records:
+        if rows.empty:
             continue
+        records, n_twin = rows.to_dict("records"), sum(map(binds, of_twins.to_dict("records")))
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share"])
         where, share = site_label(best["site"]), percent(best, "share", 1)
@@ -143,12 +152,10 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         beside = (
             ""
             if np.isnan(learned)
-            else f" ({100 * abs(learned):.1f}\u00a0% {'more' if learned > 0 else 'less'} than in the baseline model)"
+            else f" ({100 * abs(learned):.1f} percentage points {'more' if learned > 0 else 'less'} than there in the baseline model)"
         )
         if bound:
-            sites = f"{len(bound)} of {len(records)} sites bind tokens to {name}, most at {where}"
-            if len(records) == 1:
-                sites = f"It binds tokens to {name}"
+            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) bind tokens to {name}, most at {where}"
             where = "stands at which place" if roles == PLACE else f"has which {name}"
             text = f"{sites}: {share} of the variance depends on which token {where}{beside}."
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
@@ -225,13 +232,14 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     """Texts whose tokens have the color of their cluster, and what the clusters are called."""
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
-    with_names = table.assign(name=names)[names != UNNAMED]
+    of_model = table.assign(name=names, model=TRAINED)
+    with_names = select_named(of_model)
     labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
     text = describe_stability(roles)
     counts = {TRAINED: (len(with_names), len(table))}
     twins = [kind for kind in subject.store.twins if f"named_{kind}" in table]
     counts |= {kind: (int(table[f"named_{kind}"].iloc[0]), len(table)) for kind in twins}
-    comparison = compare_names(counts, site_label(site))
+    comparison = f"{compare_names(counts, site_label(site))}{count_marks(of_model)}"
     if "name" not in table:
         comparison = (
             "No group has a name: that needs labels, or for places and tokens four texts or more."

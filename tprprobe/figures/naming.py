@@ -22,7 +22,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
-from tprprobe.errors import unknown
+from tprprobe.errors import InputError, unknown
 from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
 from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
@@ -55,7 +55,10 @@ N_ROWS, N_NAMED, N_PLACES = (
 )  # clusters, named ones of a model, and sites that the command prints
 MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
-MIN_LINES = 4.0  # of names, from which on the panels have room for titles and legend
+MIN_LINES, LINE = (
+    4.0,
+    0.115,
+)  # of names, from which on panels have room for titles and legend; inches of one
 HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
 REPORT = (
     "Numerators and denominators, predicted from clusters, beside controls: `tprprobe report {}`."
@@ -152,7 +155,8 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     rows = pd.concat([rows, unnamed_rows.head(max(0, N_ROWS - len(rows)))])
     cells = tabulate_clusters(rows).cells
     reasons = cells["unnamed because"]
-    cells["name"] += (" (" + reasons + ")").where(reasons != "–", "")
+    is_unnamed = ~rows.index.isin(named_rows.index)
+    cells["name"] += (" (" + reasons.replace("–", "special token") + ")").where(is_unnamed, "")
     cells["cluster"] = np.where(rows["model"] == TRAINED, "", "baseline model, ") + cells["cluster"]
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
@@ -221,7 +225,9 @@ class NamesTable(PanelTable):
         n_lines = max(
             MIN_LINES, *(sum(label.count("\n") + 1.4 for label in names) for names in labels)
         )
-        figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.panels), axes)
+        for panel in () if axes is None else axes.flat:
+            _check_height(panel, n_lines * LINE)
+        figure, panels = open_panels(6.3, LINE * n_lines + 0.9, 1, len(self.panels), axes)
         for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
@@ -230,6 +236,17 @@ class NamesTable(PanelTable):
             headline(figure, self.title)
             figure.put_below([self.caption])
         return figure
+
+
+def _check_height(panel: Axes, needed: float) -> None:
+    """Axes of a user's own in which names would overlap are refused."""
+    height = panel.bbox.height / panel.figure.dpi
+    if height < needed:
+        width, figure_height = panel.figure.bbox.size / panel.figure.dpi
+        enough = np.ceil(10 * figure_height * needed / height) / 10
+        raise InputError(
+            f"axes {height:.1f} inches high are too small for these names: give figsize=({width:g}, {enough:.1f})"
+        )
 
 
 def _draw_names(

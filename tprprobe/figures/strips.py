@@ -234,7 +234,7 @@ def _fit_rows(ax: Axes, layout: _Layout) -> float:
     width, height = (side / ax.figure.dpi for side in ax.bbox.size)
     needed_height = layout.rows * _cell()
     if height < TIGHTEST * needed_height:
-        figure_width, figure_height = ax.figure.get_size_inches()
+        figure_width, figure_height = ax.figure.bbox.size / ax.figure.dpi
         enough = np.ceil(10 * figure_height * needed_height / height) / 10
         advice = ", or leave out the key (legend=False)" * bool(layout.key)
         advice += ", or draw fewer texts (n_rows=1)" * (len(layout.scene.strips) > 1)

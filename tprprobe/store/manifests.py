@@ -209,11 +209,11 @@ def check_same(path: Path, begun: Content, content: Content) -> None:
         raise InputError(f"{path} was begun with {change}: give the same, or another folder")
 
 
-def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
-    """Checks that every file has its full length (if ``growing`` at least): Zarr reads a missing chunk as NaN."""
+def check_begun(path: Path, manifest: Manifest) -> None:
+    """Checks that every file of a store that grows has its length at least: Zarr reads a missing chunk as NaN."""
     with undamaged(path):
         for entry in manifest.parts():
-            if fault := fault_of(path, entry, growing):
+            if fault := fault_of(path, entry, growing=True):
                 raise InputError(f"{path / entry.file} {fault}: damaged, extract the store again")
 
 

@@ -49,7 +49,7 @@ class StoreWriter:
         description = manifests.describe(sites, settings)
         if begun is not None:
             manifests.check_same(path, begun.content, description)
-            manifests.check_files(path, begun, growing=True)
+            manifests.check_begun(path, begun)
             return cls(path, begun)
         start: Progress = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
         content = {**description, **start, **Ledger({}, {}).progress()}

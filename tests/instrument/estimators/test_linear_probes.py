@@ -145,8 +145,6 @@ def test_a_linear_probe_has_one_optimum(separable):
     for settings in refused:
         with pytest.raises(InputError, match=f"{next(iter(settings))}: .*leave it out"):
             probe(separable, "pos", estimator="linear", **settings)
-    with pytest.raises(InputError, match="unknown probe 'liner'; did you mean 'linear'"):
-        probe(separable, "pos", estimator="liner")
 
 
 def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_path, monkeypatch):

@@ -33,11 +33,6 @@ from tprprobe.figures.state_shares import share_bars
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return plant(tmp_path_factory.mktemp("planted") / "store", 8)
-
-
-@pytest.fixture(scope="module")
 def roles(store):
     return cluster(store, LAST, head=0, k=20, n_seeds=2)
 

@@ -13,11 +13,6 @@ from tprprobe.site.hooks import capture
 TEXT = "The cat saw the dog"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_foreign("gpt2", tmp_path_factory.mktemp("lens") / "tiny", "causal")
-
-
 def test_rows_are_what_norm_and_head_make_of_every_layer(folder):
     model = load_model(f"hf:{folder}")
     table = logit_lens(model, TEXT, k=2)

@@ -9,7 +9,6 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from planted.cli import run_command
-from planted.foreign import save_foreign
 
 import tprprobe as tp
 from tprprobe.figures.dots import render
@@ -21,11 +20,6 @@ from tprprobe.interventions.patched_runs import PatchedRuns
 from tprprobe.interventions.text_patching import read_answer_ids
 
 TEXT, AGAINST = "The cat saw the dog ", "The cat say the dog "  # open behind a blank
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_foreign("gpt2", tmp_path_factory.mktemp("patching") / "tiny", "causal")
 
 
 def test_the_embedding_of_the_changed_word_and_the_last_state_carry_all(folder):

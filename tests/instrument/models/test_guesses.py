@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from planted.cli import run_command
-from planted.foreign import save_foreign, save_gguf
+from planted.foreign import save_gguf
 
 import tprprobe as tp
 from tprprobe.errors import InputError
@@ -16,11 +16,6 @@ from tprprobe.files import hub
 from tprprobe.models import load_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_foreign("gpt2", tmp_path_factory.mktemp("hf") / "tiny", "causal")
 
 
 @pytest.fixture(autouse=True)

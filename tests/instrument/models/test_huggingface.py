@@ -9,7 +9,6 @@ import pytest
 import torch
 import transformers
 from planted.cli import run_command
-from planted.faults import call_main
 from planted.foreign import KINDS, build_foreign, save_foreign, save_tokenizer
 
 import tprprobe as tp
@@ -364,20 +363,18 @@ def test_nothing_of_the_folder_is_run(tmp_path, foreign):
     assert not any("evil" in name for name in sys.modules)
 
 
-def test_each_command_takes_it_or_says_why_not(foreign, treebank, tmp_path, monkeypatch, capsys):
+def test_each_command_takes_it_or_says_why_not(foreign, treebank, tmp_path):
     recipe = tmp_path / "sweep.toml"
     recipe.write_text('sites = ["encoder.*"]\nedits = ["zero"]\n')
     name = f"hf:{foreign('bert')}"
     for command in (
         ["binding", "--ckpt", name],
-        ["intervene", str(recipe), "--ckpt", name],
-        ["eval", "--ckpt", name, "--data", str(treebank)],
-        ["extract", "--ckpt", name, "--data", str(treebank), "--target", "generated"],
+        ["intervene", recipe, "--ckpt", name],
+        ["eval", "--ckpt", name, "--data", treebank],
+        ["extract", "--ckpt", name, "--data", treebank, "--target", "generated"],
     ):
-        words = [*command, "--out", tmp_path / "out"]
-        code, (line,) = call_main(words, monkeypatch, capsys)
-        assert code == 2
-        assert "hf:bert is an attached module, " in line or "hf:bert has no head" in line
+        with pytest.raises(InputError, match=r"hf:bert (is an attached module|has no head)"):
+            run_command(*command, "--out", tmp_path / "out")
     assert (
         load_readable(name).name == "hf:bert"
     )  # Ask shows the nearest samples of a model without a head

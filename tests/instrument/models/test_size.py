@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from planted.foreign import save_foreign
+from planted.stores import read_files
 
 import tprprobe as tp
 from tprprobe.console import size_text
@@ -28,10 +29,6 @@ def folders(tmp_path_factory) -> dict[str, Path]:
     }
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
 def states_of(model: Any, sites: Any = SITES) -> dict[str, torch.Tensor]:
     source = torch.arange(4, 16, device=model.device).reshape(2, 6)
     with tp.capture(model, sites) as states, torch.no_grad():
@@ -48,7 +45,7 @@ def test_a_model_on_disk_makes_the_store_of_one_in_memory_with_its_control(
         model = tp.load_model(f"hf:{folders[kind]}", device_map=place)
         stores[place] = tp.extract(model, TEXTS, SITES, tmp_path / str(place), twins=["permuted"])
     assert any(weights.is_meta for weights in model.parameters())
-    assert contents(tmp_path / "disk") == contents(tmp_path / "None")
+    assert read_files(tmp_path / "disk") == read_files(tmp_path / "None")
     assert (tmp_path / "disk" / "permuted" / "manifest.json").is_file()
 
 

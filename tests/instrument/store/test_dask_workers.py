@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import torch
 from planted.cli import run_command
-from planted.faults import call_main
 from planted.sentences import plant
+from planted.stores import read_files
 
 from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
@@ -104,11 +104,6 @@ def test_probes_are_the_same_files_though_a_worker_is_killed(address, tmp_path, 
         assert other.read_bytes() == file.read_bytes()
 
 
-def read_files(store):
-    files = [path for path in store.rglob("*") if path.is_file()]
-    return {path.relative_to(store): path.read_bytes() for path in files}
-
-
 def test_an_extraction_is_the_same_store_though_a_worker_is_killed(
     address, make_model, make_data, tmp_path, monkeypatch
 ):
@@ -156,10 +151,8 @@ def test_a_store_is_sent_as_its_path(store):
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "nonsense", "carrier-pigeon://here:8786"])
-def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
+def test_a_bad_address_is_one_line(url, store, monkeypatch):
     monkeypatch.setattr(dask_workers, "PATIENCE", "200ms")
-    words = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", url]
-    code, (line,) = call_main(words, monkeypatch, capsys)
-    assert code == 2
-    assert f"no Dask scheduler at {url!r}" in line
+    with pytest.raises(InputError, match=f"no Dask scheduler at {url!r}"):
+        run_command("cluster", store.path, *COMMANDS["cluster"], "--scheduler", url)
     assert dask.config.get("scheduler", None) is None  # what computes arrays is as before

@@ -12,6 +12,7 @@ from planted.stores import number_tokens, write_store
 
 import tprprobe as tp
 from tprprobe.analyses.probing.file_labels import add_file_labels
+from tprprobe.cli.overview import inspect_store
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
@@ -102,7 +103,10 @@ def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
     labeled = add_file_labels(store.path, "dep", file)
     assert labeled.tokens["dep"].tolist() == ["nsubj[0,1)[1,2)", "", "", ""]
     assert tp.open_store(store.path).tokens["dep"].tolist() == labeled.tokens["dep"].tolist()
-    assert "labels of dep for 1 of 2 samples" in capsys.readouterr().err
+    messages = " ".join(capsys.readouterr().err.split())
+    assert "labels of dep for 1 of 2 samples" in messages
+    assert "1 of 2 sentences are no text of the store, the first: No such text" in messages
+    assert "own labels dep" in " ".join(inspect_store(str(store.path)).as_text().split())
     file.write_text(json.dumps({"text": "It r ains", "targets": [target]}))
     with pytest.raises(InputError, match=r"sentence 1 has 3 words, sample 1 of .* 2: extract from"):
         add_file_labels(store, "dep", file)
@@ -129,7 +133,12 @@ def test_pieces_of_words_and_tokens_without_words(store):
     ("task", "labels", "side", "message"),
     [
         ("place", PLACES * 59, "source", "177 labels of place for 180 tokens"),
-        ("place", PLACES * 60, "target", "180 labels of place for 0 tokens"),
+        (
+            "place",
+            PLACES * 60,
+            "target",
+            "180 labels of place for 180 tokens of side='source', where side is 'target'",
+        ),
         ("place", PLACES * 60, "left", "unknown side"),
         ("word", PLACES * 60, "source", "give a name of letters that is no column"),
         ("place", ["a b", *PLACES * 59, "", ""], "source", "a label has no blanks"),

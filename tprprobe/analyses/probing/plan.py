@@ -88,7 +88,8 @@ def plan_run(
     if refusals or names == ALL:
         unlabelled = {*list_tasks()} - {task.name for task in tasks} if names == ALL else ()
         reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
-        reasons += refusals.values()
+        own = [name for name in store.labels if names == ALL and name not in list_tasks()]
+        reasons += [*refusals.values(), *(f"{name}: your labels, give this name" for name in own)]
         skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
         names_of_tasks = ", ".join(task.name for task in tasks if task in probed)
         stderr.print(f"probing {names_of_tasks}{skipped}", soft_wrap=True)

@@ -155,6 +155,13 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
                 f"{task}: {targets.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
             )
+        is_unscored = [not targets.task.is_scored(label) for label in targets.examples.inventory]
+        if n_unscored := int(targets.examples.labels[:, is_unscored].any(1).sum()):
+            starts = ", ".join(f"{start}…" for start in targets.task.unscored)
+            total = f"{n_unscored:,} of {len(targets.examples):,} targets"
+            stderr.print(
+                f"{targets.task.name}: {total} have labels that are learned, but do not count ({starts})"
+            )
     small_tasks = dict.fromkeys(targets.name[0] for targets in run.splits if targets.has_few_types)
     if small_tasks and run.settings.has("control"):
         stderr.print(
