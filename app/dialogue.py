@@ -85,8 +85,8 @@ def show_heads(prompt, heads) -> None:
         ramp = tp.figures.theme.find_theme(dark).scale
         st.caption(f"{widgets.AXES} A click enlarges a map, and the output of its head becomes 0.")
         canvas.offer_picks("asked-heads", views.pack_heads(heads), ramp=ramp)
-        if chosen := canvas.read_head(heads):
-            site, head = chosen
+        if place := canvas.read_head(heads):
+            site, head = place
             label = tp.figures.labels.site_label(site.rpartition(".")[0], head)
             st.markdown(f"**{state.escape(label)}**")
             packed = views.pack_prompt(prompt.tokens, heads[site][head], dark)

@@ -11,7 +11,7 @@ from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.reconstruction_drawings import reconstruction_table
 from tprpapers.worlds.mathematics.polarity_tables import names_section
 from tprprobe import figures
-from tprprobe.analyses.clustering import Clusters, cluster_all, save_clusters
+from tprprobe.analyses.clustering import Clusters, cluster, find_heads, save_clusters
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
@@ -62,7 +62,8 @@ def run_demo(out: Path) -> Path:
     samples = pd.concat([_pick_answers(answered, True), _pick_answers(answered, False)])
     stderr.print(samples.to_string(index=False), markup=False, highlight=False)
     stderr.print(lead)
-    heads = cluster_all(store, ROLES, lambda all_: track(all_, "clustering", len(all_)), k=K)
+    places = find_heads(store, ROLES)
+    heads = [cluster(store, *place, k=K) for place in track(places, "clustering", len(places))]
     save_clusters(heads, out / "clusters", store)
     naming = name_all(
         store, ROLES, K, out=out / "names", progress=lambda all_: track(all_, "naming", len(all_))

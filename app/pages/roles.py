@@ -19,13 +19,9 @@ def _go(table, key: str) -> None:
 
 def _bring_marked(samples, mark) -> None:
     """Shows the first sample with a marked token, once for every mark, if no strip has one."""
-    shown, first = st.session_state.get("marked_for"), st.session_state.get("sample", 0)
-    st.session_state["marked_for"] = str(mark)
-    if (
-        shown != str(mark)
-        and len(samples)
-        and not samples.between(first, first + MAX_STRIPS - 1).any()
-    ):
+    sample, is_known = st.session_state.get("sample", 0), st.session_state.get("brought") == mark
+    st.session_state["brought"] = mark
+    if not is_known and len(samples) and not samples.between(sample, sample + MAX_STRIPS - 1).any():
         st.session_state["sample"] = int(samples.min())
 
 

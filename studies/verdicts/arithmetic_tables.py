@@ -15,7 +15,7 @@ from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.relation_scores import score_relations
 from tprpapers.swaps.fractions import binding_probe
 from tprprobe.algebra import bind
-from tprprobe.analyses.clustering import cluster_all
+from tprprobe.analyses.clustering import cluster, find_heads
 from tprprobe.analyses.naming.run import Naming, name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
@@ -86,7 +86,10 @@ def analyse(runs: Path, n: int = N) -> Analyses:
         naming=naming,
         relations=load_or_make("relations", lambda: score_relations(store)),
         coupling=load_or_make(
-            "coupling", lambda: couple_roles(store, cluster_all(store, _ROLES, k=K))
+            "coupling",
+            lambda: couple_roles(
+                store, [cluster(store, *place, k=K) for place in find_heads(store, _ROLES)]
+            ),
         ),
         reconstruction=load_or_make(
             "reconstruction",

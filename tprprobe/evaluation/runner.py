@@ -15,8 +15,9 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.metrics import Marks, Predictions, predict_one_label
 from tprprobe.evaluation.results import FILE, Results, load_long
 from tprprobe.files.kinds import Kind
-from tprprobe.files.runs import KeptRun, Part, kept
+from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 
+TABLE = Path(FILE).stem  # of a part
 METHODS = ("fit", "get_params")
 SCORE = "score"  # the metric of an estimator that predicts nothing
 UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen would cost infinitely many bits
@@ -66,7 +67,11 @@ def run_jobs(
     settings = {"format": f"tprprobe-{Path(kind.file).stem}", **settings}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
-        run.make_table(FILE, jobs, progress)
+        if not run.is_done:
+            parts = [run.part(key, lambda make=make: {TABLE: make()}) for key, make in jobs.items()]
+            for part in progress(parts):
+                part.finish()
+            run.finish({FILE: join_parts(parts, TABLE)}, {})
         return load_long(folder)
 
 

@@ -22,7 +22,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import unknown
 from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
 from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
@@ -39,6 +39,7 @@ from tprprobe.figures.style import (
     headline,
     is_ours,
     open_panels,
+    refuse_low,
     tidy,
 )
 from tprprobe.figures.tables import PanelTable, Table
@@ -80,7 +81,10 @@ def summarize_words(names: pd.DataFrame) -> str:
     lines[0] += count_marks(names)
     lines += [*_list_agreements(names), describe_recovery(names)]
     if len(places) > 1:
-        counts = [f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places]
+        counts = []
+        for place, rows in places:
+            shares = [f"{m} {named} of {n}" for m, (named, n) in count_by_model(rows).items()]
+            counts.append(f"{site_label(*place)}: {'; '.join(shares)}")
         n_hidden = len(counts) - N_PLACES
         lines += ["", *counts[:N_PLACES], *[f"and {n_hidden} more sites or heads"] * (n_hidden > 0)]
     return "\n".join([*lines, ""])
@@ -137,11 +141,6 @@ def describe_recovery(names: pd.DataFrame) -> str:
         n_found = int((named_rows["recovery"] >= RECOVERED).sum())
         text += f" Of {len(named_rows)} with a name, {n_found} {'is' if n_found == 1 else 'are'} found again by the other starts (mean Jaccard index of {RECOVERED:g} or more)."
     return text
-
-
-def _write_counts(names: pd.DataFrame) -> str:
-    counts = count_by_model(names).items()
-    return "; ".join(f"{model} {named} of {n_clusters}" for model, (named, n_clusters) in counts)
 
 
 def list_names(names: pd.DataFrame, out: Source | None) -> str:
@@ -226,7 +225,7 @@ class NamesTable(PanelTable):
             MIN_LINES, *(sum(label.count("\n") + 1.4 for label in names) for names in labels)
         )
         for panel in () if axes is None else axes.flat:
-            _check_height(panel, n_lines * LINE)
+            refuse_low(panel, n_lines * LINE)
         figure, panels = open_panels(6.3, LINE * n_lines + 0.9, 1, len(self.panels), axes)
         for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)
@@ -236,17 +235,6 @@ class NamesTable(PanelTable):
             headline(figure, self.title)
             figure.put_below([self.caption])
         return figure
-
-
-def _check_height(panel: Axes, needed: float) -> None:
-    """Axes of a user's own in which names would overlap are refused."""
-    height = panel.bbox.height / panel.figure.dpi
-    if height < needed:
-        width, figure_height = panel.figure.bbox.size / panel.figure.dpi
-        enough = np.ceil(10 * figure_height * needed / height) / 10
-        raise InputError(
-            f"axes {height:.1f} inches high are too small for these names: give figsize=({width:g}, {enough:.1f})"
-        )
 
 
 def _draw_names(

@@ -32,6 +32,7 @@ from tprprobe.figures.style import (
     Options,
     drawing,
     headline,
+    refuse_low,
     title_size,
     wrap_lines,
     wrap_title,
@@ -231,17 +232,10 @@ class TextSizes(Artist):
 
 def _fit_rows(ax: Axes, layout: _Layout) -> float:
     """The rows of squares in given axes, which may stay empty below."""
-    width, height = (side / ax.figure.dpi for side in ax.bbox.size)
-    needed_height = layout.rows * _cell()
-    if height < TIGHTEST * needed_height:
-        figure_width, figure_height = ax.figure.bbox.size / ax.figure.dpi
-        enough = np.ceil(10 * figure_height * needed_height / height) / 10
-        advice = ", or leave out the key (legend=False)" * bool(layout.key)
-        advice += ", or draw fewer texts (n_rows=1)" * (len(layout.scene.strips) > 1)
-        raise InputError(
-            f"axes of {width:.1f} × {height:.1f} inches are too small here: give figsize=({figure_width:g}, {enough:.1f}){advice}"
-        )
-    return max(layout.rows, height / _cell())
+    advice = ", or leave out the key (legend=False)" * bool(layout.key)
+    advice += ", or draw fewer texts (n_rows=1)" * (len(layout.scene.strips) > 1)
+    refuse_low(ax, TIGHTEST * layout.rows * _cell(), advice)
+    return max(layout.rows, ax.bbox.height / ax.figure.dpi / _cell())
 
 
 def _cell() -> float:

@@ -5,7 +5,7 @@ import json
 import operator
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,22 +93,6 @@ class KeptRun:
 
     def part(self, name: str, make: Callable[[], Tables]) -> Part:
         return Part(self.folder / PARTS_FOLDER / name, make)
-
-    def make_table(
-        self,
-        file: str,
-        makes: Mapping[str, Callable[[], pd.DataFrame]],
-        progress: Callable[[Sequence[Part]], Iterable[Part]] = iter,
-        views: Callable[[pd.DataFrame], Tables] = lambda _: {},
-    ) -> None:
-        """Makes what is left of a run of one table, part by part, and then its file and other ``views``."""
-        if not self.is_done:
-            name = Path(file).stem
-            jobs = [self.part(key, lambda make=make: {name: make()}) for key, make in makes.items()]
-            for job in progress(jobs):
-                job.finish()
-            table = join_parts(jobs, name)
-            self.finish({file: table, **views(table)}, {})
 
     def finish(self, tables: Tables, facts: Mapping[str, object]) -> None:
         """Writes the tables by name of file, then the manifest with these facts, and removes the parts."""

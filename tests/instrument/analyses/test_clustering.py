@@ -15,8 +15,8 @@ from sklearn.metrics import adjusted_rand_score
 import tprprobe as tp
 from tprprobe.analyses.clustering import (
     cluster,
-    cluster_all,
     clusters,
+    find_heads,
     kmeans,
     load_clusters,
     save_clusters,
@@ -165,7 +165,8 @@ def test_summary_of_a_made_example():
 
 
 def test_folder_holds_what_was_found(store, tmp_path):
-    saved = cluster_all(store, ["*.role", HIDDEN], k=3, n_seeds=2)
+    places = find_heads(store, ["*.role", HIDDEN])
+    saved = [cluster(store, *place, k=3, n_seeds=2) for place in places]
     loaded = load_clusters(save_clusters(saved, tmp_path / "clusters", store))
     assert len(loaded) == len(saved)
     for expected, reloaded in zip(saved, loaded, strict=True):

@@ -14,7 +14,7 @@ import torch
 from studies.verdicts.coupling import couple_roles
 from tprpapers.architectures.attention import TPAttention
 from tprpapers.schlag.hadamard.variance import capture_variance
-from tprprobe.analyses.clustering import cluster_all
+from tprprobe.analyses.clustering import cluster, find_heads
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.analyses.reconstruction import reconstruct
@@ -98,5 +98,10 @@ def test_reconstruction_and_coupling_do_not_depend_on_the_gauge(stores):
     is_plain = (tables[0]["predictor"] == "head") & (tables[0]["penalty"] == "none")
     r2, r2_regauged = (item.loc[is_plain, "r2"].to_numpy(float) for item in tables)
     np.testing.assert_allclose(r2, r2_regauged, atol=2e-3)
-    coupled = [couple_roles(item, cluster_all(item, "encoder.1.self.role", k=4)) for item in stores]
+    coupled = [
+        couple_roles(
+            item, [cluster(item, *place, k=4) for place in find_heads(item, "encoder.1.self.role")]
+        )
+        for item in stores
+    ]
     np.testing.assert_allclose(coupled[0]["advantage"], coupled[1]["advantage"], atol=0.02)

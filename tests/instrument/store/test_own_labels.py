@@ -11,6 +11,7 @@ from planted.sentences import ENCODER, plant
 from planted.stores import number_tokens, write_store
 
 import tprprobe as tp
+from tprprobe.analyses.naming import name_words
 from tprprobe.analyses.probing.file_labels import add_file_labels
 from tprprobe.cli.overview import inspect_store
 from tprprobe.errors import InputError
@@ -47,6 +48,18 @@ def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     names = tp.name_roles(labeled, clusters)["name"]
     assert {"place first", "place second"} <= {*names}
     assert pickle.loads(pickle.dumps(labeled)).tokens["place"].tolist() == PLACES * 60
+
+
+def test_exports_and_resumed_names_see_labels_as_they_are_now(store, tmp_path):
+    labeled = store.with_labels("place", PLACES * 60, save=True)
+    tp.export_store(labeled, tmp_path / "out.npz")
+    assert pd.read_parquet(tmp_path / "out.parquet")["place"].tolist() == PLACES * 60
+    options = {"k": 3, "out": tmp_path / "names"}
+    name_words(labeled, **options)
+    assert len(name_words(labeled, **options, resume=True))
+    changed = store.with_labels("place", [*PLACES[1:], PLACES[0]] * 60)
+    with pytest.raises(InputError, match=r"another run.*labels"):
+        name_words(changed, **options, resume=True)
 
 
 def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, capsys):

@@ -3,11 +3,10 @@
 Vectors are held in memory, or read in parts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int32
@@ -211,20 +210,6 @@ def run_all(
     settings = {"site": source.site, "head": source.head, "k": k, "seed": seed, "raw": raw}
     settings |= {"n_seeds": n_seeds, "mean": scaling[0], "scale": scaling[1]}
     return Clusters(**settings, **fit, summary=summary), runs
-
-
-def cluster_all(
-    store: Store,
-    patterns: str | Iterable[str] = "*.role",
-    progress: Callable[[list[Target]], Iterable[Target]] = iter,
-    **settings: Any,
-) -> list[Clusters]:
-    """The clusters of every head of every site that matches; ``progress`` wraps the list of these.
-
-    ``settings`` are those of :func:`cluster`: k, seed, raw, n_seeds.
-    """
-    targets = find_heads(store, patterns)
-    return [cluster(store, site, head, **settings) for site, head in progress(targets)]
 
 
 def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
