@@ -54,7 +54,9 @@ def fold_tables(text: str) -> str:
     for is_table, lines in groupby(text.split("\n"), lambda line: line.startswith("|")):
         block = list(lines)
         if is_table and len(block) - 2 > LONG and not inside:
-            blocks += [f"{OPEN}{_summary_of(block)}</summary>", "", *block, "", "</details>"]
+            columns = ", ".join(column.strip() for column in block[0].strip("| ").split("|")[:4])
+            summary = f"Table of {len(block) - 2} rows: {columns} …"  # its first columns
+            blocks += [f"{OPEN}{summary}</summary>", "", *block, "", "</details>"]
         else:
             inside += sum(line.startswith("<details") for line in block)
             inside -= sum(line.startswith("</details") for line in block)
@@ -68,9 +70,3 @@ def _fold_titled(table: re.Match[str]) -> str:
     if (n := rows.count("\n") - 2) <= LONG:
         return table[0]
     return f"{OPEN}{title} ({n} rows)</summary>\n\n{rows}\n{note}\n</details>\n"
-
-
-def _summary_of(block: list[str]) -> str:
-    """What a folded table has: its first columns."""
-    columns = ", ".join(column.strip() for column in block[0].strip("| ").split("|")[:4])
-    return f"Table of {len(block) - 2} rows: {columns} …"

@@ -22,6 +22,7 @@ from studies.successors.trainings import PLAN, Training, list_trainings
 from tprprobe.files.writing import write_file
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model
+from tprprobe.statistics import Interval
 from tprprobe.store import Store
 from tprprobe.training.loop import MODEL
 
@@ -104,10 +105,7 @@ def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[s
     """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
     site = find_site(training.model)
     *_, final = measure_shares(model, sample, site, is_shuffled=True)
-    return {
-        f"shuffled{end}": final[name]
-        for end, name in (("", "share"), ("_low", "low"), ("_high", "high"))
-    }
+    return Interval(final["share"], final["low"], final["high"]).columns("shuffled")
 
 
 def _share_rows(
