@@ -59,7 +59,7 @@ def capture_table(captured: pd.DataFrame) -> Table:
                     "of the best": interval_text(read_interval(row, "of_best")),
                 }
             )
-    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(rules[1:]))
+    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(rules[1:]), block=("vectors",))
 
 
 def _mean(rows: pd.DataFrame) -> pd.Series:

@@ -102,7 +102,8 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         task: write_notes(probes[probes["task"] == task], of_task, origin_lines)
         for task, of_task in rows.groupby("task", sort=False)
     }
-    return ProbeTable(table.drop(columns=constant), title, caption, ruled, rows=rows)
+    cells = table.drop(columns=constant)
+    return ProbeTable(cells, title, caption, ruled, block=("task",), rows=rows)
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
