@@ -14,7 +14,8 @@ from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING_LAYER, render
 from tprprobe.figures.labels import CONTROLS
-from tprprobe.figures.line_styles import BASELINE, EMBEDDING
+from tprprobe.figures.line_styles import BASELINE, EMBEDDING, RIVAL
+from tprprobe.figures.look import current_look
 from tprprobe.figures.probe_captions import (
     ALL_HEADS,
     ENDS,
@@ -27,7 +28,7 @@ from tprprobe.figures.probe_captions import (
     title_of,
     write_notes,
 )
-from tprprobe.figures.scenes import BAND, LEVEL, Lines
+from tprprobe.figures.scenes import BAND, LEVEL, Dots, Lines
 from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, Row, measured, write_interval
@@ -54,9 +55,17 @@ class ProbeTable(Table):
     rows: pd.DataFrame | None = None
 
     @property
-    def scene(self) -> Lines:
+    def lines(self) -> Lines:
+        """Lines over layers, in a panel a task."""
         assert self.rows is not None
         return probe_lines(self.rows)
+
+    @property
+    def scene(self) -> Lines | Dots:
+        """The lines; of a single layer one panel with a row of dots a task."""
+        lines = self.lines
+        is_single = len({*lines.rows["layer"]} - {EMBEDDING_LAYER}) == 1 < len(lines.panels)
+        return _dot_tasks(lines) if is_single and current_look().panel is None else lines
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure."""
@@ -244,6 +253,20 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         rows, bands, attributes["label"], across=across, limits=(lower_limit, upper_limit),
         levels=in_sight, band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""), notes=notes,
     )  # fmt: skip
+
+
+def _dot_tasks(lines: Lines) -> Dots:
+    """The lines of a single layer as dots, a row a task, the strongest control and levels among them."""
+    levels = lines.levels.assign(low=lines.levels["value"], high=lines.levels["value"])
+    bands = lines.bands.assign(line=lines.band)
+    controls = pd.concat([bands, levels]).assign(stands_for=RIVAL, sure=True)
+    rows = pd.concat([lines.rows, controls], ignore_index=True)
+    rows = rows.assign(name=rows["panel"], hue=rows["group"], group=rows["line"])
+    columns = ["name", "group", "value", "low", "high", "sure", "stands_for"]
+    rows = rows.reindex(columns=[*columns, "line", "hue"])
+    note = lines.note.replace("Shaded", "Bars", 1)
+    note += f" {HOLLOW.capitalize()}." * (not rows["sure"].all())
+    return Dots(rows, lines.label, (0, 1.02), title=lines.title, note=note)
 
 
 def _list_embeddings(
