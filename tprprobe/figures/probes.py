@@ -101,6 +101,10 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         origins["data"] = probes["data"].unique()
     single = {name: values[0] for name, values in origins.items() if len(values) == 1}
     origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
+    guessed = probes.loc[probes["is_guessed"], "task"].unique() if "is_guessed" in probes else ()
+    rows.attrs["guessed"] = {*guessed}
+    guesses = ", ".join(map(title_of, guessed))
+    origin_lines += [f"Labels that a pipeline guessed, right or wrong: {guesses}."] * bool(guesses)
     probes = fill_columns(probes)
     caption = describe_probes(probes, rows, origin_lines) + note
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
@@ -209,7 +213,8 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     places = means["place"]
     is_plain = places.nunique() == 1 and places.iloc[0] in PLAIN
     titles = means["task"].map(title_of) + ("" if is_plain else ", " + places)
-    titles = titles.str.removesuffix(", ")
+    is_guessed = means["task"].isin(attributes.get("guessed", ()))
+    titles = titles.str.removesuffix(", ") + is_guessed.map({True: "\n(guessed labels)", False: ""})
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=titles, line=names, group=names, x=means["layer"])
