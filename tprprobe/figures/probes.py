@@ -214,7 +214,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     is_plain = places.nunique() == 1 and places.iloc[0] in PLAIN
     titles = means["task"].map(title_of) + ("" if is_plain else ", " + places)
     is_guessed = means["task"].isin(attributes.get("guessed", ()))
-    titles = titles.str.removesuffix(", ") + is_guessed.map({True: "\n(guessed labels)", False: ""})
+    titles = titles.str.removesuffix(", ") + is_guessed.map({True: "\n(guessed)", False: ""})
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=titles, line=names, group=names, x=means["layer"])
