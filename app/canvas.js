@@ -4,7 +4,7 @@
 const GRID = 65535; // steps of a point's place on either axis
 const QUIET = 50; // ms without a new mark before the server is told
 const ROWS_TEXT = 1000; // characters of a mark by rows; a longer one is told by its area
-const BANDS = 256; // of an outline's height
+const MAX_CORNERS = 60; // of a lasso, which then fits in an address
 const NEAR = 6; // pixels around the pointer in which a point is found
 const WHOLE = [-0.03, 1.03, -0.03, 1.03]; // of the plane: left, right, below, above
 const AREAS = ["box", "lasso"];
@@ -78,10 +78,14 @@ function readMark(text) {
   const cut = text.indexOf(":");
   if (cut < 0) return null;
   const [kind, value] = [text.slice(0, cut), text.slice(cut + 1)];
-  if (AREAS.includes(kind)) return { kind, outline: value.split(",").map(Number) };
+  if (AREAS.includes(kind)) return { kind: "area", outline: readOutline(kind, value.split(",").map(Number)) };
   const ranges = value.split(",").map((part) => part.split("-").map(Number));
   return { kind, ranges: ranges.map(([first, last]) => [first, last ?? first]) };
 }
+
+// The corners of an area, x and y in turn; of a box, two of them are given.
+const readOutline = (kind, [x, y, right, up, ...rest]) =>
+  kind === "box" ? [x, y, right, y, right, up, x, up] : [x, y, right, up, ...rest];
 
 // The text of rows in rising order; null if it grows longer than `longest`.
 function writeRows(side, rows, longest = Infinity) {
@@ -153,7 +157,7 @@ class Points {
       const chosen = new Uint8Array(256);
       for (const [first] of found.ranges) chosen[first] = 1;
       for (let i = 0; i < this.size; i++) flags[i] = chosen[this.cluster[i]];
-    } else if (found && AREAS.includes(found.kind)) this.flagArea(found, flags);
+    } else if (found?.kind === "area") this.flagArea(found.outline, flags);
     else if (found?.kind === this.side) this.flagRows(found.ranges, flags);
     let count = 0;
     for (let i = 0; i < this.size; i++) count += flags[i];
@@ -170,49 +174,32 @@ class Points {
     }
   }
 
-  flagArea({ kind, outline }, flags) {
-    const xs = [], ys = [];
-    for (let i = 0; i < outline.length; i += 2) {
-      xs.push(this.gridOf(outline[i], 0));
-      ys.push(this.gridOf(outline[i + 1], 1));
-    }
-    const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const { x, y } = this, bands = kind === "box" ? null : edgesByBand(xs, ys, low, high);
-    const step = BANDS / (high - low || 1);
+  flagArea(outline, flags) {
+    const corners = outline.map((value, i) => this.gridOf(value, i % 2));
+    const xs = Float64Array.from(corners.filter((_, i) => i % 2 === 0)), ys = Float64Array.from(corners.filter((_, i) => i % 2));
+    const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)], { x, y } = this;
     for (let i = 0; i < this.size; i++) {
       const px = x[i], py = y[i];
       if (px < left || px > right || py < low || py > high) continue;
-      let inside = bands ? 0 : 1;
-      if (bands)
-        for (const [ax, ay, bx, by] of bands[Math.min(((py - low) * step) | 0, BANDS - 1)])
-          if (ay > py !== by > py && px < ((bx - ax) * (py - ay)) / (by - ay) + ax) inside ^= 1;
-      flags[i] = inside;
+      for (let a = 0, b = xs.length - 1; a < xs.length; b = a++)
+        if (ys[a] > py !== ys[b] > py && px < ((xs[b] - xs[a]) * (py - ys[a])) / (ys[b] - ys[a]) + xs[a]) flags[i] ^= 1;
     }
   }
 
-  // The first point of a row; -1 for a row that is not drawn.
-  indexOf(row) {
-    const { run_row: first, run_count: count } = this;
-    if (this.layers > 1) {
-      const run = first.findIndex((each, i) => row >= each && row < each + count[i]);
-      return run < 0 ? -1 : this.starts[run] + row - first[run];
-    }
-    const run = lastUpTo(first, row);
-    return row >= first[run] && row < first[run] + count[run] ? this.starts[run] + row - first[run] : -1;
-  }
-
-  // The mark of an area: by its rows where these are few, else by its outline.
-  markArea(kind, steps) {
-    const outline = steps.map((step, i) => Number(this.valueOf(step, i % 2).toPrecision(4)));
-    const area = `${kind}:${outline.join(",")}`;
-    const { flags, count } = this.find(area);
-    if (!count) return "";
+  // The rows of the marked points, in rising order.
+  rowsOf({ flags, count }) {
     const rows = new Int32Array(count);
     for (let run = 0, k = 0; run < this.starts.length; run++)
       for (let i = 0; i < this.run_count[run]; i++)
         if (flags[this.starts[run] + i]) rows[k++] = this.run_row[run] + i;
-    if (this.layers > 1) rows.sort();
-    return writeRows(this.side, rows, ROWS_TEXT) ?? area;
+    return this.layers > 1 ? rows.sort() : rows;
+  }
+
+  // The mark of an area: by its rows where these are few, else by its outline.
+  markArea(steps) {
+    const outline = steps.map((step, i) => Number(this.valueOf(step, i % 2).toPrecision(4)));
+    const area = `lasso:${outline.join(",")}`, found = this.find(area);
+    return found.count ? writeRows(this.side, this.rowsOf(found), ROWS_TEXT) ?? area : "";
   }
 }
 
@@ -225,16 +212,6 @@ function lastUpTo(numbers, most) {
     else high = middle - 1;
   }
   return low;
-}
-
-// The edges of an outline that reach into each of the bands between two heights: few for any one point.
-function edgesByBand(xs, ys, low, high) {
-  const bands = Array.from({ length: BANDS }, () => []), step = BANDS / (high - low || 1);
-  const bandOf = (y) => Math.min(((y - low) * step) | 0, BANDS - 1);
-  for (let a = 0, b = xs.length - 1; a < xs.length; b = a++)
-    for (let k = bandOf(Math.min(ys[a], ys[b])); k <= bandOf(Math.max(ys[a], ys[b])); k++)
-      bands[k].push([xs[a], ys[a], xs[b], ys[b]]);
-  return bands;
 }
 
 // ---- small helpers for the page
@@ -572,19 +549,18 @@ class Map2D {
   end(event) {
     if (!this.path || !this.points) this.rest();
     if (!this.path) return;
-    const moved = this.path.length > 2, { path, mode, points } = this;
+    const { path, points } = this, corners = this.corners(), isMove = this.mode === "Move";
     const step = ([x, y]) => {
       const [x0, x1, y0, y1] = this.from;
       return [GRID * (x0 + (x / this.over.clientWidth) * (x1 - x0)), GRID * (y1 - (y / this.over.clientHeight) * (y1 - y0))];
     };
     this.rest();
-    if (!moved) {
+    if (path.length <= 2) {
       const index = this.nearest(this.where(event));
       mark(index < 0 ? "" : `${points.side}:${points.tell(index).row}`);
-    } else if (mode !== "Move") {
-      const every = Math.ceil(path.length / 100); // so that the mark fits in an address
-      const chosen = mode === "Box" ? [path[0], path.at(-1)] : path.filter((_, i) => i % every === 0);
-      mark(points.markArea(mode.toLowerCase(), chosen.flatMap(step)));
+    } else if (!isMove) {
+      const every = Math.ceil(corners.length / MAX_CORNERS);
+      mark(points.markArea(corners.filter((_, i) => i % every === 0).flatMap(step)));
     }
   }
 
@@ -622,19 +598,12 @@ function share(measure, cell) {
   return cell(value, low && high ? `${value}, 95 % interval ${low} to ${high}` : value, "number");
 }
 
-const discs = new Map();
-
 // The pixels of a disc, as offsets from its middle in a picture of that width.
 function disc(radius, width) {
-  const key = `${radius} ${width}`;
-  if (!discs.has(key)) {
-    const found = [];
-    for (let dy = -radius; dy <= radius; dy++)
-      for (let dx = -radius; dx <= radius; dx++) if (dx * dx + dy * dy <= (radius + 0.4) ** 2) found.push(dy * width + dx);
-    if (discs.size > 64) discs.clear();
-    discs.set(key, Int32Array.from(found));
-  }
-  return discs.get(key);
+  const offsets = [];
+  for (let dy = -radius; dy <= radius; dy++)
+    for (let dx = -radius; dx <= radius; dx++) if (dx * dx + dy * dy <= (radius + 0.4) ** 2) offsets.push(dy * width + dx);
+  return Int32Array.from(offsets);
 }
 
 // ---- strips: samples as rows of tokens on their cluster's color, its number below
@@ -687,13 +656,13 @@ class Strips {
 
   paint() {
     if (!this.data) return;
-    const found = readMark(page.mark), area = found && AREAS.includes(found.kind);
-    const points = area ? page.scenes.get(this.data.scene)?.at(-1) : null, flags = points?.find(page.mark).flags;
+    const found = readMark(page.mark), points = page.scenes.get(this.data.scene)?.at(-1);
+    const rows = found?.kind === "area" && points ? points.rowsOf(points.find(page.mark)) : null;
     this.frame.classList.toggle("some", Boolean(found));
     for (const cell of this.cells) {
       const is = !found ? false
         : found.kind === "cluster" ? within(found.ranges, cell.cluster)
-        : area ? flags?.[points.indexOf(cell.row)] === 1
+        : rows ? rows[lastUpTo(rows, cell.row)] === cell.row
         : found.kind === this.data.side && within(found.ranges, cell.row);
       cell.classList.toggle("marked", is);
       cell.setAttribute("aria-pressed", is);

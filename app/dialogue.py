@@ -10,21 +10,7 @@ import widgets
 import tprprobe as tp
 from tprprobe.interventions import prompt_edits, prompts
 
-STAYS = """<style>
-[data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) {
-  position: sticky; top: 0; z-index: 9; padding: 0.6rem 0; background: PAGE; box-shadow: 0.9rem 0 PAGE, -0.9rem 0 PAGE;
-}
-.st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
-@media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
-</style>"""
-CLICKS = {"show": "enlarges the map", "ablate": "ablates the head: its output becomes 0"}
 MAX_LAYERS = 8  # layers whose maps are shown at once
-
-
-def stay() -> Any:
-    """A place for the answer, which stays in sight while what is below is clicked."""
-    st.html(STAYS.replace("PAGE", tp.figures.theme.find_theme(state.is_dark()).page))
-    return st.container(key="asked-lead")
 
 
 def ask(model, name: str, store) -> Any:
@@ -88,7 +74,7 @@ def find_heads(prompt, name: str) -> dict:
 
 
 def show_heads(prompt, heads) -> None:
-    """Small maps of all heads; a click ablates one."""
+    """Small maps of all heads; a click enlarges one, and ablates it."""
     count = len(prompt_edits.list_heads(prompt))
     if not count:
         st.caption("This model has no attention heads, so none can be ablated.")
@@ -97,22 +83,13 @@ def show_heads(prompt, heads) -> None:
     ):
         views, dark = tp.dashboard.attention, state.is_dark()
         ramp = tp.figures.theme.find_theme(dark).scale
-        choices = [*CLICKS]
-        st.caption(widgets.AXES)
-        click = st.radio("A click on a map", choices, 0, CLICKS.get, "click", horizontal=True)
-        if click == "ablate":
-            groups = views.pack_heads(heads, " becomes 0 (click again to undo)")
-            canvas.offer_picks("asked-heads", groups, ramp=ramp)
-            return
-        chosen = st.session_state.get("enlarged", "")
-        keep = lambda text: st.session_state.update(enlarged=text)  # noqa: E731
-        look = {"ramp": ramp, "look": "shown", "one": True, "picked": chosen}
-        canvas.offer_picks("shown-heads", views.pack_heads(heads), keep, **look)
-        site, _, head = chosen.rpartition(":")
-        if site in heads and int(head) < len(heads[site]):
-            label = tp.figures.labels.site_label(site.rpartition(".")[0], int(head))
+        st.caption(f"{widgets.AXES} A click enlarges a map, and the output of its head becomes 0.")
+        canvas.offer_picks("asked-heads", views.pack_heads(heads), ramp=ramp)
+        if chosen := canvas.read_head(heads):
+            site, head = chosen
+            label = tp.figures.labels.site_label(site.rpartition(".")[0], head)
             st.markdown(f"**{state.escape(label)}**")
-            packed = views.pack_prompt(prompt.tokens, heads[site][int(head)], dark)
+            packed = views.pack_prompt(prompt.tokens, heads[site][head], dark)
             canvas.mount("attend", "asked-map", packed)
 
 
@@ -140,7 +117,7 @@ def show_beside(prompt, name: str, store) -> None:
     texts = state.once(compare, "beside", name, prompt.text, other)
     st.markdown(state.escape(views.summarize_texts(texts)))
     if len(texts.outputs):
-        widgets.table(tp.dashboard.asking.name_columns(texts.outputs))
+        widgets.table(tp.dashboard.changes.name_columns(texts.outputs))
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")

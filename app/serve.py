@@ -24,7 +24,7 @@ from tprprobe import plugins
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
 STARTING = b'<p style="font: 1.1rem sans-serif; padding: 3rem">The dashboard starts.</p>'  # until it is drawn
 AT_ONCE = tuple(f"dashboard.{name}" for name in ("contents", "folders", "run_summary"))
-LATER = ("dashboard.scene", "dashboard.role_fits", "figures.charts")
+LATER = ("dashboard.scene", "dashboard.decompositions", "figures.charts")
 QUIET = 2  # seconds in which the browser draws the first page
 
 

@@ -6,7 +6,6 @@ import shlex
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import streamlit as st
 
 import tprprobe as tp
 
-READER = ThreadPoolExecutor(1)
 FIRST_PAGE = threading.Event()  # is set once it is drawn
 OFFERED: set[str] = set()  # what the main file has offered, once it ran
 LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
@@ -60,21 +58,11 @@ def once(make: Callable[[], Any], *key: Any) -> Any:
     return _once(make, root(), st.session_state.get("store"), *key)
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
-def read_ahead(name: str) -> Future[Any]:
-    """The model of that name: it is read, once for all sessions, while the page can be used."""
+@st.cache_resource(max_entries=2, show_spinner="Loading the model …")
+def load_readable(name: str) -> Any:
     from tprprobe.interventions.prompts import load_readable as read  # with what models need
 
-    return READER.submit(read, name)
-
-
-def load_readable(name: str) -> Any:
-    try:
-        with st.spinner("Loading the model …"):
-            return read_ahead(name).result()
-    except tp.InputError:
-        read_ahead.clear(name)
-        raise
+    return read(name)
 
 
 def root() -> str:
@@ -184,6 +172,8 @@ def choose_slice() -> None:
     if where:
         n = 0 if problem else int(views.find_slice(current_store, side, where).sum())
         st.sidebar.caption(escape(problem or f"{n:,} {side} tokens"))
+    if problem:
+        st.warning(escape(f"All tokens are shown, since the slice cannot be taken: {problem}."))
 
 
 def slice_problem(side: str) -> str:

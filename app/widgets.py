@@ -125,8 +125,8 @@ def choose_site(label: str, sites: list[str], key: str, index: int = 0) -> str:
     write = tp.figures.labels.site_label
     address = st.query_params.get(key)
     if address in sites and write(address) != address:
-        del st.query_params[key]
-        st.session_state[key] = address
+        st.session_state[key], st.query_params[key] = address, write(address)
+        st.rerun()
     return choose(label, sites, key, index, format_func=write)
 
 

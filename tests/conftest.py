@@ -137,6 +137,14 @@ def make_model() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
+def fluent(make_model) -> Any:
+    """A model that writes different answers, called ``tiny``."""
+    model = make_model(fluent=True, seed=4)
+    model.name = "tiny"
+    return model
+
+
+@pytest.fixture(scope="session")
 def make_data() -> Callable[..., Any]:
     """A data set of given (question, answer) pairs, one module."""
     from tprpapers.worlds.mathematics.questions import Question
@@ -154,6 +162,39 @@ def make_data() -> Callable[..., Any]:
         return Listed("listed", "interpolate", 0, range(len(examples)), examples)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    """A folder of transformers: a tiny random GPT-2 with its head."""
+    from planted.foreign import save_foreign
+
+    return save_foreign("gpt2", tmp_path_factory.mktemp("hf") / "tiny", "causal")
+
+
+@pytest.fixture(scope="session")
+def divisions(make_data) -> Any:
+    """18 divisions, whose answers are 1 or 2."""
+    pairs = [(f"{a}/{b} - {b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
+    return make_data(pairs, "arithmetic__mixed")
+
+
+@pytest.fixture(scope="session")
+def frame(tmp_path_factory) -> str:
+    """Minimal pairs of who sees whom."""
+    from planted.word_models import FRAME
+
+    path = tmp_path_factory.mktemp("frames") / "seeing.toml"
+    path.write_text(FRAME)
+    return f"pairs:{path}"
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory) -> Any:
+    """Eight questions whose roles have known clusters, for modules that plant no store of their own."""
+    from planted.questions import plant
+
+    return plant(tmp_path_factory.mktemp("planted") / "store", 8)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """Ask: a text or question to the model of the store, and what two exchanged words, or a head, do to what it says."""
 
-from pathlib import Path
-
 import dialogue
 import state
 import streamlit as st
@@ -36,9 +34,9 @@ def _find_model(store) -> str | None:
     loaded = st.session_state.setdefault("loaded", set())
     if name not in loaded:
         st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
-        if Path(name.removeprefix("hf:")).is_file():  # of GGUF, which takes long to read
-            state.read_ahead(name)
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
+        if "text" in st.query_params:
+            st.caption("Then the text of this address comes back, and what was picked in it.")
         st.markdown(AFTER)
         return None
     return name
@@ -46,14 +44,14 @@ def _find_model(store) -> str | None:
 
 def _show_answer(model, name: str, store, lead) -> None:
     """What the model says as it is, or what the change that is picked makes of it."""
-    asking, changes = tp.dashboard.asking, tp.dashboard.changes
+    changes = tp.dashboard.changes
     experiments = st.session_state.setdefault("tried", {})
     prompt = dialogue.ask(model, name, store)
     heads = dialogue.find_heads(prompt, name)
     change = dialogue.choose_change(prompt, heads)
     plain = lambda: prompts.read_output(prompt, prompt_edits.list_inputs(prompt), store)  # noqa: E731
     output = state.once(plain, "said", name, prompt.text)
-    table, answer = output.table, asking.summarize_said(prompt, output, store)
+    table, answer = output.table, changes.summarize_said(prompt, output, store)
     with lead:
         if change is None:
             widgets.lead(answer)
@@ -63,7 +61,7 @@ def _show_answer(model, name: str, store, lead) -> None:
             table, experiments[key] = state.once(attempt, *key)
             widgets.lead(changes.summarize_change(experiments[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
-    widgets.table(asking.name_columns(table))
+    widgets.table(changes.name_columns(table))
     st.caption(state.escape(changes.explain(table)))
     dialogue.show_heads(prompt, heads)
     if not prompt.is_image:
@@ -83,7 +81,7 @@ def ask() -> None:
         return
     if (name := _find_model(store)) is None:
         return
-    lead = dialogue.stay()
+    lead = st.container(key="asked-lead")  # stays in sight, see page.css
     try:
         model = state.load_readable(name)
         if not state.once(lambda: prompts.is_model_of(model, store), "own", name):

@@ -12,7 +12,7 @@ TAKE_APART = "Fit these roles, and show which fillers and roles are similar, and
 
 def _take_apart(store, run, site, roles, rank) -> None:
     """Likeness of fillers and of roles, and one sample: what is left of its vectors, and one filler changed."""
-    views, folder = tp.dashboard.role_fits, state.runs().folder("decompositions", run)
+    views, folder = tp.dashboard.decompositions, state.runs().folder("decompositions", run)
     key = ("fit", run, site, roles, rank)
     fit = state.once(lambda: views.fit_roles(store, folder, site, roles, rank), *key)
     st.caption(views.summarize_part(store, site))

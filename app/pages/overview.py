@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-MAX_STORES = 24  # in the table
+MAX_STORES, MAX_RESULTS = 24, 8  # in the table, and in sight
 
 
 def _show_sizes(store) -> None:
@@ -38,8 +38,11 @@ def _show_results(runs, store) -> bool:
     statements, names = state.once(summarize, "summary")
     if statements:
         st.subheader("Results")
-    for statement in statements:
+    for statement in statements[:MAX_RESULTS]:
         widgets.write(statement)
+    if rest := statements[MAX_RESULTS:]:
+        draw = lambda: [widgets.write(statement) for statement in rest]  # noqa: E731
+        widgets.fold(f"{len(rest)} more results", "results", draw)
     if len(names):
         widgets.fold(f"All {len(names)} named roles", "named", lambda: widgets.table(names))
     return bool(statements)

@@ -17,6 +17,18 @@ def _go(table, key: str) -> None:
         st.session_state["sample"] = int(table["sample"].iloc[row])
 
 
+def _bring_marked(samples, mark) -> None:
+    """Shows the first sample with a marked token, once for every mark, if no strip has one."""
+    shown, first = st.session_state.get("marked_for"), st.session_state.get("sample", 0)
+    st.session_state["marked_for"] = str(mark)
+    if (
+        shown != str(mark)
+        and len(samples)
+        and not samples.between(first, first + MAX_STRIPS - 1).any()
+    ):
+        st.session_state["sample"] = int(samples.min())
+
+
 def _show_names() -> None:
     """What finished runs of `name` say of the clusters of all heads, or a button that starts one."""
     kinds = ("names", "word-names")
@@ -53,11 +65,11 @@ def roles() -> None:
         k = widgets.choose_count()
         method = widgets.choose("Map", METHODS, "map", format_func=METHODS.__getitem__)
         scene = state.build_scene(state.root(), state.store_name(), site, head, k, method)
+        with lead.container():  # the baseline model is clustered after the page stands there
+            widgets.lead(views.scene.summarize_roles(scene, compare=scene.is_compared))
         alike, layer = contents.like(sites, site), views.maps.LAYER
         fields = scene.list_fields() + [layer] * (len(alike) > 1)
         field = widgets.choose("Color", fields, "color")
-    with lead.container():  # the baseline model is clustered after the page stands there
-        widgets.lead(views.scene.summarize_roles(scene, compare=scene.is_compared))
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     where = state.where(store.side(site))
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
@@ -67,6 +79,8 @@ def roles() -> None:
     widgets.head(title, lambda: views.show_map(cloud, field, marked), "map")
     place.show_map(field)
     note = st.container()
+    if marked is not None:
+        _bring_marked(cloud.tokens.loc[marked, "sample"], mark)
     sample = widgets.choose_sample(store, store.samples)
     place.show_strips(range(sample, min(sample + MAX_STRIPS, store.samples)), mark)
     below = st.container()

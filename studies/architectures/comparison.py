@@ -51,7 +51,9 @@ def compare(name: str) -> Comparison:
     stacks = list(dict.fromkeys(site.split(".")[0] for site in single))
     layers = {stack: _count(single, f"{stack}.", ".hidden") for stack in stacks}
     has_parts = [
-        _parts(single, f"{stack}.{i}.self") for stack in stacks for i in range(layers[stack])
+        all(f"{stack}.{i}.self.{part}" in single for part in FULL)
+        for stack in stacks
+        for i in range(layers[stack])
     ]
     return Comparison(
         name,
@@ -139,10 +141,6 @@ def _compare_padded(model: Any, single: Mapping[str, Tensor]) -> str:
 def _of(output: Mapping[str, Any], stack: str, kind: str) -> tuple[Any, ...]:
     """What the library returns of a stack."""
     return output.get(f"{stack}_{kind}") or output.get(kind) or ()
-
-
-def _parts(sites: Mapping[str, Tensor], prefix: str) -> bool:
-    return all(f"{prefix}.{name}" in sites for name in FULL)
 
 
 def _count(sites: Iterable[str], start: str, end: str) -> int:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import tprpapers.successors
 from studies.pages.successors_figure import draw_binding
-from studies.successors.tables import MODELS, SHARES
+from studies.successors.tables import MODELS, SHARES, SHIPPED
 from studies.successors.trainings import PLAN
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
@@ -52,6 +52,8 @@ def make_page(_runs: Path) -> str:
         predictions=table(decide(models, shares)),
         n_models=len(models),
         seeds_by_task={task: count_seeds(models, task) for task in TASKS},
+        n_shipped=len(list_changes(shares)),
+        changes=[f"{value:+.3f}" for value in list_changes(shares).agg(["min", "max"])],
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
     )
@@ -66,6 +68,15 @@ def read_models() -> pd.DataFrame:
 def bound_shares(shares: pd.DataFrame) -> pd.DataFrame:
     """The shares of bindings."""
     return shares[shares["part"] == "bindings"]
+
+
+def list_changes(shares: pd.DataFrame) -> pd.Series:
+    """What was added to the shares of bindings of the models that ship when they were measured again."""
+    names = ["task", "model", "weights", "seed"]
+    before, again = (
+        bound_shares(t).set_index(names)["share"] for t in (shares, pd.read_csv(SHIPPED))
+    )
+    return again - before.reindex(again.index)
 
 
 def count_seeds(models: pd.DataFrame, task: str) -> str:

@@ -160,7 +160,7 @@ def _language_model() -> dict[str, Any]:
         }
     )
     return {
-        "best": _number_of(best),
+        "best": str(best["site"]).split(".")[1],
         "learned": interval_text(read_interval(best, "learned"), "+.3f"),
         "right": _pick(turns, "turned", place="none", edit="attractor"),
         "n_right": f"{turns.loc[turns['place'].eq('none'), 'n'].iloc[0]:.0f}",
@@ -175,10 +175,6 @@ def _listed(values: Any, form: str) -> str:
     """Values in a row: 1, 2 and 3."""
     *leading, final = (format(value, form) for value in values)
     return f"{', '.join(leading)} and {final}"
-
-
-def _number_of(row: pd.Series) -> str:
-    return str(row["site"]).split(".")[1]
 
 
 def _layers() -> dict[str, Any]:

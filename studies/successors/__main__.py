@@ -1,11 +1,11 @@
-"""``python -m studies.successors [RUNS]``: trains what is missing, and measures what is trained."""
+"""``python -m studies.successors [RUNS]``: trains what is missing, and measures what is trained and what ships."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from studies.successors.tables import measure_all
+from studies.successors.tables import measure_all, measure_shipped
 from studies.successors.trainings import RUNS, train_all
 
 
@@ -17,6 +17,7 @@ def main(
     if train:
         train_all(runs)
     measure_all(runs)
+    measure_shipped()
 
 
 if __name__ == "__main__":

@@ -20,12 +20,14 @@ from studies.successors.measures import (
 )
 from studies.successors.trainings import PLAN, Training, list_trainings
 from tprprobe.files.writing import write_file
+from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model
 from tprprobe.store import Store
 from tprprobe.training.loop import MODEL
 
 FOLDER = Path(__file__).parent
 SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measured.json"
+SHIPPED = FOLDER / "shipped.csv"
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
 DESIGNED = {"recall": ("before", "after"), "programs": ("before",)} | dict.fromkeys(
@@ -51,6 +53,19 @@ def measure_all(runs: Path) -> None:
         if (folder / MODEL).exists() and not (folder / MEASURED).exists():
             write_file(folder / MEASURED, json.dumps(measure(training, runs), indent=1))
             write_tables(runs)
+
+
+def measure_shipped(folder: Path = Path("models")) -> None:
+    """Writes the shares of bindings of the models that ship, which are of the first seed, by today's estimator."""
+    rows = []
+    for training in list_trainings():
+        place = folder / f"{training.model}-{training.task}"
+        if training.seed == PLAN["seeds"][0] and place.is_dir():
+            model = read_checkpoint(str(place)).eval()
+            sample = Sample.load(training.task, training.data, "dev")
+            *_, bindings = _share_rows(training, model, sample, "trained", training.seed)
+            rows.append(bindings)
+    write_file(SHIPPED, pd.DataFrame(rows).round(4).to_csv(index=False))
 
 
 def write_tables(runs: Path) -> None:

@@ -88,7 +88,10 @@ def analyse(runs: Path, n: int = N) -> Analyses:
         coupling=load_or_make(
             "coupling", lambda: couple_roles(store, cluster_all(store, _ROLES, k=K))
         ),
-        reconstruction=load_or_make("reconstruction", lambda: _reconstruct(store, baseline)),
+        reconstruction=load_or_make(
+            "reconstruction",
+            lambda: pd.concat(map(reconstruct, (store, baseline)), ignore_index=True),
+        ),
         captured=load_or_make("captured", lambda: capture_variance(store)),
         pairs=load_or_make("pairs", _ask),
         demonstration=demonstrate(),
@@ -115,10 +118,6 @@ def keep_table(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         file.parent.mkdir(parents=True, exist_ok=True)
         make().to_parquet(file)
     return pd.read_parquet(file)
-
-
-def _reconstruct(*stores: Store) -> pd.DataFrame:
-    return pd.concat([reconstruct(store) for store in stores], ignore_index=True)
 
 
 def _ask() -> pd.DataFrame:

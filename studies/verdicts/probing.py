@@ -54,7 +54,8 @@ def seed_evidence(roles: Roles) -> dict[str, Evidence]:
             for name, cases in cases_of_claim.items()
         }
     if len(steps := find_steps(roles)) > 1 and (seeds := roles.seeds(DISCRETE)):
-        rise = {f"{PEAK}.{steps[-1]}": 1.0, f"{PEAK}.{half_of(steps)}": -1.0}
+        half = min(steps, key=lambda step: abs(step - steps[-1] / 2))
+        rise = {f"{PEAK}.{steps[-1]}": 1.0, f"{PEAK}.{half}": -1.0}
         case = {"": mean_measure(roles, rise)}
         evidence["jiang-more-discrete"] = Evidence(case, "model seed", len(seeds))
     return evidence
@@ -196,8 +197,3 @@ def find_steps(roles: Roles) -> list[int]:
     finished.
     """
     return sorted({int(step) for step in roles.discreteness.get("step", [])})
-
-
-def half_of(steps: Sequence[int]) -> int:
-    """The step that is nearest to half of the training."""
-    return min(steps, key=lambda step: abs(step - steps[-1] / 2))

@@ -42,23 +42,14 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 
 def decide(_runs: Path) -> Iterator[tuple[str, Verdict]]:
     """The verdicts on summaries: of the study that ships, and of its longer training."""
-    study, longer = load_trainings()
+    folder = assets.find("studies", STUDY)
+    studies = load_study(folder / LONGER), load_study(folder)
+    study = studies[-1]
     references = study.examples.loc[study.examples["module"] == TEST, ["source", "target"]]
     lead = score_lead(references)
-    evidence = {steps_of(training): gather_evidence(training, lead) for training in (longer, study)}
+    evidence = {int(s.runs["steps"].max()): gather_evidence(s, lead) for s in studies}
     for verdict in judge_trainings(claims_of("summaries"), evidence):
         yield "", judge_external(verdict, references)
-
-
-def load_trainings() -> tuple[Study, Study]:
-    """The study that ships, and its longer training."""
-    folder = assets.find("studies", STUDY)
-    return load_study(folder), load_study(folder / LONGER)
-
-
-def steps_of(study: Study) -> int:
-    """The steps for which its runs were trained."""
-    return int(study.runs["steps"].max())
 
 
 def score_lead(references: pd.DataFrame) -> dict[str, Interval]:

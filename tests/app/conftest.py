@@ -27,12 +27,11 @@ CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory, make_model, make_data) -> Path:
+def runs(tmp_path_factory, fluent, make_data) -> Path:
     """A folder with one run, ``demo``: a store with its control, clusters, a sweep of a model."""
     root = tmp_path_factory.mktemp("app") / "runs"
-    model, recipe = make_model(fluent=True, seed=4), {"n": 12, "reference": 6, "clusters": [2]}
-    model.name = "tiny"
-    manifest = {"name": model.name, "sha256": fingerprint(model)}
+    recipe = {"n": 12, "reference": 6, "clusters": [2]}
+    manifest = {"name": fluent.name, "sha256": fingerprint(fluent)}
     store = plant(root / "demo" / "store", 24, model=manifest)
     plant(root / "demo" / "store" / "untrained", 24, noise=1.0)
     roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
@@ -41,32 +40,30 @@ def runs(tmp_path_factory, make_model, make_data) -> Path:
     sites, edits = ["encoder.*.self.role"], ["zero", "mean", "snap"]
     for name, heads in (("heads", "each"), ("layers", "all")):
         sweep_recipe = Recipe(**recipe, sites=sites, edits=edits, heads=heads)
-        sweep(model, make_data(pairs), sweep_recipe, root / "demo" / name)
+        sweep(fluent, make_data(pairs), sweep_recipe, root / "demo" / name)
     return root
 
 
 @pytest.fixture(scope="session")
-def decomposed(tmp_path_factory, make_model, make_data) -> Path:
+def decomposed(tmp_path_factory, fluent, make_data) -> Path:
     """A folder with a tiny model, a store of what it makes of 60 questions, and their decompositions."""
-    root, model = tmp_path_factory.mktemp("decomposed") / "runs", make_model(fluent=True, seed=4)
-    save_pretrained(model, root / "tiny")
-    model.name = "tiny"
+    root = tmp_path_factory.mktemp("decomposed") / "runs"
+    save_pretrained(fluent, root / "tiny")
     rng = np.random.default_rng(0)
     data = make_data([("".join(rng.choice(list("abc"), 4)), "a") for _ in range(60)])
-    store = extract(model, data, ["encoder.0.hidden"], root / "store", control=False)
+    store = extract(fluent, data, ["encoder.0.hidden"], root / "store", control=False)
     options = {"rank": "4x2", "withheld": 0.0}
     decompose_all(store, "encoder.0.hidden", ["left", "bag"], root / "decomposition", **options)
     return root
 
 
 @pytest.fixture(scope="session")
-def asked_runs(tmp_path_factory, make_model, make_data) -> Path:
+def asked_runs(tmp_path_factory, fluent, make_data) -> Path:
     """A folder with a tiny model, and a store of its roles and attention on questions."""
-    root, model = tmp_path_factory.mktemp("asked") / "runs", make_model(fluent=True, seed=4)
-    save_pretrained(model, root / "tiny")
-    model.name = "tiny"
+    root = tmp_path_factory.mktemp("asked") / "runs"
+    save_pretrained(fluent, root / "tiny")
     data = make_data([("12/(3-45)", "-2/7"), *((f"{a}/2-{a}*3", "1") for a in range(2, 10))])
-    extract(model, data, ["*.role", "*.attention"], root / "asked", control=False)
+    extract(fluent, data, ["*.role", "*.attention"], root / "asked", control=False)
     return root
 
 

@@ -125,8 +125,12 @@ def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):
     runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     origin = {"name": "my data.txt", "split": "all", "n": 12, "seed": 0}
     store = replace(store, manifest={**store.manifest, "data": origin})
+    with pytest.raises(InputError, match="neither shipped nor below the folder"):
+        launches.plan(runs, store, "attention")
+    checkpoint = {"model": tmp_path / str(store.facts.model.name)}
+    runs = replace(runs, folders={**runs.folders, "checkpoint": checkpoint})
     words = shlex.split(launches.plan(runs, store, "attention").command)
-    assert words[:3] == ["tprprobe", "extract", "--ckpt"]
+    assert words[:4] == ["tprprobe", "extract", "--ckpt", str(checkpoint["model"])]
     assert words[words.index("--data") + 1] == "my data.txt"
     assert words[words.index("-n") + 1] == "12"
     assert "--split" not in words

@@ -130,9 +130,9 @@ def test_a_decomposition_is_shown_step_by_step_and_fitted_when_that_is_asked_for
     open_page, decomposed, monkeypatch
 ):
     calls = []
-    fit_roles = tp.dashboard.role_fits.fit_roles
+    fit_roles = tp.dashboard.decompositions.fit_roles
     monkeypatch.setattr(
-        tp.dashboard.role_fits,
+        tp.dashboard.decompositions,
         "fit_roles",
         lambda *arguments: calls.append(1) or fit_roles(*arguments),
     )

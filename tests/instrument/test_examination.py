@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted.word_models import FRAME, save_words
+from planted.word_models import save_words
 
 from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.examination import examine, examining, subject
-from tprprobe.examination.measures import MEASURES
+from tprprobe.examination.measures import MEASURES, subtract_baseline
 from tprprobe.figures import catalogue
 from tprprobe.figures.model_page import QUESTIONS, _compare_shares, _list_bindings
 from tprprobe.models import load_model
@@ -25,13 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return load_model(f"hf:{save_words(tmp_path_factory.mktemp('words') / 'llama')}")
-
-
-@pytest.fixture(scope="module")
-def frame(tmp_path_factory):
-    path = tmp_path_factory.mktemp("frames") / "seeing.toml"
-    path.write_text(FRAME)
-    return f"pairs:{path}"
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +101,21 @@ def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
 
 
 def test_what_training_changed_has_an_interval():
-    words, baseline, second_baseline = (
-        {"share": share, "share_low": share - half, "share_high": share + half}
-        for share, half in ((0.6, 0.03), (0.8, 0.04), (0.64, 0.04))
+    rows = [
+        {"site": site, "family": "bag", "control": control, "share": share}
+        | {"share_low": share - half, "share_high": share + half}
+        for site, control, share, half in (
+            ("a", "", 0.6, 0.03), ("b", "", 0.6, 0.03),
+            ("b", "permuted", 0.64, 0.04), ("a", "permuted", 0.8, 0.04),
+        )
+    ]  # fmt: skip
+    subtract_baseline(table := pd.DataFrame(rows), "permuted")
+    lowered, unsettled, *_ = map(_compare_shares, table.to_dict("records"))
+    assert lowered.startswith(
+        "Training lowered this share (-20.0 [-25.0, -15.0] percentage points)"
     )
-    change = _compare_shares(words, baseline)
-    assert change.startswith("Training lowered this share (-20.0 [-25.0, -15.0] percentage points)")
-    assert "do not settle" in _compare_shares(words, second_baseline)
+    assert "do not settle" in unsettled
+    assert table["share_learned"].notna().tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,20 @@ def test_a_wide_interval_is_no_finding_of_absence(half, verdict):
     bound, [unbound] = _list_bindings(pd.DataFrame([row | share | {"share_shuffled": 0.0}]))
     assert unbound.startswith(verdict)
     assert not bound
+
+
+def test_sites_that_bind_are_counted_beside_those_of_the_baseline_model():
+    sites = [
+        {"site": f"encoder.{layer}.hidden", "roles": "left", "family": "factored"}
+        | {"control": control, "share": share, "share_low": low, "share_high": 0.6}
+        | {"share_learned": 0.1}
+        for control, layer, share, low in (
+            ("", 0, 0.3, 0.1), ("", 1, 0.3, -0.1), ("permuted", 0, 0.2, 0.1), ("permuted", 1, 0.4, 0.2),
+        )
+    ]  # fmt: skip
+    [[text], []] = _list_bindings(pd.DataFrame(sites))
+    assert text.startswith("1 of 2 sites (2 of 2 in the baseline model) bind tokens to places")
+    assert "(10.0 percentage points more than there in the baseline model)" in text
 
 
 def test_heads_look_at_targets_more_often_than_chance():

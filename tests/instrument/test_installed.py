@@ -5,10 +5,6 @@ environment without `dev`.
 import io
 import json
 
-import pytest
-
-pytest.importorskip("transformers")
-
 from planted.foreign import TEXT, save_gguf
 
 import tprprobe as tp

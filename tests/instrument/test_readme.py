@@ -25,7 +25,6 @@ OUTPUTS = (
 @pytest.fixture
 def folder(tmp_path):
     """An empty folder but for a tiny random BERT in the place of the model that a hub would give."""
-    pytest.importorskip("transformers")
     place = tmp_path / "sentence-transformers" / "all-MiniLM-L6-v2"
     sentences = [example.source for example in load_data(PAIRS, n=200)]
     place.mkdir(parents=True)

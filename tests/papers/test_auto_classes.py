@@ -4,17 +4,16 @@ import json
 
 import pytest
 import torch
+import transformers
 
 import tprprobe as tp
+from tprpapers.architectures import auto_classes
 from tprprobe.data.pairs import encode_sources
 from tprprobe.errors import InputError
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.decoding.generation import generate
 
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("tokenizers")
-auto_classes = pytest.importorskip("tprpapers.architectures.auto_classes")
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXT = {
     "tpt-d-english": "english:version=1,depth=1,sentences=4-6",

@@ -7,6 +7,7 @@ import sys
 import pytest
 from matplotlib.figure import Figure
 from planted.captions import plant_captions
+from planted.cli import run_command
 from planted.folders import (
     write_binding,
     write_evaluation,
@@ -18,11 +19,9 @@ from planted.questions import plant
 from planted.relations import plant_relations
 from planted.sentences import plant as plant_labelled
 from planted.values import plant_values
-from typer.testing import CliRunner
 
 from tprpapers.claims import load_claims
 from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, verdicts_of
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
 from tprprobe.figures.catalogue import registry
@@ -41,9 +40,7 @@ def run(tmp_path_factory):
     write_binding(run / "binding")
     plant_values(run.parent / "values", questions=110)
     plant_labelled(run.parent / "labelled", 40)
-    CliRunner().invoke(
-        app, ["name", str(run.parent / "labelled"), "--k", "4", "--out", str(run.parent / "named")]
-    )
+    run_command("name", run.parent / "labelled", "--k", 4, "--out", run.parent / "named")
     plant_relations(run.parent / "related")
     write_summaries(run.parent / "scored")
     plant_captions(run.parent / "captioned" / "store", 60)
@@ -131,7 +128,7 @@ def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, mon
 
     def texts(*options):
         files = ["--store", str(run / "store"), "--out", str(tmp_path / "f.pdf")]
-        assert CliRunner().invoke(app, ["figure", *options, *files]).exit_code == 0
+        run_command("figure", *options, *files)
         figure = drawn[-1]
         every = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
         return " ".join(text.get_text() for text in every)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from planted.cli import run_command
 from planted.publishedfiles import (
     CONFIG,
     HEADS,
@@ -21,9 +22,7 @@ from planted.publishedfiles import (
     vocabulary_file,
 )
 from safetensors.torch import save_file
-from typer.testing import CliRunner
 
-from tprprobe.cli import app
 from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
@@ -199,9 +198,7 @@ def test_a_converted_summarizer_reads_text(tmp_path, tokenizers, name):
         f"eval {data} --max-length 5",
         f"extract {data} --sites encoder.0.self.role --no-control --out {store}",
     ):
-        result = CliRunner().invoke(app, line.split())
-        assert result.exit_code == 0, result.output
-        assert "unknown" not in result.output
+        assert "unknown" not in run_command(*line.split()).output
     tokens = open_store(store).tokens
     text = "".join(tokens.loc[(tokens["side"] == "source") & (tokens["sample"] == 1), "token"])
     assert "coin" in text.replace("▁", " ")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from planted.stores import write_store
 from scipy.linalg import hadamard
 
 from tprpapers.schlag.hadamard.crosstalk import measure_unbinding, unbind_sums
@@ -12,7 +13,6 @@ from tprpapers.schlag.hadamard.variance import (
     fit_bases,
 )
 from tprprobe.errors import InputError
-from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 ROLE, FILLER = "encoder.0.self.role", "encoder.0.self.filler"
 D = 16
@@ -24,17 +24,13 @@ def spectrum(power, width=D):
 
 def write_heads(path, fillers, roles, per_question=20, control=None):
     """A store of one layer: fillers and roles [token, head, d_head] in questions of equal length."""
-    spec = SiteSpec(("source", "head", "d_head"), fillers.shape[1:])
-    role_spec = SiteSpec(("source", "head", "d_head"), roles.shape[1:])
-    writer = StoreWriter.create(path, {FILLER: spec, ROLE: role_spec}, {})
-    if control is not None:
-        write_heads(path / "untrained", *control, per_question)
     index = np.arange(len(fillers))
     table = pd.DataFrame({"side": "source", "sample": index // per_question, "token": "x"})
     table["position"] = index % per_question
-    writer.append({FILLER: fillers, ROLE: roles}, table)
-    writer.finish()
-    return open_store(path)
+    store = write_store(path, {FILLER: fillers, ROLE: roles}, table)
+    if control is not None:
+        write_heads(path / "untrained", *control, per_question)
+    return store
 
 
 def draw(rng, n, variances, heads=1):

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 from planted.bindings import STATE, left, plant_bindings
-from typer.testing import CliRunner
+from planted.cli import run_command
 
 import tprprobe as tp
 from tprpapers.lee import place_probes
 from tprpapers.lee.place_probes import BilinearProbe, Binding, PlaceProbe, as_grid, fit_linear
-from tprprobe.cli import app
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,17 +96,18 @@ def test_linear_probes_are_logistic_regressions(monkeypatch):
     assert np.allclose(weights.numpy(), expected, atol=5e-3)
 
 
-def test_the_command_and_its_options(tmp_path):
+def test_the_command_and_its_options(tmp_path, monkeypatch):
     store, out = plant_bindings(tmp_path / "store", left, n=60, width=8), tmp_path / "out"
-    args = ["probe", "token", str(store.path), "--probe", "bilinear", "--sites", STATE]
-    args += ["--rank", "2x2", "--control", "shuffled", "--out", str(out)]
-    printed = json.loads(CliRunner().invoke(app, [*args, "--json"]).stdout)
+    args = ["probe", "token", store.path, "--probe", "bilinear", "--sites", STATE]
+    args += ["--rank", "2x2", "--control", "shuffled", "--out", out]
+    printed = json.loads(run_command(*args, "--json").stdout)
     assert {row["control"] for row in printed} == {"real", "shuffled", "majority"}
-    assert isinstance(CliRunner().invoke(app, args).exception, tp.InputError)
-    assert CliRunner().invoke(app, [*args, "--resume"]).exit_code == 0
-    assert "Of bilinear: Its dimensions" in " ".join(
-        CliRunner().invoke(app, ["probe", "--help"], env={"COLUMNS": "300"}).stdout.split()
-    )
+    with pytest.raises(tp.InputError, match="--resume"):
+        run_command(*args)
+    run_command(*args, "--resume")
+    monkeypatch.setenv("COLUMNS", "300")
+    help_text = " ".join(run_command("probe", "--help").stdout.split())
+    assert "Of bilinear: Its dimensions" in help_text
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,7 @@ def test_the_command_and_its_options(tmp_path):
 )
 def test_what_is_wrong_is_said_in_one_line(bound, arguments, message):
     task, *options = arguments
-    args = ["probe", task, str(bound.path), "--probe", "bilinear", "--sites", STATE, *options]
-    result = CliRunner().invoke(app, args)
-    assert isinstance(result.exception, tp.InputError)
-    assert message in str(result.exception)
-    assert "\n" not in str(result.exception)
+    args = ["probe", task, bound.path, "--probe", "bilinear", "--sites", STATE, *options]
+    with pytest.raises(tp.InputError, match=message) as error:
+        run_command(*args)
+    assert "\n" not in str(error.value)

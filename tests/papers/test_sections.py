@@ -4,13 +4,12 @@ import json
 
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.values import LAYERS, plant_values
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprpapers.verdicts import verdicts_of
 from tprprobe.analyses.reconstruction import load_reconstruction
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.reconstruction import save_reconstruction
@@ -27,14 +26,9 @@ def results(stores):
     return pd.concat([tp.reconstruct(store) for store in stores], ignore_index=True)
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def test_reconstruct_command(stores, tmp_path):
     out = tmp_path / "out"
-    result = run("reconstruct", stores[0].path, "--baseline", stores[1].path, "--out", out)
-    assert result.exit_code == 0, result.output
+    result = run_command("reconstruct", stores[0].path, "--baseline", stores[1].path, "--out", out)
     assert "| tp, untrained" in result.output
     table = load_reconstruction(out)
     assert set(table["model"]) == {"tp", "plain"}
@@ -47,11 +41,11 @@ def test_reconstruct_command(stores, tmp_path):
         *("plain", "layer 0", "layer 1"),
     ]
     assert (out / "figure.pdf").read_bytes().startswith(b"%PDF")
-    as_json = run("reconstruct", stores[0].path, "--layer", -1, "--json")
+    as_json = run_command("reconstruct", stores[0].path, "--layer", -1, "--json")
     rows = json.loads(as_json.stdout)
     assert {row["layer"] for row in rows} == {LAYERS - 1}
-    repeated = run("reconstruct", stores[0].path, "--out", out)
-    assert isinstance(repeated.exception, InputError)
+    with pytest.raises(InputError):
+        run_command("reconstruct", stores[0].path, "--out", out)
 
 
 def test_figures_and_tables_are_drawn_from_the_folder_of_results(stores, results, tmp_path):
@@ -80,12 +74,10 @@ def test_figures_and_tables_are_drawn_from_the_folder_of_results(stores, results
 
 
 def test_binding_command(tmp_path, checkpoint):
-    plain = run("binding", "--out", tmp_path / "exact")
-    assert plain.exit_code == 0, plain.output
+    plain = run_command("binding", "--out", tmp_path / "exact")
     assert "standard 1, 1, 1, 1, 1; tp 1, 2, 4, 8, 16" in plain.output
     assert not (tmp_path / "exact" / "probe.csv").exists()
-    result = run("binding", "--ckpt", checkpoint, "--out", tmp_path / "asked", "--json")
-    assert result.exit_code == 0, result.output
+    result = run_command("binding", "--ckpt", checkpoint, "--out", tmp_path / "asked", "--json")
     rows = json.loads(result.stdout)
     assert set(rows) == {"demonstration", "degrees", "probe"}
     figure = catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "asked"])

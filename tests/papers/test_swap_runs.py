@@ -12,19 +12,6 @@ from tprprobe.files.settings import read_toml
 from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
 
 
-@pytest.fixture(scope="module")
-def data(make_data):
-    pairs = [(f"{a}/{b} - {b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
-    return make_data(pairs, "arithmetic__mixed")
-
-
-@pytest.fixture(scope="module")
-def model(make_model):
-    model = make_model(fluent=True, seed=4)
-    model.name = "tiny"
-    return model
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -48,15 +35,15 @@ def test_recipes_that_ship_can_be_read(root):
         assert read_recipe(path) if "swaps" in read_toml(path) else read_sweep(path)
 
 
-def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
+def test_swaps_by_a_recipe_and_their_figure(fluent, divisions, tmp_path):
     recipe = SwapRecipe(n=8, reference=6, swaps=["polarity", "argument"], whole=True, donors=True)
     out = tmp_path / "swaps"
-    table = run_swaps(model, data, recipe, out)
+    table = run_swaps(fluent, divisions, recipe, out)
     assert set(table["model"]) == {"tiny", "untrained:tiny"}
     assert set(table.query("vectors != 'hidden'")["layer"]) == {-1}
     places = set(table.query("kind == 'polarity'")["at"])
     assert set(DONORS) < places
-    pd.testing.assert_frame_equal(table, run_swaps(model, data, recipe, out, resume=True))
+    pd.testing.assert_frame_equal(table, run_swaps(fluent, divisions, recipe, out, resume=True))
     everything = table.assign(subset="answered")  # a tiny model answers nothing
     everything.to_csv(out / "swaps.csv", index=False)
     figure = catalogue.make("swap", swaps=[out])
@@ -64,9 +51,9 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     catalogue.write_figure("swap", None, [out], {}, tmp_path / "swap.pdf")
 
 
-def test_examples_without_a_pair_are_one_line(model, make_data, tmp_path):
+def test_examples_without_a_pair_are_one_line(fluent, make_data, tmp_path):
     data = make_data([("2 + 3", "5"), ("4 + 4", "8")])
     recipe = SwapRecipe(n=2, swaps=["polarity"])
     with pytest.raises(InputError, match="none of 2 examples of listed has a pair of: polarity"):
-        run_swaps(model, data, recipe, tmp_path / "none")
+        run_swaps(fluent, data, recipe, tmp_path / "none")
     assert not (tmp_path / "none").exists()

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from planted.captions import plant_captions
+from planted.cli import run_command
 from planted.questions import ROLE, plant
-from typer.testing import CliRunner
 
 from tprpapers.huang import figures as huang
 from tprpapers.huang.unbinding import (
@@ -27,7 +27,6 @@ from tprpapers.huang.unbinding.ten_clusters import (
     labels_of,
 )
 from tprpapers.verdicts import judge_cases
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.statistics import Interval
 
@@ -149,18 +148,16 @@ def test_planted_regions_are_purer_than_permuted_ones_and_the_twins(regions):
 def test_centers_of_another_store_count_its_words(words, tmp_path):
     other_store = plant_captions(tmp_path / "other", 90, noise=0.3)
     folder, out = tmp_path / "two", tmp_path / "table.md"
-
-    def run(line):
-        assert CliRunner().invoke(app, line.split()).exit_code == 0, line
-
-    run(f"cluster {other_store.path} --site word.unbinding --k 2 --raw --out {folder}")
+    options = ["--site", "word.unbinding", "--k", 2, "--raw", "--out", folder]
+    run_command("cluster", other_store.path, *options)
     expected = find_clusters(words, [2], learned_on=other_store)[2]
     loaded = load_fitted_clusters(words, folder, 2)
     assert loaded.labels.tolist() == expected.labels.tolist()
     vectors = words.store.read(words.site, slice(None))
     distances = ((vectors[:, None] - expected.centers[None]) ** 2).sum(-1)
     assert loaded.labels.tolist() == distances.argmin(1).tolist()
-    run(f"figure huang-table2 --store {words.store.path} --clusters {folder} --out {out}")
+    options = ["--store", words.store.path, "--clusters", folder, "--out", out]
+    run_command("figure", "huang-table2", *options)
     n = len(other_store.tokens_of(words.site))
     assert f"Centers: k-means of {n:,} vectors of other captions" in out.read_text()
     with pytest.raises(InputError, match=r"has no 10 clusters of raw word\.unbinding"):

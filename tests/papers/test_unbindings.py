@@ -3,14 +3,13 @@
 import pandas as pd
 import pytest
 import torch
+from planted.cli import run_command
 from planted.recipes import captioning
-from typer.testing import CliRunner
 
 from tprpapers.huang.unbinding.retrievals import NEAR, compare_steps, summarize_unbindings
 from tprpapers.scoring.captions.toolkit import score_captions
 from tprpapers.swaps.swap_recipes import SwapRecipe
 from tprpapers.swaps.unbindings import swap_unbindings
-from tprprobe.cli import app
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
@@ -69,9 +68,7 @@ def trained(tmp_path_factory):
 def test_the_command_swaps_in_the_models_own_captions(trained, tmp_path):
     recipe = tmp_path / "swap.toml"
     recipe.write_text('data = "scenes"\nn = 30\nswaps = ["unbinding"]\n')
-    arguments = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert result.exit_code == 0
+    run_command("intervene", recipe, "--ckpt", trained, "--out", tmp_path / "out")
     summary = pd.read_csv(tmp_path / "out" / "unbindings.csv")
     plain = summary[(summary["exchanged"] == "nothing") & (summary["steps"] == "all")]
     assert plain["own"].tolist() == [1.0]  # what is read is what the model wrote
@@ -86,9 +83,7 @@ def test_captions_without_vectors_are_others_and_with_all_centers_the_same(train
         'data = "scenes"\nn = 20\nreference = 30\nsites = ["word.unbinding"]\n'
         'edits = ["zero", "snap"]\nclusters = [2, 5]\nstrengths = [0.0, 1.0]\n'
     )
-    arguments = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert result.exit_code == 0
+    run_command("intervene", recipe, "--ckpt", trained, "--out", tmp_path / "out")
     summary = pd.read_csv(tmp_path / "out" / "substitutions.csv")
     assert summary["edit"].tolist() == ["none", "zero", "zero", *["snap"] * 4]
     still = summary[summary["strength"] == 0]

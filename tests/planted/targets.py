@@ -20,8 +20,8 @@ import torch
 import zarr
 from planted import dumps, exchanges, folders, foreign, publishedfiles
 from planted.bindings import STATE, left, plant_bindings
+from planted.cli import run_command
 from planted.questions import LAST, plant
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprpapers.captions.words import Words
@@ -31,7 +31,6 @@ from tprpapers.huang.word_vectors import read_glove
 from tprpapers.published.pickles import read_vocabulary
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.probing.task import read_task
-from tprprobe.cli import app
 from tprprobe.data.vocabularies.characters import SPECIALS, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
 from tprprobe.figures import catalogue
@@ -269,18 +268,13 @@ GLOVE = "".join(f"{word} 0.5 {i} -1e-3\n" for i, word in enumerate(["the", "cat"
 WORDS = Words((*SPECIALS, "the", "cat", "dog"))
 
 
-def run(*words: object) -> None:
-    result = CliRunner().invoke(app, list(map(str, words)))
-    assert result.exit_code == 0, result.output
-
-
 def _result(*words: object, store: Callable[[Path], Any] = lambda path: plant(path, 12)) -> Maker:
     """What makes a store and lets a command write its result beside it."""
 
     def make(folder: Path) -> None:
         store(folder / "store")
         command, *options = words
-        run(command, folder / "store", *options, "--out", folder / "out")
+        run_command(command, folder / "store", *options, "--out", folder / "out")
 
     return make
 

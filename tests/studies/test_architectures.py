@@ -8,7 +8,6 @@ from studies.architectures.comparison import compare
 from studies.architectures.tiny_models import list_types
 from studies.book.architectures_page import read_table
 
-pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore")  # strangers' classes warn of anything
 
 TABLE = read_table().set_index("architecture")

@@ -89,7 +89,9 @@ def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     if not _are_categories(token):
         token = token.astype(str).astype("category")
     source = table.loc[table["side"] == SIDES[0]]
-    texts = pd.Series(join_texts(source), source["sample"].unique(), dtype=object)
+    samples = source["sample"]
+    texts = join_texts(source["token"], samples.to_numpy())
+    texts = pd.Series(texts, samples.unique(), dtype=object)
     filled = {
         "side": table["side"],
         "sample": table["sample"],

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from tprpapers.kinds import SWAPS
+from tprpapers.swaps.number_pairs import HARMLESS, PAIRS
 from tprpapers.swaps.swap_drawing import TITLES, label_exchange, order_exchanges, swap_shares
 from tprprobe.dashboard.interventions import EditView
 from tprprobe.dashboard.statements import Statement, percent, top
@@ -55,10 +56,15 @@ def summarize_answers(rows: pd.DataFrame, kind: str) -> Statement:
     if all_layers.empty:
         reason = "whose two questions the model answers: exchanges cannot be evaluated."
         return Statement(f"No pair of {kind} {reason}")
-    best = top(all_layers, "counterfactual")
+    best, pair = top(all_layers, "counterfactual"), PAIRS.get(kind, kind)
+    right = (
+        "keeps its answer, as it must,"
+        if kind in HARMLESS
+        else "writes the answer of exact arithmetic"
+    )
     return Statement(
-        f"If two numbers exchange {best['vectors']} vectors ({kind}), the model writes the answer that exact arithmetic "
-        f"predicts in {percent(best, 'counterfactual', 0)} of {best['n']} exchanges, most of {len(all_layers)} kinds of vectors."
+        f"If {pair} exchange vectors, the model {right} in {percent(best, 'counterfactual', 0)} of {best['n']} exchanges "
+        f"of {best['vectors']} vectors, and less often with the {len(all_layers) - 1} other kinds of vectors."
     )
 
 

@@ -108,10 +108,18 @@ def find_slice(store: Store, side: str, where: str) -> Bool[np.ndarray, " token"
         flags &= (holds := condition.holds(column))
         if not holds.any():
             values = ", ".join(map(str, column.value_counts().index[:MAX_LISTED]))
-            raise InputError(f"no token has that {condition.column}: it has {values}")
+            advice = _find_column(store, side, condition)
+            raise InputError(f"no token has that {condition.column}: it has {values}{advice}")
     if not flags.any():
         raise InputError(f"no token of {store.path.name} meets {where!r} as a whole")
     return flags
+
+
+def _find_column(store: Store, side: str, condition: Condition) -> str:
+    """The condition on another column of labels that some tokens meet, as advice; empty without one."""
+    columns = [name for name in LABELED if name in read_side(store, side)]
+    fitting = [name for name in columns if condition.holds(_read_column(store, side, name)).any()]
+    return f"; give {fitting[0]}={'|'.join(condition.values)}" if fitting else ""
 
 
 @lru_cache(maxsize=8)

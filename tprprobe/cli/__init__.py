@@ -20,7 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.file_errors import lacks_memory, too_little_memory
 
 # objects: imports alone make a million, which Python would search for garbage every 700
-COLLECTED = (50_000, 20, 50)
+COLLECTED = (200_000, 20, 50)
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 

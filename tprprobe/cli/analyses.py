@@ -38,7 +38,8 @@ def cluster(
     for result in clusters:
         name = result.site if result.head is None else f"{result.site} head {result.head}"
         lines += [f"{name}: stability {result.stability:.3f} over {result.n_seeds} seeds"]
-        lines += [result.summary.drop(columns="distinctive").to_string(index=False)]
+        table = result.summary.drop(columns="distinctive")
+        lines += [table.to_string(index=False, float_format="{:.2f}".format)]
     common.show(as_json, [result.as_dict() for result in clusters], lambda: "\n".join(lines))
 
 
@@ -231,7 +232,6 @@ def examine(
 ) -> None:
     """Put a model on one page: its states, heads, clusters, probes, and what changes its answer."""
     from tprprobe.data import load_data
-    from tprprobe.examination import TEXTS, examine
     from tprprobe.models import load_model
 
     out = out or common.default_folder("examined", model, data=data, n=n)
@@ -240,6 +240,8 @@ def examine(
         limit = None if Path(data).exists() else n  # texts of a file are taken all over it
         options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
+    from tprprobe.examination import TEXTS, examine  # torch's modules import faster before others
+
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
     facts = {"lines": examination.lines, "page": str(examination.page)}
     common.show(as_json, facts, lambda: repr(examination))

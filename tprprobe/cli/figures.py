@@ -9,6 +9,7 @@ import typer
 from tprprobe.cli import options as common
 from tprprobe.errors import InputError
 
+PLACES = ("name", "store", "ckpt", "out", "label")  # what is read and written
 CONTEXT: Any = typer.Context.__bases__[0]  # of typer's own copy of click
 
 
@@ -93,32 +94,15 @@ def figure(
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")
         return
-    options = {
-        "layer": layer,
-        "head": head,
-        "k": k,
-        "sample": sample,
-        "seed": seed,
-        "n_rows": n_rows,
-    }
-    options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}
-    if wrong := [text for text in label or () if "=" not in text]:
-        raise InputError(f"--label {wrong[0]}: give OLD=NEW")
-    labels = dict(text.split("=", 1) for text in label) if label else None
-    options |= {"title": title, "legend": legend, "dpi": dpi, "style": style, "labels": labels}
-    options |= {"panel": panel, "notes": notes}
-    options |= {"colors": colors and colors.split(","), "ylim": ylim and _read_ends(ylim)}
+    options = {key: value for key, value in context.params.items() if key not in PLACES}
+    options["labels"] = common.split_labels(label, "--label", "OLD=NEW") or None
+    options["colors"] = colors and colors.split(",")
+    if ylim:
+        options["ylim"] = common.read_numbers("--ylim", ylim, float, "two numbers, such as .6,1")
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}
     options |= vars(FurtherOptions(name, further).parse_args(context.args))
     common.say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
-
-
-def _read_ends(text: str) -> list[float]:
-    try:
-        return [float(end) for end in text.split(",")]
-    except ValueError as error:
-        raise InputError(f"--ylim {text}: give two numbers, such as .6,1") from error
 
 
 def report(

@@ -126,11 +126,23 @@ def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Lab
     return join_labels(examples, files) if files else examples, labellers
 
 
-def split_labels(labels: list[str] | None) -> dict[str, str]:
-    """The sources of ``--labels TASK=FILE``, by task."""
+def split_labels(
+    labels: list[str] | None,
+    option: str = "--labels",
+    form: str = "TASK=FILE, for example nel=entities.iob2",
+) -> dict[str, str]:
+    """The sources of ``--labels TASK=FILE`` by task, or the values of another option of that form."""
     if wrong := [label for label in labels or () if "=" not in label]:
-        raise InputError(f"--labels {wrong[0]!r}: give TASK=FILE, for example nel=entities.iob2")
+        raise InputError(f"{option} {wrong[0]!r}: give {form}")
     return dict(label.split("=", 1) for label in labels or ())
+
+
+def read_numbers(option: str, text: str, kind: type, form: str) -> list[Any]:
+    """The numbers of an option, which commas divide."""
+    try:
+        return [kind(number) for number in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"{option} {text}: give {form}") from error
 
 
 def print_json(content: Any) -> None:

@@ -94,9 +94,10 @@ def inspect_store(path: str) -> Overview:
         "split": store.facts.data.split,
         "control": ", ".join(f"{kind} twin" for kind in store.twins) or "none",
     }
-    counts = {"reading": store.facts.reading, "counts": store.facts.counts}
+    counts: dict[str, Any] = {"reading": store.facts.reading, "counts": store.facts.counts}
+    counts |= {"guessed labels": store.facts.guessed, "own labels": [*store.labels]}
     facts |= {name: count for name, count in counts.items() if count}
-    return Overview(facts, {"sites": store.facts.files.describe()})
+    return Overview(facts, {"sites": store.facts.describe()})
 
 
 def _flat(value: object) -> str:

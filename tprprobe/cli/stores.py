@@ -7,7 +7,6 @@ import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.errors import InputError
 
 
 @options_of("store.dumps.imports:import_store", without=["layers"])
@@ -23,7 +22,8 @@ def import_vectors(
     """Import the vectors that another program wrote into a store."""
     from tprprobe.store.dumps import import_store
 
-    numbers = None if layers is None else _numbers(layers)
+    form = "whole numbers with commas, 1,2,3"
+    numbers = None if layers is None else common.read_numbers("--layers", layers, int, form)
     store = import_store(source, out, layers=numbers, **options)
     if as_json:
         common.print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
@@ -57,10 +57,3 @@ def push(
     from tprprobe.cli.repositories import push_to_hub
 
     typer.echo(push_to_hub(folder, repo_id, private))
-
-
-def _numbers(layers: str) -> list[int]:
-    try:
-        return [int(number) for number in layers.split(",")]
-    except ValueError as error:
-        raise InputError(f"--layers {layers}: give whole numbers with commas, 1,2,3") from error

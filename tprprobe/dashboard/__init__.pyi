@@ -1,4 +1,3 @@
-from . import asking as asking
 from . import attention as attention
 from . import changes as changes
 from . import comparison as comparison
@@ -13,7 +12,6 @@ from . import maps as maps
 from . import marks as marks
 from . import names as names
 from . import probes as probes
-from . import role_fits as role_fits
 from . import run_summary as run_summary
 from . import scene as scene
 from . import slices as slices

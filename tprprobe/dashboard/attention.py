@@ -33,7 +33,7 @@ from tprprobe.store.token_texts import is_special, sign
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 MAX_HEADS = 24  # of a figure on paper
-DEPENDS = "words look most at the word that they depend on"
+DEPENDS = "words look most, special tokens left out, at the word that they depend on"
 BASELINES = {  # that need no head
     "uniform": "equal weights",
     "nearest": "the nearest ‘/’ before the digit",
@@ -183,24 +183,23 @@ def link_head(site: str, head: Any) -> Link:
     return Link(f"Show {site_label(site, head)}", "attention", {"maps": site, "head": str(head)})
 
 
-def pack_heads(
-    maps: Mapping[str, Float[np.ndarray, "head query key"]], effect: str = ""
-) -> list[dict[str, object]]:
-    """Attention maps, small, by the name of their site, each to be picked; ``effect`` is what that does to a head."""
+def pack_heads(maps: Mapping[str, Float[np.ndarray, "head query key"]]) -> list[dict[str, object]]:
+    """Attention maps, small, by the name of their site, each to be picked."""
     return [
         {
             "heading": site_label(site.rpartition(".")[0]),
-            "items": [_pack_head(site, n, w, effect) for n, w in enumerate(heads)],
+            "items": [
+                {
+                    "name": f"{site}:{n}",
+                    "map": pack_weights(weights, SMALL),
+                    "text": f"head {n}",
+                    "title": site_label(site, n),
+                }
+                for n, weights in enumerate(heads)
+            ],
         }
         for site, heads in maps.items()
     ]
-
-
-def _pack_head(
-    site: str, head: int, weights: Float[np.ndarray, "query key"], effect: str
-) -> dict[str, object]:
-    texts = {"text": f"head {head}", "title": f"{site_label(site, head)}{effect}"}
-    return {"name": f"{site}:{head}", "map": pack_weights(weights, SMALL), **texts}
 
 
 def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, object]:

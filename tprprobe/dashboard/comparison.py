@@ -22,7 +22,7 @@ from tprprobe.store.token_texts import visible
 DISJOINT = "the two have no token in common: choose sites of the same side"
 SAMPLES = 1000  # that are compared
 NOTE = (
-    "Percent of a row’s cluster. Clusters of the second have the number and the color of that of the first with which they share "
+    "Percent of a row’s cluster, written from 10 on. Clusters of the second have the number and the color of that of the first with which they share "
     "most tokens, one to one. Agreement is 0 by chance, 1 for the same clusters."
 )
 
@@ -84,7 +84,7 @@ def summarize_agreement(
     counts = [f"{flags.sum()} of {len(flags)} in {name}" for name, flags in is_named.items()]
     rand = adjusted_rand_score(joined["cluster_x"], joined["cluster_y"])
     text = (
-        f"On {len(joined):,} tokens that both have, the clusters of {names[0]} and of {names[1]} agree by "
+        f"On {len(joined):,} tokens of {joined['first'].nunique():,} different texts that both have, the clusters of {names[0]} and of {names[1]} agree by "
         f"{rand:.2f} (adjusted Rand index; 0: chance, 1: the same clusters)."
     )
     return Statement(text + (f" Clusters with a name: {', '.join(counts)}." if counts else ""))

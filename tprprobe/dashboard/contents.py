@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
+from rich.filesize import decimal
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.attention.head_relations import list_maps as list_maps
@@ -55,8 +55,9 @@ class Contents:
 @lru_cache(maxsize=64)
 def list_contents(store: Store) -> Contents:
     """What a store holds."""
-    exact = tuple(list_exact(store)) if WORD in store.tokens else ()
-    labels = [name for name in LABELS if WORD in store.tokens and name in store.tokens]
+    labels = [name for name in (*LABELS, "upos") if {WORD, name} <= {*store.tokens}]
+    told = [name for name in labels if name not in store.facts.labels]
+    exact = tuple(dict.fromkeys([*list_exact(store), *told]))
     guessed = tuple(name for name in labels if name not in exact)
     sample = store.tokens["sample"].iloc[:1].tolist()
     is_arithmetic = store.has_questions and gold_tokens(store, sample) is not None
@@ -93,7 +94,7 @@ def describe_store(store: Store) -> dict[str, str]:
         "samples": f"{store.samples:,}",
         "tokens": tokens[0].split()[0] if len(tokens) == 1 else " + ".join(tokens) or "0",
         "sites": f"{len(store.sites)}",
-        "size": write_size(int(store.summary["bytes"].sum())),
+        "size": decimal(int(store.summary["bytes"].sum())),
         "baseline": ", ".join(twins_in(store.path)) or "none",
     }
 
@@ -106,12 +107,6 @@ def _name(origin: Origin, folder: str | None = None) -> str:
         name = Path(folder).parent.name
     parts = [part for part in (name, origin.split) if part and part != "all"]
     return visible(" · ".join(parts) or "–", 80)
-
-
-def write_size(n: float) -> str:
-    """A number of bytes with its unit."""
-    power = min(int(np.log10(max(n, 1)) // 3), 4)
-    return f"{n / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
 def summarize_store(store: Store) -> Statement:
@@ -166,7 +161,7 @@ def show_sites(store: Store) -> View:
     """The sites of a store, with their sizes."""
     cells = store.summary[["site", "axes", "shape", "dtype", "bytes"]]
     shapes = [" × ".join(f"{n:,}" for n in shape) for shape in cells["shape"]]
-    cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(write_size))
+    cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(decimal))
     return View(f"Sites of {store.path.name}", cells)
 
 

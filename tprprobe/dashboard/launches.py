@@ -30,6 +30,9 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 LAYERS = re.compile(r"\.\d+\.")
 MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
+NO_MODEL = (
+    "the model of this store is neither shipped nor below the folder: put its checkpoint there"
+)
 AGAIN = "labels were added to its data: extract it again with them"
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
 EDITED = {"n": 60, "reference": 60, "heads": "each"}
@@ -151,11 +154,14 @@ def _require(condition: object, why: str) -> None:
 
 def _attention(runs: Runs, store: Store) -> Plan:
     """The extraction of a store anew, with attention maps beside the sites that it has."""
-    origin, settings = (
-        store.facts.data,
-        {"--ckpt": runs.find_model(store) or store.facts.model.name},
-    )
-    settings |= {"--data": origin.name or "DATA", "--split": origin.split, "-n": origin.n}
+    origin, name = store.facts.data, runs.find_model(store)
+    _require(name, NO_MODEL)
+    settings = {
+        "--ckpt": name,
+        "--data": origin.name or "DATA",
+        "--split": origin.split,
+        "-n": origin.n,
+    }
     settings |= {"--seed": origin.seed or None, "--target": store.facts.target}
     defaults = {"--split": "all", "--target": "reference"}
     words = [
@@ -194,8 +200,7 @@ def _intervene(runs: Runs, store: Store, edits: Mapping[str, Any] = EDITED) -> P
     name, data = runs.find_model(store), store.facts.data
     has_roles = any(site.startswith("encoder.") and site.endswith(".role") for site in store.sites)
     _require(has_roles, "this store has no roles of an encoder to edit")
-    where = "neither shipped nor below the folder: put its checkpoint there"
-    _require(name, f"the model of this store is {where}")
+    _require(name, NO_MODEL)
     _require(data.name, "this store does not record its data")
     recipe = {"data": data.name, "split": data.split or "test", **edits}
     return ("intervene", RECIPE, "--ckpt", str(name)), tomli_w.dumps(recipe)

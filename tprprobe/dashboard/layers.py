@@ -16,6 +16,7 @@ from tprprobe.dashboard.statements import Link, Statement, name_vectors, number,
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.line_styles import BASELINE
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import largest_fit
@@ -24,9 +25,8 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
-LOOKS = ["group", "stands_for"]  # of lines of probes: the color that they share, and the mark
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
-MAX_MEASURES = 4  # of the first line
+MAX_MEASURES = 3  # of the first line
 GAINS = {"gain": "gain of bindings", "learned": "learned of the gain"}
 Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
@@ -37,8 +37,7 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     """
     measures = (_measure_probes, _measure_decompositions, _measure_reconstruction, _measure_edits)
     tables = [pair for measure in measures for pair in measure(runs, store)]
-    columns, kinds = [*COLUMNS, *LOOKS], dict.fromkeys(LOOKS, object)
-    rows = [lines.reindex(columns=columns).astype(kinds) for lines, _ in tables if len(lines)]
+    rows = [lines[COLUMNS] for lines, _ in tables if len(lines)]
     bands = [band[BAND] for _, band in tables if len(band)]
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS)
     return Lines(
@@ -57,7 +56,7 @@ def list_panels(lines: Lines) -> list[str]:
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
-    data = lines.rows.drop(columns=["query", *LOOKS], errors="ignore")
+    data = lines.rows.drop(columns="query")
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
 
@@ -77,7 +76,7 @@ def summarize_layers(lines: Lines) -> Statement:
         is_last = rows["line"] == rows["line"].iloc[-1]
         best = top(rows.assign(size=sizes.where(is_last | is_percent | is_edit)), "size")
         is_clear = rows["line"].nunique() == 1 or str(best["line"]) in str(panel)
-        measure = str(panel) if is_clear else f"{panel}: {best['line']}"
+        measure = str(panel) if is_clear else f"{panel}, {best['line']},"
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
         verb = "is largest" if rows["x"].nunique() > 1 else "is measured"
         write = percent if is_percent else number
@@ -110,6 +109,7 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             scene = probe_table(pd.concat([of_kind, rules])).lines
             panel = f"{TITLES.get(str(task), task)} {scene.label} ({kind})"
             lines = scene.rows.assign(panel=panel, page="probes")
+            lines = lines[lines["stands_for"] != BASELINE]  # they stand on their own page
             lines["query"] = _queries(task=[task] * len(lines))
             yield lines, scene.bands.assign(panel=panel)
 

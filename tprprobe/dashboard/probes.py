@@ -14,7 +14,6 @@ from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 
 SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
-MAX_SITES = 3  # that are named
 
 
 def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = None) -> View:
@@ -52,10 +51,12 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
             f"; {verdict} its best control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
         )
     text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
+    if "static" not in set(rows.loc[rows["task"] == task, "control"]):
+        text += "; not compared with input embeddings, often the strongest control"
     tested = real[real["beats_controls"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
-    groups = tested.groupby(stacks, sort=False)
-    counts = [_count_better(str(stack), of_stack) for stack, of_stack in groups]
+    groups = tested["beats_controls"].astype(bool).groupby(stacks, sort=False)
+    counts = [f"{flags.sum()} of {len(flags)} sites of the {stack}" for stack, flags in groups]
     better = f" Above every control (paired, Holm): {'; '.join(counts)}." if counts else ""
     is_vector = real["site"].map(name_vector) == name_vector(best["site"])
     ranks = rank_layers(real[is_vector & (real["model"] == best["model"])]).values()
@@ -63,11 +64,3 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     label = f"Show {site_label(best['site'])} by {task}"
     link = link_vectors(best["site"], None, label, color=f"gold {task}")
     return Statement(f"{text}.{better}{ranking}", (link,), brief=f"{claim}{rival}.{ranking}")
-
-
-def _count_better(stack: str, tested: pd.DataFrame) -> str:
-    is_better = tested["beats_controls"].astype(bool)
-    sites = [*map(site_label, tested.loc[is_better, "site"].unique())]
-    rest = f" and {len(sites) - MAX_SITES} more" if len(sites) > MAX_SITES else ""
-    names = f" ({', '.join(sites[:MAX_SITES])}{rest})" if sites else ""
-    return f"{is_better.sum()} of {len(tested)} sites of the {stack}{names}"

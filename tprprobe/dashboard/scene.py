@@ -2,8 +2,13 @@
 
 import pandas as pd
 
-from tprprobe.analyses.naming.name_counts import compare_names, list_repeated, quote, state_names
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.name_counts import (
+    compare_names,
+    list_repeated,
+    quote,
+    select_named,
+    state_names,
+)
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.analyses.token_maps import build_scene as build_scene
@@ -22,11 +27,11 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
     if names is None:
         text = f"{roles.k} clusters of {len(scene.rows):,} vectors of {scene.place}, with a stability of"
         return Statement(f"{text} {roles.stability:.2f} over seeds (ARI; 1: the same clusters).")
-    rows = names[names["name"] != UNNAMED]
+    rows = select_named(names)
     counts = {TRAINED: (len(rows), len(names))}
     if compare and scene.baseline is not None and scene.baseline.names is not None:
-        of_baseline = scene.baseline.names["name"] != UNNAMED
-        counts[scene.baseline.store.path.name] = int(of_baseline.sum()), len(of_baseline)
+        of_baseline = scene.baseline.names
+        counts[scene.baseline.store.path.name] = len(select_named(of_baseline)), len(of_baseline)
     text = compare_names(counts, scene.place) if compare else f"{state_names(counts, scene.place)}."
     if rows.empty:
         return Statement(f"{text}{_explain_best(names)}")

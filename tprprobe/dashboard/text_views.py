@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.dashboard.asking import write_share
+from tprprobe.dashboard.changes import write_share
 from tprprobe.dashboard.view import View
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares

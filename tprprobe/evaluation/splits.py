@@ -7,6 +7,7 @@ the same text the same states, so a sample whose sequence the test part has too 
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,10 +15,13 @@ import pandas as pd
 from jaxtyping import Bool, Int, Shaped, UInt64
 
 from tprprobe.errors import InputError
+from tprprobe.store.tokens import join_texts, starts_of
 
 DOCUMENT, QUESTION = "document", "question"
 TRAIN, DEV, TEST, LEFT_OUT = "train", "dev", "test", ""
 TEST_SHARE, DEV_SHARE = 0.25, 0.2  # of the documents; of those that are not tested on
+# Between symbols, of which a blank may be one; of private use, as pandas 2 compares texts up to the first null character.
+BETWEEN = "\ue000"
 TURNS, TURN_DEV = 5, 0.1  # every document is tested in one; share of documents to choose by
 
 Documents = Int[np.ndarray, " row"]
@@ -45,11 +49,11 @@ def read_provenance(tokens: pd.DataFrame, column: str | None = None) -> Provenan
     symbols in ``column`` sequences are compared too: a text and the symbols that it is described by may be repeated independently.
     """
     sample = pd.factorize(tokens["sample"])[0]
-    starts = np.flatnonzero(np.diff(sample, prepend=-1))
+    starts, join = starts_of(sample), partial(join_texts, samples=sample, between=BETWEEN)
     text = _cells(tokens, QUESTION, starts)
     if (text == "").any():
-        text = text.where(text != "", _join(tokens["token"], starts))
-    keys = [text, *([_join(tokens[column], starts)] if column else [])]
+        text = text.where(text != "", pd.Series(join(tokens["token"]), dtype=object))
+    keys = [text, *([pd.Series(join(tokens[column]), dtype=object)] if column else [])]
     keys = [key.map(normalize) for key in keys]
     name = _cells(tokens, DOCUMENT, starts)
     document = ("document " + name).where(name != "", "sequence " + keys[-1])
@@ -68,15 +72,6 @@ def _cells(tokens: pd.DataFrame, name: str, starts: Int[np.ndarray, " sample"]) 
         return pd.Series([""] * len(starts), dtype=object)
     column = tokens[name].iloc[starts].astype(object).reset_index(drop=True)
     return column.where(column.notna(), "").astype(str)
-
-
-def _join(symbols: pd.Series, starts: Int[np.ndarray, " sample"]) -> pd.Series:
-    """The symbols of every sample, with a character between that no text has: blanks may be symbols. It is of private use,
-    since pandas 2 compares texts up to the first null character alone.
-    """
-    texts = symbols.astype(str).to_numpy(object).tolist()
-    spans = pairwise([*starts.tolist(), len(texts)])
-    return pd.Series(["\ue000".join(texts[start:end]) for start, end in spans], dtype=object)
 
 
 def leave_out(train: Flags, tested: Flags, sequences: Sequences) -> Flags:

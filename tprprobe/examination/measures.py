@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.head_patterns import score_heads
@@ -13,7 +14,8 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.variance_shares import score_shares
 from tprprobe.analyses.naming.fields import Field, describe, label_words
-from tprprobe.analyses.naming.names import UNNAMED, name_clusters, name_roles
+from tprprobe.analyses.naming.name_counts import select_named
+from tprprobe.analyses.naming.names import name_clusters, name_roles
 from tprprobe.analyses.naming.places import build_places, count_places
 from tprprobe.analyses.probing import probe
 from tprprobe.console import quiet
@@ -21,6 +23,7 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import ALL
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.families import BAG
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.examination.component_measures import score_maps
@@ -65,12 +68,31 @@ def measure_states(subject: Subject) -> pd.DataFrame:
     """
     schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
     table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
+    for twin in subject.store.twins:
+        subtract_baseline(table, twin)
     site = subject.sites[0]
     if site.endswith(".embedding"):
         gain = measure_exact_gain(subject.store, site, subject.unit)
         exact = {"site": site, "roles": PLACE, "family": "factored", "control": EXACT}
         table = pd.concat([table, pd.DataFrame([exact | {"share": gain}])], ignore_index=True)
     return table
+
+
+def subtract_baseline(table: pd.DataFrame, twin: str) -> None:
+    """Adds to the rows of tokens how much larger their share is than a twin's: a difference of independent estimates, whose interval
+    is wide for two models that read the same texts. Source: Zou & Donner 2008 (MOVER).
+    """
+    is_model = (table["family"] == BAG) & (table["control"] == "")
+    ends = ["share", "share_low", "share_high"]
+    of_twin = table[(table["family"] == BAG) & (table["control"] == twin)].set_index("site")[ends]
+    sites = table.loc[is_model, "site"]
+    value, low, high = table.loc[is_model, ends].to_numpy(float).T
+    twin_value, twin_low, twin_high = of_twin.reindex(sites).to_numpy(float).T
+    learned = value - twin_value
+    lows = learned - np.hypot(value - low, twin_high - twin_value)
+    highs = learned + np.hypot(high - value, twin_value - twin_low)
+    names = ["share_learned", "share_learned_low", "share_learned_high"]
+    table.loc[is_model, names] = np.column_stack([learned, lows, highs])
 
 
 def measure_clusters(subject: Subject) -> pd.DataFrame:
@@ -86,7 +108,7 @@ def measure_clusters(subject: Subject) -> pd.DataFrame:
     for kind, twin in subject.store.twins.items():
         twin_clusters = cluster(twin, clusters.site, k=clusters.k, seed=subject.seed)
         twin_names = name_by_labels(subject, twin, twin_clusters)
-        names[f"named_{kind}"] = int((twin_names["name"] != UNNAMED).sum())
+        names[f"named_{kind}"] = len(select_named(twin_names))
         names[f"places_{kind}"] = count_places(twin_names["name"])
     repeated = [name for name in names if name in summary and name != "cluster"]
     return summary.merge(names.drop(columns=repeated), on="cluster")

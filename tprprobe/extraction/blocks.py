@@ -76,7 +76,8 @@ def extract(
         control: Whether twins are read.
         resume: Resume an interrupted run; the store is identical to that of an uninterrupted one.
         vocabulary: What makes ids of texts, for an attached module, which has nothing of its own: a tokenizer of
-            transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all examples.
+            transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, functions with the decoder's start id
+            ``(text_to_ids, id_to_piece, 2)``, or the ids of all examples.
         labellers: What labels the words of sources and targets, generated ones too.
         control_samples: How many samples a twin reads, from the first on.
         store_dtype: The type of the store's numbers: float32, float16 or bfloat16.

@@ -13,7 +13,7 @@ from tprprobe.figures.colors import palette
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
 from tprprobe.store import Store
-from tprprobe.store.token_texts import is_special, sign, visible
+from tprprobe.store.token_texts import is_special, quote_sign, sign, visible
 
 KEY_LENGTH = 34  # characters of what a color means
 SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
@@ -24,18 +24,14 @@ NAME_LENGTH = 52  # characters of two places
 MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens
 
 
-def quote_sign(name: str) -> str:
-    """The name, in quotation marks if it has no letter, as those of punctuation."""
-    is_quoted = any(map(str.isalnum, name)) or name.startswith("‘")
-    return name.replace("‘ ’", "‘␣’") if is_quoted else f"‘{name}’"
-
-
 def label_named(names: pd.DataFrame) -> dict[int, str]:
-    """The name of every cluster that has one, with its precision: `IN (.90)`."""
+    """The name of every cluster that has one, with its precision: `IN (.90)`; what a special token is needs none."""
     rows = names[names["name"] != UNNAMED].to_dict("records")
+    precisions = (f"({row['precision']:.2f})".replace("(0.", "(.") for row in rows)
     return {
-        row["cluster"]: f"{describe_name(row)} " + f"({row['precision']:.2f})".replace("(0.", "(.")
-        for row in rows
+        row["cluster"]: f"{describe_name(row)} "
+        + ("special token" if is_special(row["name"]) else precision)
+        for row, precision in zip(rows, precisions, strict=True)
     }
 
 

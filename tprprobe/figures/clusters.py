@@ -42,6 +42,7 @@ from tprprobe.figures.style import MUTED, WRONG, Drawing
 from tprprobe.store import Store
 
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
+N_TRIED = 300  # texts, of which one fits small axes
 N_NARROW, N_OTHERS = 24, 6  # tokens of a text, names of the baseline model in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
 UNMATCHED_COLOR = (0.88, 0.88, 0.88)  # of the baseline's clusters that are like none of the model
@@ -143,8 +144,12 @@ def cluster_strips(
         ]
         if baseline is not None:
             unmatched = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
-            baseline_key = [(UNMATCHED_COLOR, key_of_own[i]) for i in unmatched if i in key_of_own]
-            key += baseline_key if len(baseline_key) <= N_OTHERS or not look.is_narrow else []
+            named = [i for i in unmatched if i in key_of_own]
+            named = named if len(named) <= N_OTHERS or not look.is_narrow else []
+            others = [_letter(i) for i in unmatched if i not in named][:1]
+            entries = [key_of_own[i] for i in named]
+            entries += [f"{letter}…: others of the baseline model" for letter in others]
+            key += [(UNMATCHED_COLOR, text) for text in entries]
         verdict = "stable" if roles.stability >= STABLE else "not stable"
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
@@ -176,6 +181,12 @@ def cluster_strips(
     room = look.height or (ROOM if look.width and n_rows is None else math.inf)
     while samples is None and len(ids) > 1 and measure_page(build(sorted(ids))) > room:
         ids = ids[:-1]
+    if samples is None and measure_page(build(ids)) > room:  # the text of most clusters that fits
+        sizes = {i: measure_page(build([i])) for i in candidates[:N_TRIED]}
+        fitting = [i for i, height in sizes.items() if height <= room] or [
+            min(sizes, key=sizes.__getitem__)
+        ]
+        ids = [max(fitting, key=lambda i: groups[i]["label"].nunique())]
     return build(ids if samples is not None else sorted(ids))
 
 

@@ -8,8 +8,7 @@ import pandas as pd
 
 from tprprobe.analyses.attention.cross_places import mean_map, places_by_output
 from tprprobe.analyses.clustering import cluster
-from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.name_counts import compare_names, count_by_model, select_named
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.cluster_labels import explain_k
@@ -82,7 +81,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     """How many clusters of roles have a name in the model and its baseline, and the head with the most names on some texts."""
     site, seed = str(table["site"].iloc[0]), subject.seed
     real = table[table["model"] == TRAINED]
-    is_named = real["name"] != UNNAMED
+    is_named = real.index.isin(select_named(real).index)
     head = int(real.loc[is_named, "head"].mode().min()) if is_named.any() else 0
     rows, named = real[real["head"] == head], real[is_named & (real["head"] == head)]
     n_heads, k = real["head"].nunique(), len(rows)
@@ -100,7 +99,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     clusters = cluster(subject.store, site, head, k=k, seed=seed)
     labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
     figure = render(text_strips(subject.store, clusters, labels))
-    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token.{explain_k(k, subject.store)}"
+    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token.\n{explain_k(k, subject.store)}"
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
 

@@ -1,6 +1,6 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.naming.name_counts import compare_names, list_repeated
+from tprprobe.analyses.naming.name_counts import (
+    compare_names,
+    count_marks,
+    list_repeated,
+    select_named,
+)
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
@@ -26,11 +31,12 @@ from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
+from tprprobe.store.layout import TWINS
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 GRAY = " At the input embeddings gray is an error of the estimate, too, and in another layer evidence of context only where it is larger."
 MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
-FURTHER = " The interval of what training changed takes both models as independent. Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
+FURTHER = " Intervals are of one site each, not corrected for their number. The interval of what training changed takes both models as independent. Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
@@ -58,6 +64,8 @@ def describe_run(subject: Any) -> str:
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     name = f"{GENERATED}{name}" if name.startswith("pairs:") else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
+    documents = subject.store.tokens.get("document", pd.Series(dtype=object)).nunique()
+    count = f" of {documents:,} documents" * (0 < documents < len(subject.data))
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -65,8 +73,8 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
-        f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
+        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
+        f"In brackets: 95 % intervals over {'documents' if count else 'texts'}. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture does without training."
     )
 
@@ -92,13 +100,14 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     means = "the means over a text of " if subject.unit == "mean" else ""
     text = (
         f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {means}its states "
-        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words, baseline)}"
+        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words)}"
     )
     bound, unbound = _list_bindings(table)
-    note = " ".join([scene.note, *_calibrate(table)])
+    errors, checks = _calibrate(table)
+    note = " ".join([scene.note, *errors]) + "\n" + " ".join(checks)
     if subject.unit == "mean":
         note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
-    note += FURTHER + _say_guesses(subject)
+    note += FURTHER
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
@@ -106,22 +115,13 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     return _section("nested", text, figure, deeper, note, " ".join(unbound))
 
 
-def _compare_shares(words: Row, baseline: Row) -> str:
-    """Whether the share of the tokens differs from the baseline model's: the interval of a difference of independent estimates,
-    which is wide for two models that read the same texts. Source: Zou & Donner 2008 (MOVER).
-    """
-    (value, low, high), (other_value, other_low, other_high) = (
-        [row.get(f"share{end}", np.nan) for end in ("", "_low", "_high")]
-        for row in (words, baseline)
-    )
-    change = value - other_value
-    change_low = change - np.hypot(value - low, other_high - other_value)
-    change_high = change + np.hypot(high - value, other_value - other_low)
-    row = {"change": change, "change_low": change_low, "change_high": change_high}
-    points = f"{write_interval(row, 'change', '+.1f', 100)} percentage points"
-    if not (change_high < 0 or change_low > 0):
+def _compare_shares(words: Row) -> str:
+    """Whether the share of the tokens differs from the baseline model's."""
+    points = f"{write_interval(words, 'share_learned', '+.1f', 100)} percentage points"
+    low, high = (words.get(f"share_learned{end}", np.nan) for end in ("_low", "_high"))
+    if not (high < 0 or low > 0):
         return f"These texts do not settle whether training changed this share: {points}."
-    changed, depends = ("lowered", "more") if change < 0 else ("raised", "less")
+    changed, depends = ("lowered", "more") if high < 0 else ("raised", "less")
     return f"Training {changed} this share ({points}): {depends} depends on places, bindings and context."
 
 
@@ -134,16 +134,17 @@ def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str 
 def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Sentences on the schemes of roles that states bind tokens to, and on those that they do not."""
     bound_texts, unbound_texts = [], []
-    is_real = (table["family"] == "factored") & (table["control"] == "")
-    for roles, rows in table[is_real].groupby("roles", sort=False):
+    factored = table[table["family"] == "factored"].dropna(subset="share")
+    for roles, of_roles in factored.groupby("roles", sort=False):
+        rows, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
         name = (
             "places (counted from the left)"
             if roles == PLACE
             else f"‘{TITLES.get(str(roles), roles)}’"
         )
-        records = rows.dropna(subset="share").to_dict("records")
-        if not records:
+        if rows.empty:
             continue
+        records, n_twin = rows.to_dict("records"), sum(map(binds, of_twins.to_dict("records")))
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share"])
         where, share = site_label(best["site"]), percent(best, "share", 1)
@@ -151,12 +152,10 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         beside = (
             ""
             if np.isnan(learned)
-            else f" ({100 * abs(learned):.1f}\u00a0% {'more' if learned > 0 else 'less'} than in the baseline model)"
+            else f" ({100 * abs(learned):.1f} percentage points {'more' if learned > 0 else 'less'} than there in the baseline model)"
         )
         if bound:
-            sites = f"{len(bound)} of {len(records)} sites bind tokens to {name}, most at {where}"
-            if len(records) == 1:
-                sites = f"It binds tokens to {name}"
+            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) bind tokens to {name}, most at {where}"
             where = "stands at which place" if roles == PLACE else f"has which {name}"
             text = f"{sites}: {share} of the variance depends on which token {where}{beside}."
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
@@ -169,18 +168,21 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     return bound_texts, unbound_texts
 
 
-def _calibrate(table: pd.DataFrame) -> Iterator[str]:
-    """Whether the bindings at the input embeddings, which have no context, agree with their exact table."""
+def _calibrate(table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Errors, and checks, of the bindings at the input embeddings, which have no context, against their exact table."""
+    errors, checks = [], []
     for _, exact in table[table["control"] == EXACT].iterrows():
         row = _find(table, exact["site"], PLACE, "factored")
-        if np.isnan(row["share"]):
-            yield "At the input embeddings all states are the same."
-            continue
         values = f"bindings {percent(row, 'share', 1)}, truly {100 * exact['share']:.2f}\u00a0%"
-        if binds(row) and row["share_low"] > exact["share"]:
-            yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
+        if np.isnan(row["share"]):
+            checks.append("At the input embeddings all states are the same.")
+        elif binds(row) and row["share_low"] > exact["share"]:
+            text = "ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({}): trust no claim of bindings."
+            errors.append(text.format(values))
         else:
-            yield f"Check at the input embeddings, where every share is known, as they have no context: {values}."
+            text = "Check at the input embeddings, where every share is known, as they have no context: {}."
+            checks.append(text.format(values))
+    return errors, checks
 
 
 def _rival(row: Row) -> str:
@@ -221,7 +223,8 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
         f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it.{SINK if relations.str.startswith('first').any() else ''}"
     )
-    note = f"{scene.note}{PAIRED * any('→' in name for name in relations)} Every interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{_say_guesses(subject)}"
+    paired = PAIRED * any("→" in name for name in relations)
+    note = f"{scene.note}\nEvery interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{paired}"
     return _section("heads", text, render(replace(scene, note="")), deeper, note)
 
 
@@ -229,15 +232,18 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     """Texts whose tokens have the color of their cluster, and what the clusters are called."""
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
-    with_names = table.assign(name=names)[names != UNNAMED]
+    of_model = table.assign(name=names, model=TRAINED)
+    with_names = select_named(of_model)
     labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
     text = describe_stability(roles)
     counts = {TRAINED: (len(with_names), len(table))}
     twins = [kind for kind in subject.store.twins if f"named_{kind}" in table]
     counts |= {kind: (int(table[f"named_{kind}"].iloc[0]), len(table)) for kind in twins}
-    comparison = compare_names(counts, site_label(site))
+    comparison = f"{compare_names(counts, site_label(site))}{count_marks(of_model)}"
     if "name" not in table:
-        comparison = "No group has a name: the words have no labels to name them by."
+        comparison = (
+            "No group has a name: that needs labels, or for places and tokens four texts or more."
+        )
     elif subject.has_words and not subject.probed:
         comparison += " Without labels of words only places and tokens are names."
     n_texts = subject.store.tokens_of(site)["sample"].groupby(roles.labels).nunique()
@@ -263,7 +269,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     ends = explain_ends(subject.store)
     note = (
         f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. In parentheses, a group without a name has "
-        f"its most typical tokens (count × log of the lift).{explain_k(roles.k, subject.store)}{_say_guesses(subject)}"
+        f"its most typical tokens.\nMost typical: by count × log of the lift.{explain_k(roles.k, subject.store)}"
     )
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
@@ -271,9 +277,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     """Scores of probes by layer beside the strongest control."""
-    guessed = subject.store.facts.labels
+    guessed = subject.store.facts.guessed
     names = {
-        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * bool(guessed.get(task))}"
+        task: f"{(TITLES | ROLE).get(task, task)}{' (guessed)' * (task in guessed)}"
         for task in table["task"].unique()
     }
     deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
@@ -309,10 +315,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
 
 def _say_guesses(subject: Any) -> str:
     """Which labels of words no one has given, but a pipeline."""
-    sources = {
-        task: origin["source"] for task, origin in subject.store.facts.labels.items() if origin
-    }
-    names = [f"{TITLES.get(task, task)} by {source}" for task, source in sources.items()]
+    guessed = subject.store.facts.guessed
+    names = [f"{TITLES.get(task, task)} by {source}" for task, source in guessed.items()]
     return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 

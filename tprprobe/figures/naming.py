@@ -13,6 +13,7 @@ from tprprobe.analyses.clustering.clusters import RECOVERED, STABLE
 from tprprobe.analyses.naming.name_counts import (
     compare_names,
     count_by_model,
+    count_marks,
     count_names,
     list_repeated,
     select_named,
@@ -21,7 +22,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
-from tprprobe.errors import unknown
+from tprprobe.errors import InputError, unknown
 from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
 from tprprobe.figures.colors import HUES
 from tprprobe.figures.labels import site_label
@@ -47,14 +48,21 @@ from tprprobe.store.reader import Source
 PLACE = ["site", "head"]
 WORD_KEYS = [*PLACE, "model"]
 ORIGIN = {"Model": "model_name", "Data": "data"}  # columns of a table of words
-N_ROWS, N_PLACES = 18, 8  # clusters and sites that the command prints
+N_ROWS, N_NAMED, N_PLACES = (
+    18,
+    40,
+    8,
+)  # clusters, named ones of a model, and sites that the command prints
 MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
+MIN_LINES, LINE = (
+    4.0,
+    0.115,
+)  # of names, from which on panels have room for titles and legend; inches of one
 HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
 REPORT = (
     "Numerators and denominators, predicted from clusters, beside controls: `tprprobe report {}`."
 )
-MARKED = "A cluster of a special token such as [SEP] counts as unnamed."
 LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
@@ -69,6 +77,7 @@ def summarize_words(names: pd.DataFrame) -> str:
     places = list(names.groupby(PLACE, sort=False, dropna=False))
     if len(places) == 1:
         lines[0] += list_repeated(names.loc[names["model"] == TRAINED, "name"])
+    lines[0] += count_marks(names)
     lines += [*_list_agreements(names), describe_recovery(names)]
     if len(places) > 1:
         counts = [f"{site_label(*place)}: {_write_counts(rows)}" for place, rows in places]
@@ -136,26 +145,21 @@ def _write_counts(names: pd.DataFrame) -> str:
 
 
 def list_names(names: pd.DataFrame, out: Source | None) -> str:
-    """At most a screenful of clusters: those with a name, the surest first, of the model and then of its baseline model, then the
-    model's others; and where the rest is.
+    """All clusters with a name (of many sites the surest), of the model and then of its baseline models, then the model's others, as
+    many as fit a screen; and where the rest is.
     """
     named_rows = select_named(names).sort_values("f05", ascending=False)
-    is_trained = named_rows["model"] == TRAINED
     unnamed_rows = names[(names["model"] == TRAINED) & ~names.index.isin(named_rows.index)]
-    of_baselines = named_rows[~is_trained].head(max(N_ROWS // 3, N_ROWS - is_trained.sum()))
-    rows = pd.concat(
-        [named_rows[is_trained].head(N_ROWS - len(of_baselines)), of_baselines, unnamed_rows]
-    )
-    cells = tabulate_clusters(rows.head(N_ROWS)).cells
+    order = [named_rows[named_rows["model"] == model] for model in names["model"].unique()]
+    rows = pd.concat([of_model.head(N_NAMED) for of_model in order])
+    rows = pd.concat([rows, unnamed_rows.head(max(0, N_ROWS - len(rows)))])
+    cells = tabulate_clusters(rows).cells
     reasons = cells["unnamed because"]
-    cells["name"] += (" (" + reasons + ")").where(reasons != "–", "")
-    cells["cluster"] = (
-        np.where(rows["model"].head(N_ROWS) == TRAINED, "", "baseline model, ") + cells["cluster"]
-    )
+    is_unnamed = ~rows.index.isin(named_rows.index)
+    cells["name"] += (" (" + reasons.replace("–", "special token") + ")").where(is_unnamed, "")
+    cells["cluster"] = np.where(rows["model"] == TRAINED, "", "baseline model, ") + cells["cluster"]
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
-    lacking, marked = any(reasons != "–"), any((unnamed_rows["name"] != UNNAMED).head(N_ROWS))
-    notes = [HELD_OUT, LACKING * lacking, MARKED * marked, _explain(rows)]
-    notes = " ".join(filter(None, notes))
+    notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
     pointer = point_to(len(names) - len(cells), out)
     return f"{Table(cells[printed], _title(names), notes).markdown()}\n{pointer}\n"
 
@@ -218,8 +222,12 @@ class NamesTable(PanelTable):
         axes = None if ax is None else check_axes(ax, [title for title, _ in self.panels])
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
-        n_lines = max(1.4, *(sum(label.count("\n") + 1.4 for label in names) for names in labels))
-        figure, panels = open_panels(6.3, 0.115 * n_lines + 0.9, 1, len(self.panels), axes)
+        n_lines = max(
+            MIN_LINES, *(sum(label.count("\n") + 1.4 for label in names) for names in labels)
+        )
+        for panel in () if axes is None else axes.flat:
+            _check_height(panel, n_lines * LINE)
+        figure, panels = open_panels(6.3, LINE * n_lines + 0.9, 1, len(self.panels), axes)
         for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
             _draw_names(panel, rows, column, title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
@@ -230,20 +238,31 @@ class NamesTable(PanelTable):
         return figure
 
 
+def _check_height(panel: Axes, needed: float) -> None:
+    """Axes of a user's own in which names would overlap are refused."""
+    height = panel.bbox.height / panel.figure.dpi
+    if height < needed:
+        width, figure_height = panel.figure.bbox.size / panel.figure.dpi
+        enough = np.ceil(10 * figure_height * needed / height) / 10
+        raise InputError(
+            f"axes {height:.1f} inches high are too small for these names: give figsize=({width:g}, {enough:.1f})"
+        )
+
+
 def _draw_names(
     panel: Axes, rows: pd.DataFrame, labels: Sequence[str], title: str, n_lines: float
 ) -> None:
     heights = np.array([label.count("\n") + 1.4 for label in labels])
     y = np.cumsum(heights) - heights / 2
     for shift, (measure, (marker, color)) in zip((-0.2, 0.2), MEASURES.items(), strict=True):
-        look: Options = {"color": color, "clip_on": False}
+        look: Options = {"color": color, "clip_on": False, "in_layout": False}
         ends = rows[f"{measure}_low"], rows[f"{measure}_high"]
         panel.hlines(y + shift, *ends, linewidth=1, **look)
         look |= {"marker": marker, "markersize": 3.5, "linestyle": "", "label": measure}
         panel.plot(rows[measure], y + shift, **look)
     if rows.empty:
         look: Options = {"ha": "center", "va": "center", "color": MUTED, "fontsize": SMALL}
-        panel.text(0.5, n_lines / 2, "no name holds", **look).set_in_layout(False)
+        panel.text(0.5, n_lines / 2, "no name\nholds", **look).set_in_layout(False)
     panel.set(xlim=(0, 1), ylim=(n_lines, 0))
     panel.set_yticks(y, labels, parse_math=False)
     panel.set_xticks([0, 0.5, 1], ["0", "50", "100%"])
@@ -286,8 +305,10 @@ def tabulate_names(
         count_texts.append(
             f"{title}{f' ({model})' * bool(panels)}: {len(of_model)} of {len(clusters)}"
         )
-        heading = title.removesuffix(" model") if current_look().is_narrow else title
-        panels.append((f"{heading}\n{len(of_model)} of {len(clusters)} named", of_model))
+        heading = f"{title}\n{len(of_model)} of {len(clusters)} named"
+        if current_look().is_narrow:
+            heading = heading.replace(" model", "").removesuffix(" named")
+        panels.append((heading, of_model))
         cells = {"model": model, "cluster": of_model["cluster"].astype(str)}
         cells["name"] = [describe_name(row) for row in of_model.to_dict("records")]
         cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
@@ -298,7 +319,7 @@ def tabulate_names(
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}Named groups, {'; '.join(count_texts)}. {HELD_OUT} {note}".strip()
+    caption = f"{origin}Named groups, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     return NamesTable(pd.concat(tables, ignore_index=True), title, caption, ruled, panels)

@@ -65,6 +65,7 @@ class ProbeTable(Table):
         """The lines; of a single layer one panel with a row of dots a task."""
         lines = self.lines
         is_single = len({*lines.rows["layer"]} - {EMBEDDING_LAYER}) == 1 < len(lines.panels)
+        is_single &= lines.rows["task"].nunique() == len(lines.panels)
         return _dot_tasks(lines) if is_single and current_look().panel is None else lines
 
     def draw(self, ax: GivenAxes | None = None) -> Any:

@@ -37,7 +37,7 @@ SPARE = ("R² over random", f"error, n = {SMALL} questions")  # columns
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
-    f"n = {SMALL}: on the {SMALL} that the map was fitted to, one draw of them.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
+    f"n = {SMALL}: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
 SPREAD = "R²: of maps fitted to {} questions, on a third as many others."
@@ -131,8 +131,10 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
     small = results[(results["n"] == SMALL) & (results["split"] == "in_sample")]
     for predictor, name in ROWS.items():
         row = held_out[held_out["predictor"] == predictor].iloc[0]
-        errors = small[small["predictor"] == predictor].set_index("unit")["mse"]
-        errors = errors.map("{:.4f}".format).to_dict()
+        errors = {
+            str(row["unit"]): write_interval(row, "mse", ".4f")
+            for _, row in small[small["predictor"] == predictor].iterrows()
+        }
         yield {
             "model": model,
             "layer": str(layer),

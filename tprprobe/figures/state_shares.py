@@ -20,7 +20,7 @@ STEPS = {  # the name of a part, the row of its step, and its column
 REMAINDER, BASELINE = "rest", "baseline model"
 NOTE = (
     "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
-    "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins. Hatched: the interval holds 0, or, of bindings, they do not "
+    "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. Hatched: the interval holds 0, or, of bindings, they do not "
     "exceed those of shuffled roles. Tokens × length: what a token adds in longer texts but not in shorter ones."
 )
 

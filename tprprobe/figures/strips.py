@@ -234,8 +234,12 @@ def _fit_rows(ax: Axes, layout: _Layout) -> float:
     width, height = (side / ax.figure.dpi for side in ax.bbox.size)
     needed_height = layout.rows * _cell()
     if height < TIGHTEST * needed_height:
+        figure_width, figure_height = ax.figure.bbox.size / ax.figure.dpi
+        enough = np.ceil(10 * figure_height * needed_height / height) / 10
+        advice = ", or leave out the key (legend=False)" * bool(layout.key)
+        advice += ", or draw fewer texts (n_rows=1)" * (len(layout.scene.strips) > 1)
         raise InputError(
-            f"these texts and their key take axes {needed_height:.1f} inches high where they are {width:.1f} wide; these are {height:.1f}: draw fewer (n_rows=1), or in larger axes"
+            f"axes of {width:.1f} × {height:.1f} inches are too small here: give figsize=({figure_width:g}, {enough:.1f}){advice}"
         )
     return max(layout.rows, height / _cell())
 

@@ -151,10 +151,14 @@ class Table:
         style.format(escape="latex").format_index(escape="latex", axis=1)
         columns = "".join("r" if is_number else "l" for is_number in table.numeric)
         text = style.to_latex(hrules=True, column_format=columns, sparse_columns=False)
+        lines = text.splitlines(keepends=True)
+        for row in reversed(table.ruled):  # behind the heading and its rules
+            lines.insert(3 + n_lines + row, "\\midrule\n")
         if is_narrow:
-            text = f"{{\\footnotesize\\setlength{{\\tabcolsep}}{{2pt}}%\n{text}}}\n"
+            lines = ["{\\footnotesize\\setlength{\\tabcolsep}{2pt}%\n", *lines, "}\n"]
         caption = re.sub(r"([%&_#])", r"\\\1", write_minus(f"{table.title}\n{table.caption}"))
-        return (text + "".join(f"% {line}\n" for line in caption.splitlines())).translate(SYMBOLS)
+        lines += [f"% {line}\n" for line in caption.splitlines()]
+        return "".join(lines).translate(SYMBOLS)
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""

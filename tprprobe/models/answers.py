@@ -6,7 +6,7 @@ Data of documents are summarized and scored instead, images captioned: the plug-
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -84,8 +84,7 @@ def write_answers(
     model: Readable, pairs: Pairs, correct: Bool[np.ndarray, "sample"]
 ) -> list[list[int]]:
     """The ids that the model writes greedily, start and end symbol included; without an end symbol as many as the right answer has."""
-    offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
-    answers = [values[start:end] for start, end in pairwise(offsets)]
+    answers = [ids.tolist() for ids in pairs.target.values.split(pairs.target.lengths.tolist())]
     if not isinstance(model, Language) or not getattr(model, "head", "own"):
         return [ids[:1] for ids in answers]
     has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
@@ -100,8 +99,7 @@ def write_answers(
 
 def continue_sources(model: Language, pairs: Pairs, max_length: int) -> Pairs:
     """The pairs whose sources end with what the model writes behind them greedily, an end symbol included."""
-    offsets, values = pairs.source.offsets.tolist(), pairs.source.ids.tolist()
-    sources = [values[start:end] for start, end in pairwise(offsets)]
+    sources = [ids.tolist() for ids in pairs.source.ids.split(pairs.source.lengths.tolist())]
     for indices in pairs.by_length(DECODED_AT_ONCE, model):
         for sample, ids in _write_greedily(model, pairs, indices, max_length):
             sources[sample] += ids

@@ -71,7 +71,7 @@ class StoreContents:
         """One row per site; see [columns](stores.md#columns-of-sites)."""
         import pandas as pd
 
-        return pd.DataFrame(self.facts.files.describe(), columns=list(layout.DESCRIBED))
+        return pd.DataFrame(self.facts.describe(), columns=list(layout.DESCRIBED))
 
     def select(self, patterns: str | Iterable[str]) -> list[str]:
         """The names of the sites that match patterns.
@@ -116,7 +116,7 @@ class StoreContents:
         Returns:
             The number of vectors, or of pairs of a query and a key.
         """
-        return self.facts.files.arrays[self._spec(site)[0]][1]
+        return self.facts.arrays[self._spec(site)[0]][1]
 
     def count_maps(self, site: str) -> int:
         """The number of samples that have attention maps.

@@ -9,9 +9,8 @@ STORE/journal.json, tokens.arrow   only while the store is written; so is SITE/c
                           a chunk that will be compressed when it is full
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -135,47 +134,3 @@ def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]
         return axis if sizes.setdefault(axis, size) == size else f"{axis}_{size}"
 
     return {k: (s.rows, *map(named, s.axes[1:], s.shape)) for k, s in arrays.items()}
-
-
-@dataclass(frozen=True)
-class Files:
-    """The files that a store of these sites needs, complete or begun, but its manifest."""
-
-    sites: Mapping[str, SiteSpec]
-    lengths: Mapping[str, int]
-    complete: bool
-    sizes: Mapping[str, int]
-    token_bytes: int
-
-    @cached_property
-    def arrays(self) -> dict[str, tuple[SiteSpec, int]]:
-        arrays = all_arrays(self.sites)
-        return {name: (spec, self.lengths.get(spec.rows, 0)) for name, spec in arrays.items()}
-
-    def parts(self) -> Iterator[Part]:
-        for name, (spec, rows) in self.arrays.items():
-            for index, size in enumerate(spec.chunk_sizes(rows, padded=self.complete)):
-                start = index * spec.chunk_rows
-                row_range = (start, min(start + spec.chunk_rows, rows))
-                file = f"{ARRAYS}/{name}/{spec.chunk_file(index)}"
-                if spec.is_compressed:
-                    full = self.complete or row_range[1] - start == spec.chunk_rows
-                    file, size = (file, self.sizes[file]) if full else (file + BEGUN, size)
-                yield Part(file, size, name, row_range)
-            if self.complete:
-                yield Part(f"{ARRAYS}/{name}/{METADATA}", 1, name)
-        if self.complete:
-            yield Part(f"{ARRAYS}/{METADATA}", 1)
-        if self.complete or self.token_bytes:
-            yield Part(TOKENS if self.complete else TOKENS_BEGUN, self.token_bytes)
-
-    def describe(self) -> list[dict[str, object]]:
-        rows = []
-        for name in self.sites:
-            spec, count = self.arrays[name]
-            size = count * spec.row_bytes
-            if spec.is_compressed:
-                size = sum(n for file, n in self.sizes.items() if file.split("/")[1] == name)
-            layout = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
-            rows.append(dict(zip(DESCRIBED, (name, *layout, size), strict=True)))
-        return rows

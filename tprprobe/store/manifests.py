@@ -1,7 +1,7 @@
 """The manifest of a store: its journal while it is written, and the check of its files."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,8 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import flatten, parse_json
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.writing import is_partial, write_file
-from tprprobe.store.layout import ARRAYS, JOURNAL, MANIFEST, METADATA, Files, Part, SiteSpec
+from tprprobe.store import layout
+from tprprobe.store.layout import JOURNAL, MANIFEST, Part, SiteSpec
 
 FORMAT = "tprprobe-store"
 PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
@@ -85,9 +86,43 @@ class Manifest(Document):
             facts["labels"] = dict.fromkeys(labels)
         return parse(cls, {**facts, "content": content}, where)
 
+    @property
+    def guessed(self) -> dict[str, str]:
+        """What labelled the texts that nobody did, by task, such as a pipeline of spaCy."""
+        return {task: str(origin["source"]) for task, origin in self.labels.items() if origin}
+
     @cached_property
-    def files(self) -> Files:
-        return Files(self.sites, self.lengths, self.complete, self.sizes, self.token_bytes)
+    def arrays(self) -> dict[str, tuple[SiteSpec, int]]:
+        arrays = layout.all_arrays(self.sites)
+        return {name: (spec, self.lengths.get(spec.rows, 0)) for name, spec in arrays.items()}
+
+    def parts(self) -> Iterator[Part]:
+        for name, (spec, rows) in self.arrays.items():
+            for index, size in enumerate(spec.chunk_sizes(rows, padded=self.complete)):
+                start = index * spec.chunk_rows
+                row_range = (start, min(start + spec.chunk_rows, rows))
+                file = f"{layout.ARRAYS}/{name}/{spec.chunk_file(index)}"
+                if spec.is_compressed:
+                    full = self.complete or row_range[1] - start == spec.chunk_rows
+                    file, size = (file, self.sizes[file]) if full else (file + layout.BEGUN, size)
+                yield Part(file, size, name, row_range)
+            if self.complete:
+                yield Part(f"{layout.ARRAYS}/{name}/{layout.METADATA}", 1, name)
+        if self.complete:
+            yield Part(f"{layout.ARRAYS}/{layout.METADATA}", 1)
+        if self.complete or self.token_bytes:
+            yield Part(layout.TOKENS if self.complete else layout.TOKENS_BEGUN, self.token_bytes)
+
+    def describe(self) -> list[dict[str, object]]:
+        rows = []
+        for name in self.sites:
+            spec, count = self.arrays[name]
+            size = count * spec.row_bytes
+            if spec.is_compressed:
+                size = sum(n for file, n in self.sizes.items() if file.split("/")[1] == name)
+            facts = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
+            rows.append(dict(zip(layout.DESCRIBED, (name, *facts, size), strict=True)))
+        return rows
 
 
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
@@ -174,11 +209,11 @@ def check_same(path: Path, begun: Content, content: Content) -> None:
         raise InputError(f"{path} was begun with {change}: give the same, or another folder")
 
 
-def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
-    """Checks that every file has its full length (if ``growing`` at least): Zarr reads a missing chunk as NaN."""
+def check_begun(path: Path, manifest: Manifest) -> None:
+    """Checks that every file of a store that grows has its length at least: Zarr reads a missing chunk as NaN."""
     with undamaged(path):
-        for entry in manifest.files.parts():
-            if fault := fault_of(path, entry, growing):
+        for entry in manifest.parts():
+            if fault := fault_of(path, entry, growing=True):
                 raise InputError(f"{path / entry.file} {fault}: damaged, extract the store again")
 
 
@@ -187,7 +222,7 @@ def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:
         size = (path / entry.file).stat().st_size
     except (FileNotFoundError, NotADirectoryError):
         return "is missing"
-    may_grow = growing or entry.file.endswith(METADATA)  # whose lengths no manifest knows
+    may_grow = growing or entry.file.endswith(layout.METADATA)  # whose lengths no manifest knows
     wrong = size < entry.size if may_grow else size != entry.size
     return f"has {size} of {entry.size} bytes" if wrong else None
 
@@ -212,7 +247,7 @@ class Ledger:
 
     def add(self, file: Path, data: bytes | memoryview, is_new: bool, packed: bool = False) -> None:
         """Carries a checksum on over data written at the file's end; an unknown one stays unknown."""
-        key = f"{ARRAYS}/{file.parent.name}/{file.name}"
+        key = f"{layout.ARRAYS}/{file.parent.name}/{file.name}"
         before = EMPTY if is_new else self.sums.get(key)
         if before is not None:
             self.sums[key] = f"{extend(int(before, 16), data):08x}"
@@ -226,8 +261,8 @@ class Ledger:
 
 def with_checksums(path: Path, manifest: Manifest) -> Progress:
     """The checksum of every file of a complete store and of its manifest; of many the ledger knows it."""
-    arrays, ledger, sums = manifest.files.arrays, Ledger.of(manifest), {}
-    for entry in manifest.files.parts():
+    arrays, ledger, sums = manifest.arrays, Ledger.of(manifest), {}
+    for entry in manifest.parts():
         if entry.file in ledger.sums and entry.site and entry.rows:
             spec = arrays[entry.site][0]
             if not spec.is_compressed:  # the last chunk was padded

@@ -34,9 +34,14 @@ def add_labels(
     is_side = (tokens["side"] == side).to_numpy()
     values = pd.Series(list(labels), dtype=object)
     if len(values) != is_side.sum():
+        sizes = [
+            f"{n} tokens of side={name!r}" for name, n in tokens["side"].value_counts().items()
+        ]
         raise InputError(
-            f"{len(values)} labels of {task} for {is_side.sum()} tokens of the {side} side: give one a token, '' where it has none"
+            f"{len(values)} labels of {task} for {' and '.join(sizes)}, where side is {side!r}: give one a token, '' where it has none"
         )
+    if task in tokens:
+        note(f"{task}: these labels replace others of that name")
     texts = values.where(values.notna(), "").astype(str)
     if wrong := [label for label in texts.unique() if NO_LABEL.search(label)]:
         raise InputError(f"label {wrong[0]!r}: a label has no blanks and does not end in a span")

@@ -35,13 +35,16 @@ def samples_of(table: pd.DataFrame, rows: str) -> np.ndarray:
 def join_samples(source: pd.DataFrame) -> pd.DataFrame:
     """One row a sample: its last token's, whose ``token`` becomes all of them, with blanks between."""
     ends = source.drop_duplicates("sample", keep="last").reset_index(drop=True)
-    return ends.assign(token=pd.Categorical(join_texts(source)))
+    return ends.assign(
+        token=pd.Categorical(join_texts(source["token"], source["sample"].to_numpy()))
+    )
 
 
-def join_texts(source: pd.DataFrame) -> list[str]:
-    texts = source["token"].astype(str).to_numpy(object).tolist()
-    starts = np.flatnonzero(np.diff(source["sample"].to_numpy(), prepend=-1)).tolist()
-    return [" ".join(texts[start:end]) for start, end in pairwise([*starts, len(texts)])]
+def join_texts(tokens: pd.Series, samples: np.ndarray, between: str = " ") -> list[str]:
+    """The tokens of every sample, samples one after another, as one text."""
+    texts = tokens.astype(str).to_numpy(object).tolist()
+    starts = starts_of(samples).tolist()
+    return [between.join(texts[start:end]) for start, end in pairwise([*starts, len(texts)])]
 
 
 def encode_block(tokens: pd.DataFrame) -> bytes:
@@ -100,7 +103,7 @@ def _compact(table: pa.Table) -> pa.Table:
 
 
 def read_parquet(file: Path) -> pd.DataFrame:
-    return pq.read_table(file).to_pandas()
+    return pq.ParquetFile(file).read().to_pandas()  # read_table imports pyarrow.dataset
 
 
 MEAN, FIRST, LAST = "mean", "first", "last"

@@ -31,7 +31,7 @@ class Damage:
 def find_damage(path: Path, manifest: Manifest, reads_numbers: bool) -> Iterator[Damage]:
     """The damaged files of a store, its twins' left out; those of numbers are read if they are to be."""
     sums = manifest.checksums
-    for entry in manifest.files.parts():
+    for entry in manifest.parts():
         fault = fault_of(path, entry)
         if fault is None and entry.file in sums and (reads_numbers or entry.rows is None):
             fault = None if sum_file(path / entry.file) == sums[entry.file] else CHANGED
@@ -95,7 +95,7 @@ def verify(path: Path) -> Verification:
             check_twin(path, read_complete(path), kind, manifest)
         with undamaged(store):
             damaged = list(find_damage(store, manifest, reads_numbers=True))
-        names = {MANIFEST, *(entry.file for entry in manifest.files.parts())}
+        names = {MANIFEST, *(entry.file for entry in manifest.parts())}
         unchecked += len(names - manifest.checksums.keys())
         files += len(names)
         damage += [replace(d, file=f"{kind}/{d.file}") if kind else d for d in damaged]

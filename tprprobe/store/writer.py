@@ -49,7 +49,7 @@ class StoreWriter:
         description = manifests.describe(sites, settings)
         if begun is not None:
             manifests.check_same(path, begun.content, description)
-            manifests.check_files(path, begun, growing=True)
+            manifests.check_begun(path, begun)
             return cls(path, begun)
         start: Progress = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
         content = {**description, **start, **Ledger({}, {}).progress()}
@@ -107,7 +107,7 @@ class StoreWriter:
         with self._explained():
             if not self._journal.complete:
                 ledger = Ledger.of(self._journal)
-                arrays.seal(self.path / layout.ARRAYS, self._journal.files.arrays, ledger)
+                arrays.seal(self.path / layout.ARRAYS, self._journal.arrays, ledger)
                 table = self.path / layout.TOKENS
                 blocks = self.path / layout.TOKENS_BEGUN
                 tokens.write_parquet(blocks, self._journal.token_bytes, table)

@@ -7,17 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.bindings import HIDDEN, STATE, both, draw_sequences, left, plant_bindings
+from planted.cli import run_command
 from planted.stores import number_tokens, write_store
 from scipy.linalg import cho_solve
 from scipy.sparse import csr_array
 from sklearn.utils.estimator_checks import check_estimator
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.designs import make_designs
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
-from tprprobe.cli import app
 from tprprobe.estimators.bindings import ridge
 from tprprobe.estimators.bindings.block_products import Block, dense, factorize, shape_of
 from tprprobe.estimators.bindings.factors import hosvd
@@ -396,12 +395,11 @@ def test_bad_input_is_told_in_one_line(small, options, message):
 
 def test_the_command_prints_rows(small, tmp_path):
     args = f"decompose {small.path} --site {STATE} --roles left --family additive".split()
-    result = CliRunner().invoke(app, [*args, "--out", str(tmp_path / "out"), "--json"])
-    rows = json.loads(result.stdout)
-    assert {result_row["family"] for result_row in rows} >= {"additive", "bag"}
+    rows = json.loads(run_command(*args, "--out", tmp_path / "out", "--json").stdout)
+    assert {row["family"] for row in rows} >= {"additive", "bag"}
     assert rows[0]["roles"] == "left"
-    bad = CliRunner().invoke(app, [*args[:-4], "--roles", "x", "--out", str(tmp_path / "bad")])
-    assert isinstance(bad.exception, tp.InputError)
+    with pytest.raises(tp.InputError):
+        run_command(*args[:-4], "--roles", "x", "--out", tmp_path / "bad")
     assert not (tmp_path / "bad").exists()
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.binding_claims import binds
 from tprprobe.analyses.decomposition.variance_shares import score_shares
 
-transformers = pytest.importorskip("transformers")
 LONGEST, SITES = 7, ("layers.embedding", "layers.0.hidden", "layers.1.hidden")
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.questions import plant, plant_roles
 from sklearn import metrics
 
@@ -20,7 +21,6 @@ from tprprobe.analyses.naming.partition_agreement import (
     agreement,
 )
 from tprprobe.analyses.naming.run import NamingPlan
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import halve_documents
@@ -143,7 +143,7 @@ def test_names_are_corrected_for_the_clusters_that_have_a_candidate():
     decided = decide(scored)
     assert decided["q_value"].tolist() == [0.008, 0.5, 1.0]
     assert decided["name"].tolist() == ["NN", "unnamed", "unnamed"]
-    expected = ["", "DT: in one document, not certain (q 0.500, 0.01 needed)"]
+    expected = ["", "DT: its held-out tokens are of one document"]
     assert decided["unnamed_because"].tolist() == [*expected, scored["unnamed_because"][2]]
     of_limit = decide(scored.assign(p_value=[0.005002, 0.5, 1.0]))  # q is 0.010004
     assert (
@@ -286,15 +286,12 @@ def test_a_baseline_must_hold_the_same_questions(store, tmp_path):
 
 
 def test_the_command_prints_a_table_or_json(store, finished):
-    from typer.testing import CliRunner
-
-    options = ["--k", str(len(NAMES)), "--out", str(finished[0]), "--resume"]
-    result = CliRunner().invoke(app, ["name", str(store.path), *options])
-    assert result.exit_code == 0
+    words = ["name", store.path, "--k", len(NAMES), "--out", finished[0], "--resume"]
+    result = run_command(*words)
     assert "Clusters named by polarity" in result.stdout
     assert "predicted from clusters, beside controls: `tprprobe report" in result.stdout
-    document = CliRunner().invoke(app, ["name", str(store.path), *options, "--json"])
-    assert json.loads(document.stdout)["facts"]["missing"] == ["baseline"]
+    document = json.loads(run_command(*words, "--json").stdout)
+    assert document["facts"]["missing"] == ["baseline"]
 
 
 def test_shuffled_roles_stay_in_their_question(small, monkeypatch):

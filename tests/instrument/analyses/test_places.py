@@ -7,6 +7,7 @@ import pytest
 from tprprobe.analyses.attention.cross_places import mean_map, places_by_output, score_cross_heads
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.analyses.naming.places import (
+    build_places,
     build_tokens,
     build_tokens_at_places,
     compare_places,
@@ -36,6 +37,7 @@ def test_places_count_tokens_or_words_but_no_marks():
     assert places["right"].tolist()[1:4] == [3, 2, 1]
     pieces = list_tokens(["abcd"]).assign(word=[-1, 0, 0, 1, 2, -1])
     assert read_places(pieces)["right"].tolist()[1:5] == [3, 3, 2, 1]
+    assert "word 1 from the left" in build_places(pieces).names
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.sentences import ENCODER, FILLER, ROLE, STATE, plant
-from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import Schedule, load_probe, plan, probe, read_task, stored_states
 from tprprobe.analyses.probing.features import FeatureSource
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.probes import probe_table
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import open_store
 
 KEY = ["task", "side", "site", "head", "seed", "control"]
@@ -170,8 +170,13 @@ def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
     small_store = plant(tmp_path / "few", 12, control=False)
     bare = plant(tmp_path / "bare", 40, control=False)
     del bare.tokens["word"]
+    own = store.with_labels("next", store.tokens["pos"][store.tokens["side"] == "source"])
     for arguments, settings, message in (
-        ((store, "poss"), {}, "unknown probe or folder 'poss'; did you mean 'pos'"),
+        (
+            (own, "nextt"),
+            {},
+            r"unknown labels 'nextt'; did you mean 'next'\? \(accepted: .*, next\)",
+        ),
         ((store, "pos"), {"sites": "encoder.7.*"}, "unknown site"),
         ((store, "pos"), {"controls": "contrl"}, "unknown control 'contrl'"),
         ((store, "pos"), {"schedule": "long"}, "unknown schedule 'long'"),
@@ -276,12 +281,21 @@ def test_tasks_are_folders(tmp_path, store):
         with pytest.raises(InputError, match=message):
             read_task(folder)
     (folder / "task.toml").write_text('title = "Tag"\nspans = 1\nlabels = ["NN", "VB"]\n')
-    with pytest.raises(InputError, match="has no labels"):
+    with pytest.raises(InputError, match="unknown labels 'tag'"):
         probe(store, folder)
     tokens = store.tokens.assign(tag=store.tokens["pos"])
     row = real(probe(store, folder, tokens=tokens, sites=ENCODER, schedule=QUICK, **PLAIN))
     assert row["labels"] == 2
     assert row["recall"] < 0.9  # labels that the inventory lacks are missed
+
+
+def test_a_run_says_which_labels_were_guessed(store, tmp_path, capsys):
+    labels = {"pos": {"source": "spacy:en", "agreement": 0.9}, "dep": None}
+    guessed = replace(store, manifest={**store.manifest, "labels": labels})
+    settings = {"sites": ENCODER, "estimator": "linear", "controls": (), "out": tmp_path / "run"}
+    probe(guessed, ["pos", "dep"], **settings)
+    assert "pos: the labels are guesses, right or wrong, of spacy:en" in capsys.readouterr().err
+    assert read_json(tmp_path / "run" / "settings.json")["guessed"] == {"pos": "spacy:en"}
 
 
 def test_own_labels_of_pairs_are_a_task(store):
@@ -295,11 +309,8 @@ def test_own_labels_of_pairs_are_a_task(store):
 
 
 def test_the_command_prints_rows(store, tmp_path):
-    command = ["probe", "nel", str(store.path), "--sites", FILLER, "--no-information", "--json"]
-    result = CliRunner().invoke(
-        app, [*command, "--control", "control", "--out", str(tmp_path / "o")]
-    )
-    assert result.exit_code == 0
+    command = ["probe", "nel", store.path, "--sites", FILLER, "--no-information", "--json"]
+    result = run_command(*command, "--control", "control", "--out", tmp_path / "o")
     rows = json.loads(result.stdout)
     assert [row["control"] for row in rows] == ["real", "control", "majority", "identity"]
     assert (tmp_path / "o" / "rows.parquet").exists()

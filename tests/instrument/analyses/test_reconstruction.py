@@ -140,6 +140,13 @@ def test_paper_reading_is_the_in_sample_fit_of_100(planted):
         row = pick(table, predictor="heads", unit=unit, n=100, split="in_sample")
         assert row.mse == pytest.approx(np.mean(expected), abs=1e-9)
         assert row.mse_low < row.mse < row.mse_high
+    draws = [np.random.default_rng(seed).choice(len(rows), 100, False) for seed in range(200)]
+    errors = []
+    for z in (rows[draw] for draw in draws):
+        regression = LinearRegression().fit(z @ maps[0], z)
+        errors.append(np.square(z - regression.predict(z @ maps[0])).mean())
+    row = pick(table, predictor="head", head=0, unit="position", n=100, split="in_sample")
+    assert (row.mse_high - row.mse_low) / 3.92 == pytest.approx(np.std(errors), rel=0.25)
     assert (split.sweeps["position"] == 0).sum() == 100
     assert len(np.unique(split.questions[split.sweeps["question"] == 0])) == 100
 

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 from planted.bindings import HIDDEN, STATE, both, left, plant_bindings, right
+from planted.cli import run_command
 from planted.stores import write_store
 from scipy.sparse import csr_array
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import load_roles
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.analyses.decomposition.role_search import encode_shortest, name_terms
-from tprprobe.cli import app
 
 FIELDS = ("left", "right", "length", "tree")
 
@@ -131,17 +130,16 @@ def test_names_of_one_partition_share_its_stability(tmp_path):
 
 def test_the_command_keeps_what_it_found(store, tmp_path):
     out = tmp_path / "out"
-    args = ["roles", str(store.path), "--site", STATE, "--fields", "left", "--fields", "right"]
-    result = CliRunner().invoke(app, [*args, "--out", str(out), "--json"])
-    [report] = json.loads(result.stdout)
+    args = ["roles", store.path, "--site", STATE, "--fields", "left", "--fields", "right"]
+    [report] = json.loads(run_command(*args, "--out", out, "--json").stdout)
     assert report["found"] == "left"
     [search] = load_roles(out)
     assert search.found == "left"
     assert set(search.controls["control"]) == {"permuted fields", "null", "untrained"}
-    repeated = CliRunner().invoke(app, [*args, "--out", str(out)])
-    assert isinstance(repeated.exception, tp.InputError)
-    unknown = CliRunner().invoke(app, [*args, "--fields", "lefd", "--out", str(tmp_path / "no")])
-    assert "did you mean" in str(unknown.exception)
+    with pytest.raises(tp.InputError, match="--resume"):
+        run_command(*args, "--out", out)
+    with pytest.raises(tp.InputError, match="did you mean"):
+        run_command(*args, "--fields", "lefd", "--out", tmp_path / "no")
     assert not (tmp_path / "no").exists()
 
 

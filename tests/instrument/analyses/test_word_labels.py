@@ -7,15 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
+from planted.cli import run_command
 from planted.sentences import ENCODER, plant
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.naming import load_word_names
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.name_counts import count_names
 from tprprobe.analyses.naming.names import name_clusters
-from tprprobe.cli import app
 from tprprobe.dashboard.folders import find_runs
 from tprprobe.dashboard.names import read_names, show_names
 from tprprobe.dashboard.scene import summarize_roles
@@ -74,9 +73,8 @@ def test_what_a_tagger_guessed_names_nothing(store):
 def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_path):
     path, out = tmp_path / "store", tmp_path / "out"
     trained = plant(path, 300)
-    arguments = ["name", str(path), "--site", ENCODER, "--k", "16", "--out", str(out)]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
+    arguments = ["name", path, "--site", ENCODER, "--k", 16, "--out", out]
+    result = run_command(*arguments)
     word_table = load_word_names(out)
     assert set(word_table["model"]) == {"trained", "untrained"}
     assert len(word_table) == 32
@@ -89,9 +87,8 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert ("no evidence of what training adds" in result.output) != (
         "training adds" in result.output.replace("what training adds", "")
     )
-    repeated = CliRunner().invoke(app, arguments)
-    assert repeated.exit_code != 0
-    assert "--resume" in str(repeated.exception or repeated.output)
+    with pytest.raises(InputError, match="--resume"):
+        run_command(*arguments)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
     scene = tp.dashboard.build_scene(trained, ENCODER, k=16)
     assert f"{counts.loc['untrained', 'named']} of 16 of its baseline model" in str(
@@ -159,7 +156,10 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     table = pd.DataFrame([{**rows, "model": m, "cluster": c, "name": n} for m, c, n in names])
     table = table.assign(commonest=["the 96%", "[SEP] 100%", "he 50%"], recovery=[0.5, 1, 1])
     table = table.assign(distinctive=["the", "[SEP]", "he · it"], unnamed_because="")
-    cells = tabulate_names(table).cells
+    of_names = tabulate_names(table)
+    assert "special tokens ([SEP]) count as unnamed: 1 (trained)" in of_names.caption
+    assert "0.60] \\\\\n\\midrule\npermuted & 0" in of_names.latex()
+    cells = of_names.cells
     assert cells.to_numpy().tolist() == [
         ["trained", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
         ["permuted", "0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
@@ -171,12 +171,12 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     assert titles == {("baseline model\n1 of 1 named",)}
     figure = tp.draw("names", table, width="acl")
     texts = [text.get_text() for text in figure.findobj(Text)]
-    assert {"trained\n1 of 2 named", "baseline\n1 of 1 named", "0: DT (the)*"} <= {*texts}
+    assert {"trained\n1 of 2", "baseline\n1 of 1", "0: DT (the)*"} <= {*texts}
     printed = list_names(pd.concat([table] * 20, ignore_index=True), "runs/names")
     assert printed.startswith("**Names of clusters of characters**")
-    assert printed.count("\n| layer 0: 0") == 12
-    assert printed.count("\n| baseline model, layer 0: 0") == 6
-    assert "42 more clusters: runs/names/results.parquet" in printed
+    assert printed.count("\n| layer 0: 0") == 20
+    assert printed.count("\n| baseline model, layer 0: 0") == 20
+    assert "20 more clusters: runs/names/results.parquet" in printed
     with pytest.raises(InputError, match="layer 0"):
         tabulate_names(table, layer=3)
 
@@ -195,6 +195,5 @@ def test_a_name_that_rests_on_few_documents_has_no_interval():
 
 @pytest.mark.parametrize("options", [["--baseline", "other"], ["--k", "3", "--k", "4"]])
 def test_what_words_have_no_use_for_is_refused(store, options):
-    result = CliRunner().invoke(app, ["name", str(store.path), "--site", ENCODER, *options])
-    assert result.exit_code != 0
-    assert isinstance(result.exception, InputError) or "labelled words" in result.output
+    with pytest.raises(InputError, match="tokens of texts are named with one --k"):
+        run_command("name", store.path, "--site", ENCODER, *options)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from planted.cli import run_command
 from planted.faults import run_main
 
 import tprprobe as tp
@@ -10,9 +11,8 @@ import tprprobe as tp
 PAGES = Path(__file__).parents[3] / "docs"
 
 
-def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
-    assert not run_main(monkeypatch, "docs")
-    lines = (line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
+def test_every_page_is_listed_with_its_title():
+    lines = (line.split("  ", 1) for line in run_command("docs").stdout.splitlines())
     listed = {name.rstrip(): title.strip() for name, title in lines}
     assert listed["training"] == "Train and resume"
     assert len(listed) == len([*PAGES.rglob("*.md")])
@@ -29,16 +29,15 @@ def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch,
     assert "# Train and resume" not in printed
 
 
-def test_words_are_searched_in_all_pages(monkeypatch, capsys):
+def test_words_are_searched_in_all_pages():
     """Sections with the words in their heading come first; a comment in code is no heading."""
-    assert not run_main(monkeypatch, "docs", "gauge", "freedom")
-    heading, _, second, _, third, line = capsys.readouterr().out.splitlines()
+    printed = run_command("docs", "gauge", "freedom").stdout
+    heading, _, second, _, third, line = printed.splitlines()
     assert (heading, second, third) == ("ideas: Gauge freedom", "ideas: Ideas", "index: Limits")
     assert "[gauge freedom]" in line
-    assert not run_main(monkeypatch, "docs", "sets up .venv")
-    assert capsys.readouterr().out.startswith("index: Install\n    make demo")
-    assert not run_main(monkeypatch, "docs", "the")
-    assert " more: add a word" in capsys.readouterr().out
+    printed = run_command("docs", "sets up .venv").stdout
+    assert printed.startswith("index: Install\n    make demo")
+    assert " more: add a word" in run_command("docs", "the").stdout
 
 
 def test_files_with_labels_are_read_as_the_page_shows_them(tmp_path):
@@ -51,11 +50,9 @@ def test_files_with_labels_are_read_as_the_page_shows_them(tmp_path):
         assert task in data.tasks
 
 
-def test_figures_of_ones_own_are_explained_and_drawn(tmp_path, monkeypatch, capsys):
-    heading = "Draw your own figures"
+def test_figures_of_ones_own_are_explained_and_drawn(tmp_path, monkeypatch):
     for word in ("draw", "figure", "gallery"):
-        assert not run_main(monkeypatch, "docs", word)
-        assert f"figures: {heading}" in capsys.readouterr().out
+        assert "figures: Draw your own figures" in run_command("docs", word).stdout
     code = (PAGES / "figures.md").read_text("utf-8").split("```python\n")[2].split("```")[0]
     monkeypatch.chdir(tmp_path)
     exec(code, {})

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.faults import run_main
 
 import tprprobe as tp
@@ -32,34 +33,29 @@ def test_a_path_opens_the_store(store, kind):
     } == {"layers.0.hidden"}
 
 
-def test_import_of_a_pickle_says_what_to_save(tmp_path, monkeypatch, capsys):
+def test_import_of_a_pickle_says_what_to_save(tmp_path):
     (tmp_path / "acts.pt").write_bytes(b"PK")
-    assert run_main(monkeypatch, "import", tmp_path / "acts.pt", tmp_path / "out") == 2
-    assert "acts.pt is a pickle" in (message := capsys.readouterr().err)
-    assert "safetensors.torch.save_file" in message
+    with pytest.raises(InputError, match=r"acts.pt is a pickle.*safetensors\.torch\.save_file"):
+        run_command("import", tmp_path / "acts.pt", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_import_twice_names_no_option_that_import_lacks(store, monkeypatch, capsys):
-    assert run_main(monkeypatch, "import", store.parent / "acts.npz", store) == 2
-    message = capsys.readouterr().err
-    assert "holds a store, complete: give another folder or remove it" in message
-    assert "--out" not in message
+def test_import_twice_names_no_option_that_import_lacks(store):
+    with pytest.raises(InputError, match="complete: give another folder or remove it") as error:
+        run_command("import", store.parent / "acts.npz", store)
+    assert "--out" not in str(error.value)
 
 
-def test_figure_of_a_store_lists_what_it_has(store, monkeypatch, capsys):
-    assert not run_main(monkeypatch, "figure", "--store", store)
-    captured = capsys.readouterr()
-    assert "figures of this store: 1" in captured.err
-    assert captured.out.startswith("roles ")
-    assert not {"learning-curve", "swap", "behavior"} & {
-        line.split()[0] for line in captured.out.splitlines()
-    }
-    assert run_main(monkeypatch, "figure", "swap", "--store", store) == 2
-    assert (
-        "swap is made of swaps: give --ckpt with folders of `intervene --out`, not of --store"
-        in capsys.readouterr().err
-    )
+def test_figure_of_a_store_lists_what_it_has(store):
+    printed = run_command("figure", "--store", store)
+    assert "figures of this store: 1" in printed.stderr
+    assert printed.stdout.startswith("roles ")
+    names = {line.split()[0] for line in printed.stdout.splitlines()}
+    assert not {"learning-curve", "swap", "behavior"} & names
+    with pytest.raises(
+        InputError, match=r"swap is made of swaps: give --ckpt with .*, not of --st"
+    ):
+        run_command("figure", "swap", "--store", store)
 
 
 def test_probe_with_nothing_says_what_it_does_before_it_does_it(monkeypatch, capsys):

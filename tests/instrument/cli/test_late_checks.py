@@ -1,7 +1,7 @@
 """Wrong options are refused before the weights of a model are read."""
 
 import pytest
-from planted.faults import run_main
+from planted.cli import run_command
 
 import tprprobe as tp
 
@@ -14,12 +14,10 @@ import tprprobe as tp
         (["--sites", "layers.*.hiden"], "did you mean 'layers.0.hidden'"),
         (["--sites", "encoder.999.hidden"], "unknown site"),
         (["--labels", "pos"], "give TASK=FILE"),
-        (["--out", "TEXTS"], "is not a store"),
+        (["--out", "texts"], "is not a store"),
     ],
 )
-def test_an_option_is_checked_before_the_model_is_read(
-    options, message, tmp_path, monkeypatch, capsys
-):
+def test_an_option_is_checked_before_the_model_is_read(options, message, tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("the model was read")
 
@@ -28,8 +26,8 @@ def test_an_option_is_checked_before_the_model_is_read(
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("the dog sleeps\n")
     words = ["extract", "--ckpt", "hf:nowhere", "--data", "texts/a.txt", *options]
-    assert run_main(monkeypatch, *(word.replace("TEXTS", "texts") for word in words)) == 2
-    assert message in capsys.readouterr().err
+    with pytest.raises(tp.InputError, match=message):
+        run_command(*words)
     assert {path.name for path in tmp_path.iterdir()} == {"texts"}
 
 

@@ -45,7 +45,6 @@ def test_a_text_that_compression_makes_far_smaller_is_read(tmp_path):
 
 
 def test_pickled_weights_that_unpack_to_far_more_are_refused(tmp_path):
-    pytest.importorskip("transformers")
     folder = save_foreign("bert", tmp_path / "bert")
     (folder / "model.safetensors").unlink()
     torch.save({"weights": torch.zeros(2**26)}, tmp_path / "w.bin")

@@ -5,13 +5,12 @@ from string import ascii_letters
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from planted.cli import run_command
 
 import tprprobe as tp
 from benchmarks.binding.operations import FILLERS, ROLES, draw_basis
 from benchmarks.binding.operations import plant as plant_operation
 from tprprobe.analyses.decomposition.operation_tables import find_operations
-from tprprobe.cli import app
 from tprprobe.dashboard import decompositions
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.operations_base import bind_all, complete, draw_cells
@@ -122,15 +121,14 @@ def test_the_estimator_takes_an_operation(tmp_path):
 
 def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
     write_store(tmp_path, plant("hadamard", 2), 2)
-    out, run = tmp_path / "out", CliRunner().invoke
+    out = tmp_path / "out"
     words = f"decompose {tmp_path}/store --site state --operations --out {out}".split()
-    result = run(app, words)
-    assert result.exit_code == 0, result.output
+    result = run_command(*words)
     assert "bound by the operation ‘Hadamard product’" in result.stdout
-    figure = f"figure operations --ckpt {out} --out {tmp_path}/a.svg".split()
-    assert run(app, figure).exit_code == 0
+    run_command("figure", "operations", "--ckpt", out, "--out", tmp_path / "a.svg")
     table = decompositions.read_scores([out], decompositions.OPERATIONS)
     view = decompositions.show_operations(table)
     assert "Hadamard product" in view.title
     assert len(view.data) == 6
-    assert "takes no --rank" in str(run(app, [*words, "--rank", "3"]).exception)
+    with pytest.raises(tp.InputError, match="takes no --rank"):
+        run_command(*words, "--rank", 3)

@@ -177,6 +177,7 @@ def test_states_are_those_that_predict(tmp_path):
     fewer = targets.with_inventory(["ODD", "NEW"])
     assert fewer.inventory == ("ODD", "NEW")
     assert (fewer.labels.sum(1) + fewer.unseen == 1).all()
+    assert not targets.with_inventory(["ODD", "NEW"], ("EV",)).unseen.any()  # does not count
     no_start = tokens.assign(side="target")[tokens["word"] >= 0]
     bare = read_corpus(store, no_start, "target", [task], None)
     without_start = read_examples(bare, task, "first_state", range(1))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planted.stores import read_files
 
 import tprprobe as tp
 from tprprobe.data.dataset import Dataset
@@ -61,10 +62,6 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "find_controls", find_controls)
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
 def questions() -> Questions:
     rows = range(len(generated()))
     return Questions(DATA["name"], DATA["split"], DATA["seed"], rows, generated())
@@ -78,7 +75,7 @@ def extract(model: Any, out: Path, resume: bool = False, data: Any = None) -> An
 def single_store(model, tmp_path_factory) -> dict[str, bytes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(division, "BLOCK", 3)
-        return contents(extract(model, tmp_path_factory.mktemp("whole") / "store").path)
+        return read_files(extract(model, tmp_path_factory.mktemp("whole") / "store").path)
 
 
 def run_ranks(model: Any, out: Path, count: int, monkeypatch, selected=None, resume=False) -> list:
@@ -108,7 +105,7 @@ def run_ranks(model: Any, out: Path, count: int, monkeypatch, selected=None, res
 def test_processes_write_the_store_of_one(model, single_store, tmp_path, monkeypatch, count):
     results = run_ranks(model, tmp_path / "store", count, monkeypatch)
     assert {getattr(store, "samples", store) for store in results} == {13}
-    assert contents(tmp_path / "store") == single_store
+    assert read_files(tmp_path / "store") == single_store
     assert [p.name for p in tmp_path.iterdir()] == ["store"]  # no part is left
 
 
@@ -128,7 +125,7 @@ def test_a_killed_process_goes_on(model, single_store, tmp_path, monkeypatch):
     refused = run_ranks(model, tmp_path / "store", 2, monkeypatch, selected=[1])
     assert "go on with --resume" in str(refused[1])
     results = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True)
-    assert contents(tmp_path / "store") == single_store
+    assert read_files(tmp_path / "store") == single_store
     reopened = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True, selected=[0])
     assert reopened[0].samples == 13
     assert "holds a store, complete" in str(
@@ -177,4 +174,4 @@ def test_torchrun_writes_the_same_store(model, tmp_path, monkeypatch):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     subprocess.run([*torchrun, *command, str(tmp_path / "two")], check=True)
     subprocess.run([sys.executable, *command, str(tmp_path / "one")], check=True)
-    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+    assert read_files(tmp_path / "two") == read_files(tmp_path / "one")

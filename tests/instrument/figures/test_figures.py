@@ -33,11 +33,6 @@ from tprprobe.figures.state_shares import share_bars
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return plant(tmp_path_factory.mktemp("planted") / "store", 8)
-
-
-@pytest.fixture(scope="module")
 def roles(store):
     return cluster(store, LAST, head=0, k=20, n_seeds=2)
 
@@ -85,7 +80,8 @@ def test_bars_have_colors_and_numbers_of_the_likest_cluster_only_where_it_is_lik
     names = {0: "DT (.90)"}
     scene = cluster_strips(store, roles, samples=[0], baseline=other, baseline_names=names)
     assert {number for _, number in scene.strips[0].beside} == {*"abcd"}
-    assert scene.key[-1][1] == "a: DT (.90)"
+    letters = [text for _, text in scene.key[-2:]]
+    assert letters == ["a: DT (.90)", "b…: others of the baseline model"]
     drawn = tp.draw("roles", store, site=site, k=4).texts[-1].get_text().replace("\n", " ")
     assert "bars: clusters of the baseline model" in drawn
 
@@ -358,7 +354,10 @@ def test_given_axes_have_a_caption_a_legend_below_and_texts_that_fit(store, scor
             tp.draw("roles", store, ax=ax, head=0, k=4)
             assert sum(text.isdigit() for text in texts(ax.figure)) > 10
         else:
-            with pytest.raises(InputError, match=r"take axes .* inches high .* these are 0\.8"):
+            with pytest.raises(
+                InputError,
+                match=r"1\.6 × 0\.8 inches .* figsize=\(2, 2\.\d\), or leave out the key",
+            ):
                 tp.draw("roles", store, ax=ax, head=0, k=4)
 
 

@@ -14,11 +14,6 @@ from tprprobe.figures.dots import render
 from tprprobe.figures.strips import COLUMNS, Strip, StripFrame
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return plant(tmp_path_factory.mktemp("planted") / "store", 8)
-
-
 def written(figure):
     return [text.get_text() for axes in figure.axes for text in axes.texts if text.get_text()]
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pandas as pd
-import pytest
-from planted.questions import ROLE, plant
+from planted.questions import ROLE
 
 import tprprobe as tp
 from tprprobe.evaluation.results import Results
@@ -32,11 +31,6 @@ def test_long_tables_are_cut_and_say_so():
     html = as_html("many", pd.DataFrame({"n": range(50)}), note="All in .rows.")
     assert html.count("<td>") == ROWS
     assert "20 of 50 rows. All in .rows." in html
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return plant(tmp_path_factory.mktemp("shown") / "store", samples=8)
 
 
 def test_stores_clusters_and_runs_are_shown(store):

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from planted.faults import run_main
-from planted.word_models import FRAME, save_words
+from planted.cli import run_command
+from planted.word_models import save_words
 
 import tprprobe as tp
 from tprprobe.data import load_data
@@ -21,7 +21,6 @@ from tprprobe.interventions.pair_trials import make_trials
 from tprprobe.interventions.word_edits import EDITS, WordStates, list_edits
 from tprprobe.models import load_model
 
-transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 TEXT, EXCHANGED = "the dog sees the cat . who ? the", ["dog", "cat"]
@@ -35,13 +34,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(folder):
     return load_model(f"hf:{folder}")
-
-
-@pytest.fixture(scope="module")
-def frame(tmp_path_factory):
-    path = tmp_path_factory.mktemp("frames") / "seeing.toml"
-    path.write_text(FRAME)
-    return f"pairs:{path}"
 
 
 @pytest.fixture(scope="module")
@@ -189,10 +181,9 @@ def test_the_picture_has_a_row_an_edit(table):
     assert {"mean", "identity", "wrong role", "wrong position", "random direction"} <= {*lines}
 
 
-def test_one_command_for_a_typed_text(folder, tmp_path, monkeypatch, capsys):
+def test_one_command_for_a_typed_text(folder, tmp_path):
     words = ["intervene", "--ckpt", f"hf:{folder}", "--text", TEXT, "--exchange", "dog,cat"]
-    assert not run_main(monkeypatch, *words, "--out", tmp_path / "run", "--json")
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(run_command(*words, "--out", tmp_path / "run", "--json").stdout)
     assert [row["site"] for row in rows if row["edit"] == "exchange" and row["control"] == ""] == [
         "layers.embedding", "layers.0.hidden", "layers.1.hidden"
     ]  # fmt: skip
@@ -200,35 +191,36 @@ def test_one_command_for_a_typed_text(folder, tmp_path, monkeypatch, capsys):
         p.name for p in (tmp_path / "run").iterdir()
     }
     figure = ["figure", "behavior", "--ckpt", tmp_path / "run", "--out", tmp_path / "again.svg"]
-    assert not run_main(monkeypatch, *figure)
+    run_command(*figure)
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "run" / "behavior.svg").read_bytes()
 
 
-def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):
+def test_next_words_of_a_typed_text(folder, model):
     text = "the dog sees the"
-    assert not run_main(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "3", "--json")
-    rows = json.loads(capsys.readouterr().out)
+    words = ["predict", text, "--ckpt", f"hf:{folder}", "-k"]
+    rows = json.loads(run_command(*words, 3, "--json").stdout)
     p = model.predict(ids_of(model, text))[0]
     best = p.topk(3)
     assert [row["id"] for row in rows] == best.indices.tolist()
     assert [row["p"] for row in rows] == pytest.approx(best.values.tolist(), abs=1e-6)
     assert rows[0]["word"] == model.vocabulary.spell([rows[0]["id"]])
-    assert run_main(monkeypatch, "predict", text) == 2
-    assert "give a text with --ckpt MODEL" in capsys.readouterr().err
-    assert run_main(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "0") == 2
+    with pytest.raises(InputError, match="give a text with --ckpt MODEL"):
+        run_command("predict", text)
+    with pytest.raises(InputError, match="ask for at least one"):
+        run_command(*words, 0)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text"),
+        ([], r"give one of a recipe \(FILE\.toml\), --data pairs:FRAME, or --text"),
         (["--data", "mathematics:arithmetic__mixed"], "give pairs:FRAME, of active"),
         (["--text", TEXT], "give two words and two answers"),
         (["--text", TEXT, "--exchange", "dog,fox"], "no word 'fox' in"),
         (["recipe.toml", "--edit", "exchange"], "--edit: of minimal pairs, not of a recipe"),
     ],
 )
-def test_what_is_said_of_wrong_calls(folder, words, message, tmp_path, monkeypatch, capsys):
+def test_what_is_said_of_wrong_calls(folder, words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_main(monkeypatch, "intervene", "--ckpt", f"hf:{folder}", *words) == 2
-    assert message in capsys.readouterr().err
+    with pytest.raises(InputError, match=message):
+        run_command("intervene", "--ckpt", f"hf:{folder}", *words)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 from planted.foreign import save_foreign
 
 from tprprobe.errors import InputError
@@ -9,13 +10,7 @@ from tprprobe.interventions import direct_logit_attribution, logit_lens
 from tprprobe.models import load_model
 from tprprobe.site.hooks import capture
 
-transformers = pytest.importorskip("transformers")
 TEXT = "The cat saw the dog"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_foreign("gpt2", tmp_path_factory.mktemp("lens") / "tiny", "causal")
 
 
 def test_rows_are_what_norm_and_head_make_of_every_layer(folder):

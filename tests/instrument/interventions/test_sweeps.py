@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 import pytest
-from planted.faults import run_main
+from planted.cli import run_command
 
 from tprprobe import dashboard as views
 from tprprobe.data.pairs import encode_pairs
@@ -20,28 +20,15 @@ SITES = ["encoder.*.self.role"]
 
 
 @pytest.fixture(scope="module")
-def data(make_data):
-    pairs = [(f"{a}/{b} - {b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
-    return make_data(pairs, "arithmetic__mixed")
-
-
-@pytest.fixture(scope="module")
-def model(make_model):
-    model = make_model(fluent=True, seed=4)
-    model.name = "tiny"
-    return model
-
-
-@pytest.fixture(scope="module")
 def recipe():
     edits = ["zero", "mean", "resample", "snap"]
     return Recipe(n=12, reference=6, sites=SITES, edits=edits, clusters=[2], strengths=[0.5, 1.0])
 
 
 @pytest.fixture(scope="module")
-def folder(model, data, recipe, tmp_path_factory):
+def folder(fluent, divisions, recipe, tmp_path_factory):
     out = tmp_path_factory.mktemp("sweeps") / "roles"
-    sweep(model, data, recipe, out)
+    sweep(fluent, divisions, recipe, out)
     return out
 
 
@@ -61,36 +48,36 @@ def test_a_bad_recipe_is_one_line(tmp_path, text, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_sweep_has_a_row_a_point_and_agrees_with_single_passes(model, data, recipe, folder):
+def test_a_sweep_has_a_row_a_point_and_agrees_with_single_passes(fluent, divisions, recipe, folder):
     table = pd.read_csv(folder / TABLE)
     layers, heads, edits, strengths = 2, 2, 4, 2
     assert len(table) == 1 + layers * heads * edits * strengths
-    pairs = encode_pairs(data[:12], model.vocabulary)
+    pairs = encode_pairs(divisions[:12], fluent.vocabulary)
     unedited = table[table["edit"] == "none"].iloc[0]
-    assert unedited["exact_match"] == pytest.approx(exact_matches(model, pairs)[0].mean())
+    assert unedited["exact_match"] == pytest.approx(exact_matches(fluent, pairs)[0].mean())
     assert unedited["change"] == 0
-    reference_pairs = encode_pairs(data[12:], model.vocabulary)
+    reference_pairs = encode_pairs(divisions[12:], fluent.vocabulary)
     site = "encoder.1.self.role"
-    reference = read_references(model, reference_pairs, [site])[site]
+    reference = read_references(fluent, reference_pairs, [site])[site]
     for edit, k in (("zero", 0), ("mean", 0), ("snap", 2)):
-        with intervene(model, {site: reference.edit(edit, k, heads=[1], strength=0.5)}):
-            expected = exact_matches(model, pairs)[0].mean()
+        with intervene(fluent, {site: reference.edit(edit, k, heads=[1], strength=0.5)}):
+            expected = exact_matches(fluent, pairs)[0].mean()
         row = table.query("site == @site and head == 1 and edit == @edit and strength == 0.5")
         assert row["exact_match"].item() == pytest.approx(expected)
     assert (table["change_low"] <= table["change"]).all()
 
 
-def test_sites_together_are_one_point(model, data):
+def test_sites_together_are_one_point(fluent, divisions):
     recipe = Recipe(n=12, reference=6, sites=SITES, edits=["one"], heads="all", together=True)
-    table = sweep(model, data, recipe)
+    table = sweep(fluent, divisions, recipe)
     assert table["site"].tolist() == ["none", "encoder.0.self.role + encoder.1.self.role"]
 
 
-def test_an_unknown_site_and_too_few_examples_are_told(model, data, recipe):
+def test_an_unknown_site_and_too_few_examples_are_told(fluent, divisions, recipe):
     with pytest.raises(InputError, match="did you mean"):
-        sweep(model, data, recipe.model_copy(update={"sites": ["encoder.0.self.rolle"]}))
+        sweep(fluent, divisions, recipe.model_copy(update={"sites": ["encoder.0.self.rolle"]}))
     with pytest.raises(InputError, match="the recipe asks for 12"):
-        sweep(model, data[:5], recipe)
+        sweep(fluent, divisions[:5], recipe)
 
 
 def test_figures_of_a_sweep(folder, tmp_path):
@@ -119,17 +106,16 @@ def test_a_sweep_without_full_strength_is_drawn_at_its_largest(tmp_path):
     )
 
 
-def test_the_command_writes_json_and_refuses_in_one_line(
-    checkpoint, questions, tmp_path, monkeypatch, capsys
-):
+def test_the_command_writes_json_and_refuses_in_one_line(checkpoint, questions, tmp_path):
     path = tmp_path / "one.toml"
     path.write_text(
         f"data = '{questions}'\nsplit = 'interpolate'\nn = 6\nreference = 4\n"
         "sites = ['decoder.*.role']\nedits = ['one']\nheads = 'all'\n"
     )
     arguments = ["intervene", path, "--ckpt", checkpoint, "--out", tmp_path / "out"]
-    assert run_main(monkeypatch, *arguments, "--json") == 0
-    assert [row["edit"] for row in json.loads(capsys.readouterr().out)] == ["none", "one", "one"]
+    rows = json.loads(run_command(*arguments, "--json").stdout)
+    assert [row["edit"] for row in rows] == ["none", "one", "one"]
     path.write_text("sites = 3")
-    assert run_main(monkeypatch, *arguments) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(InputError) as error:
+        run_command(*arguments)
+    assert "\n" not in str(error.value)

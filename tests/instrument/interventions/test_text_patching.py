@@ -8,11 +8,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from planted.foreign import save_foreign
-from typer.testing import CliRunner
+from planted.cli import run_command
 
 import tprprobe as tp
-from tprprobe.cli import app
 from tprprobe.figures.dots import render
 from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.scenes import GAP
@@ -21,13 +19,7 @@ from tprprobe.interventions import patch_positions
 from tprprobe.interventions.patched_runs import PatchedRuns
 from tprprobe.interventions.text_patching import read_answer_ids
 
-pytest.importorskip("transformers")
 TEXT, AGAINST = "The cat saw the dog ", "The cat say the dog "  # open behind a blank
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_foreign("gpt2", tmp_path_factory.mktemp("patching") / "tiny", "causal")
 
 
 def test_the_embedding_of_the_changed_word_and_the_last_state_carry_all(folder):
@@ -157,12 +149,9 @@ def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):
 
 
 def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
-    def run(*options: str):
-        command = ["intervene", "--ckpt", f"hf:{folder}", "--text", TEXT, "--against", AGAINST]
-        return CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out"), *options])
-
-    result = run("--answers", "dog,a")
-    assert result.exit_code == 0, result.output
+    command = ["intervene", "--ckpt", f"hf:{folder}", "--text", TEXT, "--against", AGAINST]
+    command += ["--out", tmp_path / "out"]
+    result = run_command(*command, "--answers", "dog,a")
     assert "embedding" in result.stdout
     assert re.search(
         r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout
@@ -172,6 +161,6 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
     assert table.groupby("site").size().nunique() == 1
     assert all((tmp_path / "out" / f"patching.{e}").stat().st_size for e in ("pdf", "svg", "png"))
-    figure = ["figure", "patching", "--ckpt", str(tmp_path / "out")]
-    assert CliRunner().invoke(app, [*figure, "--out", str(tmp_path / "p.svg")]).exit_code == 0
-    assert "--against goes with --text" in str(run("--exchange", "cat,dog").exception)
+    run_command("figure", "patching", "--ckpt", tmp_path / "out", "--out", tmp_path / "p.svg")
+    with pytest.raises(tp.InputError, match="--against goes with --text"):
+        run_command(*command, "--exchange", "cat,dog")

@@ -15,11 +15,6 @@ TEXT = "the dog sees cats ."
 SITES = ["*.0.hidden", "*.0.self.attention"]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_foreign("gpt2", tmp_path_factory.mktemp("gpt2"), "causal")
-
-
 def load(folder):
     import transformers
 

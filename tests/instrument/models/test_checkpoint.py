@@ -134,9 +134,6 @@ def refusal(folder: Path, **options) -> str:
     ("changes", "message"),
     [
         ({"d_modle": 16}, "did you mean 'd_model'"),
-        ({"architecture": "tp-transfomer"}, "did you mean 'tp-transformer'"),
-        ({"n_heads": "2"}, "n_heads = '2': give a positive int"),
-        ({"n_heads": 3}, "cannot be divided among 3 heads"),
         ({"d_ff": 25}, "expand.weight has shape (24, 16), config.json asks for (25, 16)"),
         ({"n_layers": [3, 1]}, "lacks the tensor 'encoder.2.norm1.weight'"),
         ({"n_layers": [1, 1]}, "unknown tensor in model.safetensors 'encoder.1."),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from planted.foreign import TEXT, save_tokenizer
 
 import tprprobe as tp
@@ -13,7 +14,6 @@ from tprprobe.errors import InputError
 from tprprobe.models import load_model
 from tprprobe.models.huggingface.pretrained import attach_layers
 
-transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 SHORT, LONG = "dogs see cats", "dogs see a cat and the cats see the dog and a cat sees dogs ."

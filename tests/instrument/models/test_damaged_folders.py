@@ -23,7 +23,6 @@ import tprprobe as tp
 from tprprobe.errors import InputError
 from tprprobe.models import load_model
 
-pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 

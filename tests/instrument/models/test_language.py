@@ -7,6 +7,7 @@ import itertools
 
 import pytest
 import torch
+import transformers
 from planted.foreign import KINDS, save_foreign
 
 import tprprobe as tp
@@ -18,7 +19,6 @@ from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.models.huggingface.memory import CACHES, find_cache
 
-transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 WRITERS = {

@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from planted.foreign import save_foreign
 
 import tprprobe as tp
 
@@ -24,11 +23,6 @@ BLOCKS = dict(SECTION.findall(PAGE.read_text("utf-8")))
 
 
 MINILM = Path(__file__).parents[3] / "models/real/minilm"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return save_foreign("gpt2", tmp_path_factory.mktemp("gpt2"), "causal")
 
 
 def test_every_library_has_its_code():

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from planted.foreign import save_foreign
+from planted.stores import read_files
 
 import tprprobe as tp
 from tprprobe.console import size_text
@@ -15,7 +16,6 @@ from tprprobe.models import permutation
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.permutation import permuted
 
-pytest.importorskip("transformers")
 TEXTS = ["the dog sees cats .", "a cat sees the dogs .", "dogs see a cat"]
 SITES = ["*.hidden", "*.attention"]
 
@@ -27,10 +27,6 @@ def folders(tmp_path_factory) -> dict[str, Path]:
         name: save_foreign(name, root / name, head=head)
         for name, head in (("llama", "causal"), ("bert", None), ("t5", None))
     }
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def states_of(model: Any, sites: Any = SITES) -> dict[str, torch.Tensor]:
@@ -49,7 +45,7 @@ def test_a_model_on_disk_makes_the_store_of_one_in_memory_with_its_control(
         model = tp.load_model(f"hf:{folders[kind]}", device_map=place)
         stores[place] = tp.extract(model, TEXTS, SITES, tmp_path / str(place), twins=["permuted"])
     assert any(weights.is_meta for weights in model.parameters())
-    assert contents(tmp_path / "disk") == contents(tmp_path / "None")
+    assert read_files(tmp_path / "disk") == read_files(tmp_path / "None")
     assert (tmp_path / "disk" / "permuted" / "manifest.json").is_file()
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 from planted.tokenizers import KINDS, train_bytes
 
 import tprprobe as tp
@@ -11,7 +12,6 @@ from tprprobe.errors import InputError
 from tprprobe.models.answers import evaluate, next_words
 from tprprobe.models.huggingface.pretrained import attach_layers
 
-transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 TEXTS = [
     "the cat sees a dog", "Über naïve 犬 don't, 3.5%", "  two  blanks\tthe dog ", "<s> the </s> [SEP] <unk> dog", "a",
@@ -267,10 +267,18 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
     table = store.tokens_of("layers.0.hidden")
     assert table["token"].tolist() == ["se", "eing", "do", "gs", "se", "e", "do", "gs"]
     assert table["word"].tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    decoder = tp.attach(net, {"decoder.0.hidden": "1"}, forward=lambda net, batch: net(batch[1]))
+    (tmp_path / "pairs.tsv").write_text("source\ttarget\nsee\tdogs\n")
+    pairs, started = tmp_path / "pairs.tsv", way == "two functions"
+    vocabulary = (*vocabulary, 2) if started else vocabulary
+    store = tp.extract(decoder, pairs, None, tmp_path / "t", control=False, vocabulary=vocabulary)
+    symbols = store.tokens_of("decoder.0.hidden")["token"].tolist()
+    assert symbols == [names[2] if started else "<0>", "do", "gs"]
+    with pytest.raises(InputError, match="start id 300: the embedding has 300 rows"):
+        tp.extract(decoder, pairs, None, tmp_path / "u", vocabulary=(ids, str, 300))
 
 
 def test_a_tokenizer_of_bytes_without_files_is_read_from_a_folder(tmp_path):
-    transformers = pytest.importorskip("transformers")
     sizes = {"d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
     config = transformers.T5Config(vocab_size=384, decoder_start_token_id=0, **sizes)
     transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "byt5")

@@ -5,12 +5,11 @@ import shutil
 
 import pytest
 import torch
+from planted.cli import run_command
 from planted.foreign import save_foreign
 from torch import nn
-from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.models import find_twins
 from tprprobe.models.loading import FAR
@@ -99,7 +98,6 @@ def test_an_attached_module_has_a_permuted_twin_with_sites_of_its_own():
 
 @pytest.mark.parametrize("factor", [1.0, 2 * FAR])
 def test_untrained_foreign_models_warn_where_the_scale_is_another(tmp_path, capsys, factor):
-    pytest.importorskip("transformers")
     import transformers
 
     folder = save_foreign("bert", tmp_path / "bert")
@@ -120,18 +118,15 @@ def test_untrained_foreign_models_warn_where_the_scale_is_another(tmp_path, caps
     assert [*find_twins(twin)] == ["permuted"]
 
 
-def extract(*options: str) -> None:
-    """Runs the command; raises what it would print as one line."""
+def extract(*options: object) -> None:
     arguments = ["extract", "--ckpt", NAME, "--data", DATA, "--split", "interpolate", "-n", "6"]
     arguments += ["--sites", "encoder.0.self.role", *options]
-    CliRunner().invoke(app, arguments, catch_exceptions=False)
+    run_command(*arguments)
 
 
 def test_a_store_has_a_store_of_every_twin_the_best_control_first(tmp_path):
     out = tmp_path / "store"
-    extract(
-        "--twin", "untrained", "--twin", "permuted", "--control-samples", "4", "--out", str(out)
-    )
+    extract("--twin", "untrained", "--twin", "permuted", "--control-samples", 4, "--out", out)
     store = tp.open_store(out)
     assert [*store.twins] == ["permuted", "untrained"]
     assert store.control is store.twins["permuted"]
@@ -142,17 +137,14 @@ def test_a_store_has_a_store_of_every_twin_the_best_control_first(tmp_path):
     role = "encoder.0.self.role"
     values = [source.read(role, slice(0, 9)) for source in (store, *store.twins.values())]
     assert len({vectors.tobytes() for vectors in values}) == 3
-    verified = CliRunner().invoke(app, ["inspect", str(out), "--verify"])
-    assert verified.exit_code == 0, verified.output
+    run_command("inspect", out, "--verify")
     chunk = next((out / "permuted" / "arrays.zarr" / role).glob("c.*"))
     content = chunk.read_bytes()
     chunk.write_bytes(content[:-4] + b"\0\0\0\0")
     with pytest.raises(InputError, match=r"permuted/arrays\.zarr/.* remove it and make it again"):
-        CliRunner().invoke(app, ["inspect", str(out), "--verify"], catch_exceptions=False)
+        run_command("inspect", out, "--verify")
     shutil.rmtree(out)
-    extract(
-        "--twin", "permuted", "--twin", "untrained", "--control-samples", "4", "--out", str(out)
-    )
+    extract("--twin", "permuted", "--twin", "untrained", "--control-samples", 4, "--out", out)
     assert chunk.read_bytes() == content
 
 

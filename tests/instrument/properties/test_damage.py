@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from planted import exchanges
+from planted.cli import run_command
 from planted.damage import GENERATORS, soak
 from planted.questions import LAST, plant
-from planted.targets import TARGETS, run
+from planted.targets import TARGETS
 
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.errors import InputError
@@ -63,7 +64,7 @@ def test_pages_of_damaged_folders_show_no_exception(tmp_path, open_page, capsys,
     made = tmp_path / "made" / "run"
     plant(made / "store", 6)
     plant(made / "store" / "untrained", 4, seed=3)
-    run("cluster", made / "store", "--site", LAST, "--head", 0, "--k", 3, "--out", made / "clusters")  # fmt: skip
+    run_command("cluster", made / "store", "--site", LAST, "--head", 0, "--k", 3, "--out", made / "clusters")  # fmt: skip
     report = soak("structure", tmp_path / "made", _open_each(open_page), "pages", *soaking(300))
     with capsys.disabled():
         print(report)

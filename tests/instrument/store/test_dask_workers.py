@@ -8,15 +8,14 @@ import threading
 import pandas as pd
 import pytest
 import torch
-from planted.faults import call_main
+from planted.cli import run_command
 from planted.sentences import plant
-from typer.testing import CliRunner
+from planted.stores import read_files
 
 from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing import run as run_module
-from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.extraction import dask_parts, extract
 from tprprobe.extraction.blocks import plan
@@ -58,15 +57,10 @@ def in_parts(monkeypatch):
     monkeypatch.setattr(kmeans, "BUDGET", 1000)
 
 
-def run(*command):
-    return CliRunner().invoke(app, [str(word) for word in command])
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_two_workers_find_what_one_process_does(command, store, address, in_parts):
     words = [command, store.path, *COMMANDS[command], "--json"]
-    single, shared = run(*words), run(*words, "--scheduler", address)
-    assert single.exit_code == 0
+    single, shared = run_command(*words), run_command(*words, "--scheduler", address)
     assert len(single.stdout) > 100
     assert shared.stdout == single.stdout
 
@@ -108,11 +102,6 @@ def test_probes_are_the_same_files_though_a_worker_is_killed(address, tmp_path, 
     for file in files:
         other = tmp_path / "shared" / file.relative_to(tmp_path / "alone")
         assert other.read_bytes() == file.read_bytes()
-
-
-def read_files(store):
-    files = [path for path in store.rglob("*") if path.is_file()]
-    return {path.relative_to(store): path.read_bytes() for path in files}
 
 
 def test_an_extraction_is_the_same_store_though_a_worker_is_killed(
@@ -162,10 +151,8 @@ def test_a_store_is_sent_as_its_path(store):
 
 
 @pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "nonsense", "carrier-pigeon://here:8786"])
-def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
+def test_a_bad_address_is_one_line(url, store, monkeypatch):
     monkeypatch.setattr(dask_workers, "PATIENCE", "200ms")
-    words = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", url]
-    code, (line,) = call_main(words, monkeypatch, capsys)
-    assert code == 2
-    assert f"no Dask scheduler at {url!r}" in line
+    with pytest.raises(InputError, match=f"no Dask scheduler at {url!r}"):
+        run_command("cluster", store.path, *COMMANDS["cluster"], "--scheduler", url)
     assert dask.config.get("scheduler", None) is None  # what computes arrays is as before

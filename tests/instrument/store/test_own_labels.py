@@ -6,14 +6,15 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from planted.cli import run_command
 from planted.sentences import ENCODER, plant
 from planted.stores import number_tokens, write_store
-from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.probing.file_labels import add_file_labels
-from tprprobe.cli import app
+from tprprobe.cli.overview import inspect_store
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
 
 PLACES = ["first", "second", ""]
@@ -60,6 +61,8 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     rows = tp.probe(labeled, "place", out=tmp_path / "run", controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
     assert rows.loc["real", "n_test"] == 180
+    assert rows.loc["real", "best_control"] == "identity"  # it knows the start symbol, too
+    assert read_json(tmp_path / "run/settings.json")["at_tokens"] == ["place"]
     saved = next((tmp_path / "run/probes").iterdir())
     assert tp.load_probe(saved).predict(labeled)["predicted"].tolist() == [*labeled.tokens["place"]]
     others = tokens.assign(token=tokens["token"].str.upper(), place=labeled.tokens["place"])
@@ -67,6 +70,11 @@ def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, cap
     test = write_store(tmp_path / "test", {"decoder.0.hidden": vectors}, others, "target")
     rows = tp.probe(labeled, "place", test=test, controls=[]).set_index("control")
     assert rows.loc["real", "f1"] == 1
+    tp.probe(labeled.with_labels("same", tokens["token"], "target"), "same", controls=[])
+    warning = "same: the control identity alone predicts 100.0 % of these labels"
+    assert warning in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(InputError, match="180 tokens of side='target', where side is 'source'"):
+        store.with_labels("place", ["start"] * 180)
     words = store.with_labels("place", [None, "first", "second"] * 60, "target")
     assert words.tokens["word"].eq(store.tokens["word"]).all()
 
@@ -95,7 +103,10 @@ def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
     labeled = add_file_labels(store.path, "dep", file)
     assert labeled.tokens["dep"].tolist() == ["nsubj[0,1)[1,2)", "", "", ""]
     assert tp.open_store(store.path).tokens["dep"].tolist() == labeled.tokens["dep"].tolist()
-    assert "labels of dep for 1 of 2 samples" in capsys.readouterr().err
+    messages = " ".join(capsys.readouterr().err.split())
+    assert "labels of dep for 1 of 2 samples" in messages
+    assert "1 of 2 sentences are no text of the store, the first: No such text" in messages
+    assert "own labels dep" in " ".join(inspect_store(str(store.path)).as_text().split())
     file.write_text(json.dumps({"text": "It r ains", "targets": [target]}))
     with pytest.raises(InputError, match=r"sentence 1 has 3 words, sample 1 of .* 2: extract from"):
         add_file_labels(store, "dep", file)
@@ -122,7 +133,12 @@ def test_pieces_of_words_and_tokens_without_words(store):
     ("task", "labels", "side", "message"),
     [
         ("place", PLACES * 59, "source", "177 labels of place for 180 tokens"),
-        ("place", PLACES * 60, "target", "180 labels of place for 0 tokens"),
+        (
+            "place",
+            PLACES * 60,
+            "target",
+            "180 labels of place for 180 tokens of side='source', where side is 'target'",
+        ),
         ("place", PLACES * 60, "left", "unknown side"),
         ("word", PLACES * 60, "source", "give a name of letters that is no column"),
         ("place", ["a b", *PLACES * 59, "", ""], "source", "a label has no blanks"),
@@ -139,9 +155,7 @@ def test_the_command_names_clusters_by_saved_labels_which_the_twin_has_too(tmp_p
     tokens = store.tokens[store.tokens["side"] == "source"]
     tags = tokens["pos"].astype(str).where(tokens["word"] >= 0, "")
     store.with_labels("tag", tags, save=True)
-    options = ["--site", ENCODER, "--k", "8", "--out", str(tmp_path / "names")]
-    result = CliRunner().invoke(app, ["name", str(store.path), *options])
-    assert result.exit_code == 0, result.output
+    run_command("name", store.path, "--site", ENCODER, "--k", 8, "--out", tmp_path / "names")
     contents = tp.load_run(tmp_path / "names")
     names = contents["names"]
     assert names is contents["."]

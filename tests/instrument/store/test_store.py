@@ -18,6 +18,7 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted.faults import run_main
+from planted.stores import read_files
 
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, concatenate, layout, open_store, tokens
@@ -97,12 +98,6 @@ def extract(path, lengths=LENGTHS, per_block=2, resume=False, offset=0):
     writer.finish()
 
 
-def contents(path):
-    """Every file below a folder."""
-    files = [file for file in Path(path).rglob("*") if file.is_file()]
-    return {str(file.relative_to(path)): file.read_bytes() for file in files}
-
-
 @pytest.fixture
 def store(tmp_path):
     extract(tmp_path / "store")
@@ -143,7 +138,7 @@ def test_tokens_go_by_sample_and_side_whatever_order_they_came_in(tmp_path):
     arrays, table, maps = block_of([sample_of(i, n) for i, n in enumerate(LENGTHS)])
     writer.append(arrays, table.sort_values("side", kind="stable"), maps)
     writer.finish()
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert read_files(tmp_path / "one") == read_files(tmp_path / "two")
 
 
 def test_reads_rows_and_heads(store):
@@ -309,13 +304,13 @@ def run_until(operation, error, action):
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
 def test_killed_at_any_file_operation_it_resumes_to_the_same_bytes(tmp_path, step):
     extract(tmp_path / "whole", LENGTHS[:3])
-    expected = contents(tmp_path / "whole")
+    expected = read_files(tmp_path / "whole")
     for operation in range(0, 1000, step):
         path = tmp_path / f"killed{operation}"
         if run_until(operation, Killed(), lambda path=path: extract(path, LENGTHS[:3])):
             break
         extract(path, LENGTHS[:3], per_block=1 + operation % 3, resume=True)
-        assert contents(path) == expected, f"killed at operation {operation}"
+        assert read_files(path) == expected, f"killed at operation {operation}"
     assert operation > 50
 
 
@@ -333,7 +328,7 @@ def test_killed_within_a_write(tmp_path, monkeypatch):
     with pytest.raises(Killed):
         extract(tmp_path / "killed")
     extract(tmp_path / "killed", resume=True)
-    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+    assert read_files(tmp_path / "killed") == read_files(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("operation", [5, 60])
@@ -347,7 +342,7 @@ def test_full_disk_is_one_line_and_nothing_is_lost(tmp_path, operation):
     )
     extract(path, resume=True)
     extract(tmp_path / "whole")
-    assert contents(path) == contents(tmp_path / "whole")
+    assert read_files(path) == read_files(tmp_path / "whole")
 
 
 # ---------------------------------------------------------------- refused
@@ -386,10 +381,10 @@ def test_refuses_a_begun_store_without_resume(tmp_path):
 )
 def test_refuses_to_resume_with_other_settings(tmp_path, sites, changed, words):
     path = begun(tmp_path / "store")
-    before = contents(path)
+    before = read_files(path)
     with pytest.raises(InputError, match=words):
         StoreWriter.create(path, sites, changed, resume=True)
-    assert contents(path) == before
+    assert read_files(path) == before
 
 
 @pytest.mark.parametrize("name", ["photo.jpg", "manifest.json", "journal.json"])
@@ -400,7 +395,7 @@ def test_leaves_a_foreign_folder_alone(tmp_path, name, resume):
         extract(tmp_path, resume=resume)
     with pytest.raises(InputError, match="is not a store"):
         open_store(tmp_path)
-    assert contents(tmp_path) == {name: b'{"name": "an app"}'}
+    assert read_files(tmp_path) == {name: b'{"name": "an app"}'}
 
 
 def test_refuses_what_is_no_folder(tmp_path):
@@ -454,7 +449,7 @@ def inspected(store, monkeypatch, *options):
 def test_a_flipped_byte_in_any_file_is_named(store):
     extract(store.path / "untrained", LENGTHS[:2])
     assert not verify(store.path).damage
-    for file in contents(store.path):
+    for file in read_files(store.path):
         if not file.endswith("manifest.json"):  # which may then be no JSON
             before = (store.path / file).read_bytes()
             flip(store.path / file)
@@ -524,7 +519,7 @@ def test_parts_make_the_store_of_one_writer(tmp_path_factory, cuts):
         extract(part_path, LENGTHS[start:stop], offset=start)
     concatenate(paths, path / "joined")
     extract(path / "whole")
-    assert contents(path / "joined") == contents(path / "whole")
+    assert read_files(path / "joined") == read_files(path / "whole")
 
 
 def test_parts_that_do_not_follow_one_another_are_refused(tmp_path):

@@ -13,7 +13,6 @@ from tprprobe.models.origins import describe_origin, sum_origin
 from tprprobe.store.verification import verify
 from tprprobe.training.loop import train
 
-pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 LINES = ["the dog sees the cats", "the cats see the dog", "a dog sleeps", "the cats sleep"]
 

@@ -2,13 +2,12 @@
 
 import pytest
 import torch
+import transformers
 from torch import Tensor
 
 from tprprobe.models import load_model
 from tprprobe.models.convert import convert
 from tprprobe.models.decoding.generation import generate
-
-transformers = pytest.importorskip("transformers", reason="the tests' reference: extra `dev`")
 
 PAD, EOS, SYMBOLS, MAX_LENGTH = 0, 1, 40, 20
 OPTIONS = {  # ours, theirs

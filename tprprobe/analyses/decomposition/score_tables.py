@@ -35,13 +35,9 @@ def view_scores(results: Results) -> pd.DataFrame:
     return table.fillna(dict.fromkeys(texts, "")).astype(kinds)
 
 
-def _by_metric(rows: pd.DataFrame) -> dict[str, Row]:
-    records: Any = rows.to_dict("records")
-    return {row["metric"]: row for row in records}
-
-
 def _view_scores(names: Mapping[str, Hashable], rows: pd.DataFrame) -> Row:
-    numbers, row = _by_metric(rows), Row(names)
+    records: Any = rows.to_dict("records")
+    numbers, row = {record["metric"]: record for record in records}, Row(names)
     row["over"] = BELOW.get(row["family"], "mean") if "gain" in numbers else ""
     for metric, values in numbers.items():
         if metric in (*SHARES, *SCORES):

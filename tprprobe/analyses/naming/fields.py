@@ -1,5 +1,6 @@
 """Fields of tokens, by which clusters are named and maps are colored: columns, exact labels, and gold structure in words."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,6 +16,9 @@ from tprprobe.store.token_texts import spell, visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
 MAX_VALUES = 20  # values that have a color of their own
+REPEATED = re.compile(
+    r"^(\w+?)\w* (?=\1\d+$)|^(\w+) (?=\2$)"
+)  # a task before a label that says it: `place p0`
 SAMPLE_COLUMNS = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 
 
@@ -44,7 +48,9 @@ class Field:
 
     def _word(self, key: tuple) -> str:
         value = key[0] if len(key) == 1 else key
-        return self.words[value] if value in self.words else self.text.format(*key)
+        return (
+            self.words[value] if value in self.words else REPEATED.sub("", self.text.format(*key))
+        )
 
 
 def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:

@@ -15,8 +15,22 @@ NO_BASELINE = "there is no baseline model that would tell what training adds"
 
 def select_named(names: pd.DataFrame) -> pd.DataFrame:
     """The clusters with a name but of a special token, which is known without a model."""
-    is_mark = names["name"].astype(str).str.fullmatch(SPECIAL)
-    return names[(names["name"] != UNNAMED) & ~is_mark]
+    return names[(names["name"] != UNNAMED) & ~_are_marks(names)]
+
+
+def _are_marks(names: pd.DataFrame) -> "pd.Series[bool]":
+    """Which clusters are of a special token."""
+    return names["name"].astype(str).str.fullmatch(SPECIAL)
+
+
+def count_marks(names: pd.DataFrame) -> str:
+    """How many clusters of special tokens count as unnamed, as a sentence after others; empty if there are none."""
+    marks = names[_are_marks(names)]
+    counts = ", ".join(
+        f"{n} ({model})" for model, n in marks["model"].value_counts(sort=False).items()
+    )
+    tokens = ", ".join(sorted(marks["name"].unique()))
+    return f" Clusters of special tokens ({tokens}) count as unnamed: {counts}." * bool(counts)
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:

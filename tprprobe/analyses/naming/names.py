@@ -37,6 +37,7 @@ from tprprobe.statistics import Row, adjust, bounds, divide, replicate_totals, w
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
+from tprprobe.store.token_texts import quote_sign
 
 RATE = 0.01  # of false discoveries
 REPLICATES = 1000
@@ -118,24 +119,24 @@ def _explain_unnamed(row: Row) -> str:
     """A cluster's strongest candidate, and what it lacks; empty if the cluster has a name."""
     if row["name"] != UNNAMED:
         return ""
-    candidate, n_documents = row["candidate"], row["documents"]
+    candidate, n_documents = row["candidate"] and quote_sign(row["candidate"]), row["documents"]
+    if n_documents < 2:
+        tokens = "its held-out tokens are of one document" if n_documents else "no held-out tokens"
+        return f"{candidate or 'no label'}: {tokens}"
     if not candidate:
         return row["unnamed_because"]
-    if pd.isna(row["precision"]):
-        return f"{candidate}: no tokens in the held-out documents"
     if row["precision"] < PRECISION:
         return f"{candidate}: precision {_round_down(row['precision'])}, {PRECISION:g} needed"
     if row["lift"] < LIFT:
         return f"{candidate}: hardly more frequent in it than elsewhere (lift {_round_down(row['lift'])}, {LIFT:g} needed)"
     q = max(row["q_value"], 1.01 * RATE)  # three digits never write the limit itself
-    documents = "one document" if n_documents == 1 else f"{n_documents} documents"
-    return f"{candidate}: in {documents}, not certain (q {q:#.3g}, {RATE:g} needed)"
+    return f"{candidate}: in {n_documents} documents, not certain (q {q:#.3g}, {RATE:g} needed)"
 
 
 def _explain_no_candidate(strongest: str, precision: float) -> str:
     if not strongest:
         return "no label is more frequent in it than elsewhere"
-    return f"{strongest}: precision {_round_down(precision)}, {PRECISION:g} needed"
+    return f"{quote_sign(strongest)}: precision {_round_down(precision)}, {PRECISION:g} needed"
 
 
 def _round_down(share: float) -> str:
@@ -253,7 +254,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
 
     A name is the shortest conjunction of gold predicates that explains a cluster (`digit ∧ ones ∧ denominator`; of labelled
     words `NN ∧ nsubj ∧ ARG0`; of any text `place 3 from the left`, unless a label explains the cluster equally well, and ‘token’,
-    of labelled words only where neither a label nor a place names the cluster).
+    of labelled words only where neither a label nor a place names the cluster, or where its precision is .2 higher).
     It needs a precision of 0.7, a lift of 1.5 and q of at most 1 %; else the cluster is `unnamed`.
     ``tprprobe name`` names the clusters of all heads, beside controls.
 

@@ -11,8 +11,7 @@ from tprprobe.store.token_texts import SPECIAL, sign
 
 MAX_PLACE, MAX_TOKENS = 20, 40  # places from an end, and most frequent tokens, that have a name
 SIDES = ("left", "right")
-PLACES = {"mark": Field(("mark",))}  # a special token such as <eos> stands at no place
-PLACES |= {side: Field((side,), f"place {{}} from the {side}") for side in SIDES}
+MARK = {"mark": Field(("mark",))}  # a special token such as <eos> stands at no place
 TEXTS = {"text": Field(("text",), "‘{}’")}
 
 
@@ -33,7 +32,14 @@ def read_places(tokens: pd.DataFrame) -> pd.DataFrame:
 
 def build_places(tokens: pd.DataFrame) -> Lattice:
     """Predicates of places."""
-    return build_lattice(describe(read_places(tokens), PLACES))
+    return build_lattice(describe(read_places(tokens), MARK | _list_fields(tokens)))
+
+
+def _list_fields(tokens: pd.DataFrame) -> dict[str, Field]:
+    """The places from both sides: of words, where some have several tokens, else of tokens."""
+    has_pieces = WORD in tokens and tokens[tokens[WORD] >= 0].duplicated(["sample", WORD]).any()
+    unit = "word" if has_pieces else "place"
+    return {side: Field((side,), f"{unit} {{}} from the {side}") for side in SIDES}
 
 
 def build_tokens(tokens: pd.DataFrame) -> Lattice:
@@ -44,7 +50,7 @@ def build_tokens(tokens: pd.DataFrame) -> Lattice:
 def build_tokens_at_places(tokens: pd.DataFrame) -> Lattice:
     """Predicates of places, of the most frequent tokens, and of both."""
     tokens_at_places = read_places(tokens).assign(text=_read_frequent(tokens))
-    return build_lattice(describe(tokens_at_places, PLACES | TEXTS))
+    return build_lattice(describe(tokens_at_places, MARK | _list_fields(tokens) | TEXTS))
 
 
 def _read_frequent(tokens: pd.DataFrame) -> pd.Series:
@@ -56,7 +62,9 @@ def _read_frequent(tokens: pd.DataFrame) -> pd.Series:
 
 def count_places(names: "pd.Series[str]") -> int:
     """How many names say where a token stands."""
-    return int(names.astype(str).str.contains(r"(?:^|∧ )place \d+ from the ", regex=True).sum())
+    return int(
+        names.astype(str).str.contains(r"(?:^|∧ )(?:place|word) \d+ from the ", regex=True).sum()
+    )
 
 
 def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:

@@ -20,6 +20,7 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.evaluation.results import load_view
 from tprprobe.evaluation.runner import Progress, run_jobs
 from tprprobe.evaluation.splits import read_provenance
+from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import jackknife
@@ -56,7 +57,9 @@ def name_words(
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
-    settings |= {"raw": raw, "seed": seed, "labels": list(store.labels)}
+    labels = {task: store.tokens[task].astype(str).str.cat(sep=" ") for task in store.labels}
+    digests = [[task, sum_bytes(texts.encode())] for task, texts in labels.items()]
+    settings |= {"raw": raw, "seed": seed, "labels": digests}
     settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     jobs = {
         f"{site}.{head}": partial(_name, stores, site, head, k, raw, seed) for site, head in targets

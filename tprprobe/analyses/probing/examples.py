@@ -69,14 +69,17 @@ class Examples:
         """The examples in the first samples, which stand first, as samples rise."""
         return self.take(np.arange(np.searchsorted(self.sample, n)))
 
-    def with_inventory(self, inventory: Sequence[str]) -> "Examples":
-        """These examples with the columns of other labels; one that is not among them marks nothing."""
+    def with_inventory(
+        self, inventory: Sequence[str], unscored: tuple[str, ...] = ()
+    ) -> "Examples":
+        """These examples with the columns of other labels; one that is not among them marks nothing, and is unseen if it is scored."""
         columns = {label: column for column, label in enumerate(inventory)}
         is_listed = np.array([label in columns for label in self.inventory], bool)
         labels = np.zeros((len(self), len(inventory)), bool)
         to = [columns[label] for label in self.inventory if label in columns]
         labels[:, to] = self.labels[:, is_listed]
-        unseen = self.labels[:, ~is_listed].sum(1)
+        is_scored = np.array([not label.startswith(unscored) for label in self.inventory], bool)
+        unseen = self.labels[:, is_scored & ~is_listed].sum(1)
         return replace(self, inventory=tuple(inventory), marks={"real": labels}, unseen=unseen)
 
     def with_controls(
@@ -295,7 +298,7 @@ def split_examples(
         if not (names[0] == name).any():
             raise InputError(
                 f"no targets of {task.name} in the {name} documents on the {corpus.side} side: "
-                "extract more samples"
+                "label or extract more samples"
             )
     marked = examples.labels[names[0] == TRAIN].any(0)
     trained = [examples.inventory[i] for i in np.flatnonzero(marked)]
@@ -306,13 +309,14 @@ def split_examples(
         )
     inventory = trained if task.labels == "training" else task.labels
     lost = examples.lost + (0 if test_examples is None else test_examples.lost)
-    examples = examples.with_inventory(inventory)
+    examples = examples.with_inventory(inventory, task.unscored)
     reference = examples.labels[names[0] == TRAIN]
     examples = examples.with_controls(reference, settings.seed)
     folds = [Fold(*(np.flatnonzero(split == n) for n in (TRAIN, DEV, TEST))) for split in names]
     tested = examples
     if test_examples is not None:
-        tested = test_examples.with_inventory(inventory).with_controls(reference, settings.seed)
+        tested = test_examples.with_inventory(inventory, task.unscored)
+        tested = tested.with_controls(reference, settings.seed)
         folds[0] = folds[0]._replace(test=np.arange(len(test_examples)))
     further = () if test_examples is not None or settings.is_iterative else folds[1:]
     folds = [folds[0], *(fold for fold in further if len(fold.train) and len(fold.test))]

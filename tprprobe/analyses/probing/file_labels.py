@@ -55,6 +55,10 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
     if not (cells != "").any():
         raise InputError(f"{file}: no sentence with labels of {task} is a text of {store.path}")
     note(f"{store.path}: labels of {task} for {n_labeled:,} of {store.samples:,} samples: {file}")
+    texts = {_without_blanks(str(text)) for text in tokens[QUESTION].unique()}
+    if missing := [s[0].text for text, s in sentences.items() if text not in texts]:
+        n_missing = f"{len(missing):,} of {len(sentences):,} sentences are no text of the store"
+        note(f"{file}: {n_missing}, the first: {missing[0]:.60}")
     table = tokens.assign(**{task: cells})
     save_labels(store.path, table, task)
     return replace(store, table=table, labels=(*store.labels, task))

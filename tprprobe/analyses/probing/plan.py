@@ -20,6 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.runner import with_seed
 from tprprobe.gold.labels import WORD
+from tprprobe.gold.labels import list_tasks as list_counted
 from tprprobe.gold.structure import COLUMNS, join
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
@@ -50,7 +51,8 @@ def plan_run(
     is_sequence = settings.needs == "sequences"
     if is_sequence:
         table = _with_symbols(table, names)
-    tasks = find_tasks(names, table)
+    counted = list_counted(name.partition(".")[2] for name in store.facts.counts)
+    tasks = find_tasks(names, table, [*counted, *store.labels])
     sites = features.find_sites(store, settings.sites)
     if test is not None:
         features.check_test(store, test, sites, settings)
@@ -86,7 +88,8 @@ def plan_run(
     if refusals or names == ALL:
         unlabelled = {*list_tasks()} - {task.name for task in tasks} if names == ALL else ()
         reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
-        reasons += refusals.values()
+        own = [name for name in store.labels if names == ALL and name not in list_tasks()]
+        reasons += [*refusals.values(), *(f"{name}: your labels, give this name" for name in own)]
         skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
         names_of_tasks = ", ".join(task.name for task in tasks if task in probed)
         stderr.print(f"probing {names_of_tasks}{skipped}", soft_wrap=True)

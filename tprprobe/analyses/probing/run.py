@@ -1,6 +1,7 @@
 """A run of probes: one vector after another, written as it goes, put together.
 
-OUT/settings.json          what the run is of: another one does not go on with it
+OUT/settings.json          what the run is of: another one does not go on with it; what ``guessed`` the labels of a task, and
+                           ``at_tokens``, the tasks of a decoder's tokens whose states have read the token
 OUT/results.parquet        the long table of all numbers
 OUT/rows.parquet, .csv     its view of a row a probe; differences.* beside it
 OUT/documents.parquet      the counts by document behind them
@@ -28,7 +29,7 @@ from tprprobe.analyses.probing.scores import gather
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.stored_states import RowReader
 from tprprobe.analyses.probing.trials import CURVE, BlockScores, Counts, TrialResult, run_trials
-from tprprobe.console import progress, stderr
+from tprprobe.console import note, progress, stderr
 from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.results import Results
@@ -41,6 +42,10 @@ from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
 COUNTS = "counts"  # the table of a part of a run
+KNOWING, CERTAIN = (
+    ("static", "previous", "identity"),
+    0.995,
+)  # controls that know words, and their F1
 
 
 @takes_paths
@@ -109,11 +114,36 @@ def probe(
             results = _run_all(run, begun, torch.device(device))
             tables = gather(results, run.splits, run.settings)
             tables["rows"] = list_rows(Results(tables["results"]))
+            _warn_of_certain_controls(tables["rows"])
             files = {f"{name}.parquet": table for name, table in tables.items()}
             files |= {f"{name}.csv": tables[name] for name in ("rows", "differences", "curves")}
             stores = [tested.fingerprint for tested in (store, test) if tested is not None]
-            begun.finish(files, {"stores": stores})
+            begun.finish(files, {"stores": stores, **_describe_labels(store, run)})
         return load_rows(folder)
+
+
+def _describe_labels(store: Store, run: ProbingRun) -> dict[str, object]:
+    """What figures say of the labels: which are guesses, of what, and which are read at the states of their own tokens."""
+    tasks = {targets.task.name: targets.task.cells for targets in run.splits}
+    sources = {name: store.facts.guessed.get(cells, "") for name, cells in tasks.items()}
+    guessed = {name: s for name, s in sources.items() if s and tasks[name] not in store.labels}
+    for name, source in guessed.items():
+        note(f"{name}: the labels are guesses, right or wrong, of {source}")
+    at_tokens = [
+        targets.task.name
+        for targets in run.splits
+        if targets.name[1] == "target" and not targets.examples.corpus.predicts
+    ]
+    return {"guessed": guessed, "at_tokens": at_tokens}
+
+
+def _warn_of_certain_controls(rows: pd.DataFrame) -> None:
+    """Says where a control knows the labels, such as the word before if the label is this word: no vector is beyond it."""
+    if "f1" in rows:
+        certain = rows[rows["control"].isin(KNOWING) & (rows["f1"] >= CERTAIN)]
+        for task, control, f1 in certain[["task", "control", "f1"]].itertuples(index=False):
+            share = f"the control {control} alone predicts {100 * f1:.1f} % of these labels"
+            note(f"{task}: {share}: they may be what it knows, and no vector can do better")
 
 
 def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[TrialResult]:
@@ -124,6 +154,13 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
             stderr.print(
                 f"{task}: {targets.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
+            )
+        is_unscored = [not targets.task.is_scored(label) for label in targets.examples.inventory]
+        if n_unscored := int(targets.examples.labels[:, is_unscored].any(1).sum()):
+            starts = ", ".join(f"{start}…" for start in targets.task.unscored)
+            total = f"{n_unscored:,} of {len(targets.examples):,} targets"
+            stderr.print(
+                f"{targets.task.name}: {total} have labels that are learned, but do not count ({starts})"
             )
     small_tasks = dict.fromkeys(targets.name[0] for targets in run.splits if targets.has_few_types)
     if small_tasks and run.settings.has("control"):

@@ -91,10 +91,12 @@ def gather(
             scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, counts))
     pairs = compare_scores(scores)
     numbers = [measure(score) for score in scores]
-    memorized = {targets.name for targets in splits if targets.has_few_types}
+    excluded: Mapping[Key, set[str]] = {
+        (*targets.name,): _exclude_controls(targets) for targets in splits
+    }
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
-            of_score[settings.metric] |= _beyond_controls(score, pairs, memorized)
+            of_score[settings.metric] |= _beyond_controls(score, pairs, excluded[score.key(SIDE)])
             of_score |= _behind_best(score, pairs)
     _add_selectivity(scores, numbers)
     information = dict(measure_information(results))
@@ -187,16 +189,16 @@ def _sublayer(score: Score) -> str:
     return str(score.names["site"]).rpartition(".")[0]
 
 
-def _beyond_controls(
-    score: Score, pairs: Sequence[Pair], memorized: Container[tuple[str, str]]
-) -> Mapping[str, object]:
-    """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
+def _exclude_controls(targets: Splits) -> set[str]:
+    """The controls that need not be beaten: ``identity`` where no state has read the word, as it is to come; control tasks of few words."""
+    unread = {IDENTITY} if targets.examples.corpus.predicts else set[str]()
+    return unread | (set(CONTROL_TASKS) if targets.has_few_types else set())
 
-    ``identity`` is no control of a decoder: no state has read the word to come. Control tasks are none of ``memorized`` tasks, by side.
-    """
-    place = str(score.names["task"]), str(score.names["side"])
-    excluded = {IDENTITY} if place[1] == "target" else set[str]()
-    excluded |= set(CONTROL_TASKS) if place in memorized else set()
+
+def _beyond_controls(
+    score: Score, pairs: Sequence[Pair], excluded: Container[object]
+) -> Mapping[str, object]:
+    """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls."""
     rivals = [
         pair
         for pair in pairs

@@ -1,13 +1,13 @@
 """Tasks as data: a folder of ``probes/`` with a task.toml says what is probed for."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 from tprprobe.files import assets
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.gold.labels import decode_cell
@@ -42,10 +42,7 @@ class Task(Settings):
 
 def read_task(name: str | os.PathLike[str]) -> Task:
     """The task in a folder: a path, or the name of one that ships."""
-    try:
-        folder = assets.find("probes", name)
-    except InputError as error:
-        raise InputError(f"{error}; labels that a store lacks: --labels {name}=FILE") from None
+    folder = assets.find("probes", name)
     settings = read_toml(folder / FILE)
     if "name" in settings:
         raise InputError(f"{folder / FILE}: the name is the folder's: leave it out")
@@ -58,36 +55,39 @@ def list_tasks() -> dict[str, Task]:
 
 
 def find_tasks(
-    names: str | os.PathLike[str] | Iterable[str | Path], tokens: pd.DataFrame
+    names: str | os.PathLike[str] | Iterable[str | Path],
+    tokens: pd.DataFrame,
+    labels: Iterable[str] = (),
 ) -> list[Task]:
     """The tasks of those names; ``all`` are those that ship and have a column in the token table. Any other column of labels, of
-    single words or of pairs, is a task without a task.toml.
+    single words or of pairs, is a task without a task.toml. Errors list the ``labels`` of the store.
     """
+    shipped = list_tasks().values()
+    available = [task for task in shipped if task.cells in tokens]
     if names == ALL:
-        shipped = list_tasks().values()
-        tasks = [task for task in shipped if task.cells in tokens]
-        if not tasks:
+        if not available:
             raise _unlabelled(", ".join(task.cells for task in shipped))
-        return tasks
+        return available
     listed = [names] if isinstance(names, str | os.PathLike) else names
-    tasks = [_of_column(name, tokens) or read_task(name) for name in listed]
+    known = dict.fromkeys([*(task.name for task in available), *labels])
+    tasks = [_find_task(str(name), tokens, known) for name in listed]
     if not tasks:
         raise InputError("no task: give one or several, or all")
-    for task in tasks:
-        if task.cells not in tokens:
-            raise _unlabelled(task.cells)
     return tasks
 
 
-def _of_column(name: str | os.PathLike[str], tokens: pd.DataFrame) -> Task | None:
-    """The task of a column that no shipped task and no folder of a task is named like; its labels say of how many spans."""
-    column = str(name)
-    is_task = column in assets.available("probes") or (Path(column) / FILE).exists()
-    if column not in tokens or is_task:
-        return None
-    cells = map(str, tokens[column].dropna().unique())
+def _find_task(name: str, tokens: pd.DataFrame, known: Collection[str]) -> Task:
+    """A task that ships or has a folder, or that of a column of labels, which say of how many spans they are."""
+    is_described = name in assets.available("probes") or (Path(name) / FILE).exists()
+    task = read_task(name) if is_described else Task(name=name, title=name, spans=1)
+    if task.cells not in tokens:
+        if not known:
+            raise _unlabelled(task.cells)
+        error = unknown("labels", task.cells, known)
+        raise InputError(f"{error}; labels that the store lacks: --labels {task.name}=FILE")
+    cells = () if is_described else map(str, tokens[name].dropna().unique())
     is_of_pairs = any(target.span2 for cell in cells for target in decode_cell(cell, 0))
-    return Task(name=column, title=column, spans=2 if is_of_pairs else 1)
+    return task.model_copy(update={"spans": 2}) if is_of_pairs else task
 
 
 def _unlabelled(columns: str) -> InputError:

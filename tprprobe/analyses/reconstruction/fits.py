@@ -239,19 +239,32 @@ def _bounds(
     dimensions: Int[np.ndarray, " question"],
 ) -> Float64[np.ndarray, "bound predictor"]:
     """The BOUNDS of every predictor, by the bootstrap over questions and, of random projections, by the spread of their draws;
-    NaN for a training set without intervals.
+    NaN for a training set without intervals. Residuals of the n vectors that p parameters were fitted to vary less than those of a new
+    draw and fit would: as χ² of n − p degrees of freedom, the bootstrap's deviations are too small by √(1 − p/n).
     """
     if not scored.training.has_interval:
         return np.full((len(BOUNDS), len(scored.predictors)), np.nan)
     sums = np.column_stack([errors, dimensions])[dimensions > 0]
     *_, n = totals = replicate_totals(sums).T
-    lost, mean = totals[:-1].T, totals[[0]].T
+    lost = totals[:-1].T
     deviation = np.random.default_rng(0).standard_t(layers.PROJECTIONS - 1, len(lost))
     for rival in {*scored.rivals}:  # their mean is uncertain by how few were drawn
         draws = [fit.total(scored.moments) for fit in scored.predictors[rival].maps]
         lost[:, rival] += deviation * np.std(draws, ddof=1) / np.sqrt(len(draws))
+    if scored.split == "in_sample":
+        p = np.array([_count_parameters(predictor) for predictor in scored.predictors])
+        left = np.maximum(scored.moments.count - p, 1) / scored.moments.count
+        observed = sums[:, :-1].sum(0) / sums[:, -1].sum() * n[:, None]
+        lost = observed + (lost - observed) / np.sqrt(left)
+    mean = lost[:, [0]]
     scores = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
     return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])
+
+
+def _count_parameters(predictor: Predictor) -> float:
+    """For each dimension of z; a code of principal components is as wide as its projection's trace."""
+    weight = predictor.maps[0].weight
+    return 1 + (np.trace(weight) if predictor.name == "pca" else len(weight))
 
 
 def _part_errors(

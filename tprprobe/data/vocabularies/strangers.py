@@ -15,7 +15,8 @@ from tprprobe.errors import InputError
 
 ACCEPTED = (
     "a Codec, a tokenizer of transformers, a tokenizers.Tokenizer, a function from a text to its ids or to (id, word) "
-    "pairs, two functions (text to ids, id to word), or the ids of every example (a list of lists)"
+    "pairs, two functions (text to ids, id to word) and the decoder's start id behind them if it is not 0, or the ids of every "
+    "example (a list of lists)"
 )
 
 
@@ -28,7 +29,8 @@ class CustomCodec(Codec):
     rows: int  # the number of ids
     pad: int = 0
     limit: int = ENDLESS  # ids of a text
-    sos = eos = 0
+    sos: int = 0
+    eos = 0
 
     @property
     def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -72,15 +74,19 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
         pad = (vocabulary.padding or {}).get("pad_id", 0)
         return CustomCodec(partial(_read, vocabulary), vocabulary.id_to_token, rows, pad)
     if callable(vocabulary):
-        return _of_function(vocabulary, None, data, rows)
-    if isinstance(vocabulary, tuple) and len(vocabulary) == 2 and all(map(callable, vocabulary)):
-        return _of_function(*vocabulary, data, rows)
+        return _of_function(vocabulary, data, rows)
+    if isinstance(vocabulary, tuple) and len(vocabulary) > 1 and all(map(callable, vocabulary[:2])):
+        function, name, start, *_ = *vocabulary, 0
+        if start not in range(rows):
+            raise InputError(f"start id {start!r}: the embedding has {rows} rows")
+        read = lambda text: _placed(text, function(text), name)[:2]  # noqa: E731
+        return CustomCodec(read, partial(_find_name, name), rows, sos=start)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         if len(vocabulary) != len(data):
             n_ids = f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}"
             raise InputError(f"{n_ids}: give all of them")
         ids = {example.source: row for example, row in zip(data, vocabulary, strict=True)}
-        return _of_function(lambda text: ids.get(text, ()) if text else [], None, data, rows)
+        return _of_function(lambda text: ids.get(text, ()) if text else [], data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
 
 
@@ -89,15 +95,21 @@ def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
     return encoding.ids, encoding.offsets
 
 
-def _of_function(
-    function: Callable[[str], object], name: Callable[[int], str] | None, data: Dataset, rows: int
-) -> CustomCodec:
-    """Symbols are named by pairs, by ``name``, or by the one word that they stand for; else by number."""
+def _find_name(name: Callable[[int], object], i: int) -> str | None:
+    try:
+        return str(name(i))
+    except LookupError:  # it names no ids but those of texts
+        return None
+
+
+def _of_function(function: Callable[[str], object], data: Dataset, rows: int) -> CustomCodec:
+    """Symbols are named by pairs, or by the one word that they stand for; else by number."""
     names: dict[int, str] = {}
     ambiguous, is_named = set(), False
-    for example in data:
-        ids, places, tokens = _placed(example.source, function(example.source), name)
-        words = tokens or [example.source[start:end] for start, end in places]
+    sources = [example.source for example in data]
+    for text in [*sources, *([example.target for example in data] if data.has_targets else [])]:
+        ids, places, tokens = _placed(text, function(text))
+        words = tokens or [text[start:end] for start, end in places]
         for i, word in zip(ids, words, strict=True):
             if names.setdefault(i, word) != word or not word:
                 ambiguous.add(i)
@@ -105,12 +117,12 @@ def _of_function(
     if not is_named:
         words = Counter(names.values())
         names = {i: word for i, word in names.items() if i not in ambiguous and words[word] == 1}
-    encode = lambda text: _placed(text, function(text), name)[:2]  # noqa: E731
+    encode = lambda text: _placed(text, function(text))[:2]  # noqa: E731
     return CustomCodec(encode, names.get if names else str, rows)
 
 
 def _placed(
-    text: str, values: Any, name: Callable[[int], str] | None
+    text: str, values: Any, name: Callable[[int], object] | None = None
 ) -> tuple[list[int], Sequence[Span], list[str] | None]:
     """The ids of a text, their places and, where known, names. Nameless ids stand at the words if there are as many."""
     result, tokens = values, None

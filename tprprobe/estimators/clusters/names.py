@@ -16,6 +16,9 @@ from scipy.sparse import csr_array, vstack
 from tprprobe.statistics import divide
 
 PRECISION, LIFT = 0.7, 1.5  # of a name, at least: what holds for most tokens describes no cluster
+YIELDS = (
+    0.2  # in precision: what a predicate of the last rank has more to name in place of a lower rank
+)
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 AND = " ∧ "
 LONGEST, SUPPORT = 3, 0.002
@@ -24,7 +27,7 @@ Tokens = Int[np.ndarray, " token"]  # the kind, cluster or group of every token
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Predicates; those of a higher rank name only what none of a lower one names.
+    """Predicates; those of a higher rank name only what none of a lower one names, those of the last one also what they name much more precisely.
 
     Tokens that no field tells apart are of one kind; `members` says for which kinds a predicate
     holds, `kinds` which kind every token is.
@@ -131,8 +134,10 @@ def choose_names(
     described = joint.sum(1, keepdims=True)
     measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
     is_eligible = (measures["precision"] >= PRECISION) & (measures["lift"] >= LIFT)
-    ranks = np.where(is_eligible, lattice.ranks[:, None], lattice.ranks.max(initial=0))
-    is_eligible &= lattice.ranks[:, None] == ranks.min(0, initial=lattice.ranks.max(initial=0))
+    rank, last = lattice.ranks[:, None], lattice.ranks.max(initial=0)
+    of_last = np.where(is_eligible & (rank == last), measures["precision"], 0).max(0, initial=0)
+    is_eligible &= (rank == last) | (measures["precision"] >= of_last - YIELDS)
+    is_eligible &= rank == np.where(is_eligible, rank, last).min(0, initial=last)
     is_eligible |= ~is_eligible.any(0) & (measures["lift"] > 1)
     f05 = np.where(is_eligible, measures["f05"], -1.0)
     best = f05.max(0, initial=-1.0)

@@ -72,8 +72,8 @@ class Page:
         return write_file(self.out if is_file else self.out / FILE, page)
 
     def _draw(self, section: Section, number: int, item: tuple[str, Figure]) -> dict[str, object]:
-        """A figure of the page: its caption, its SVG element, and its files beside the page."""
-        caption, figure = item
+        """A figure of the page: its caption, whose further lines are folded, its SVG element, and its files beside the page."""
+        (caption, _, details), figure = item[0].partition("\n"), item[1]
         stream, links = io.StringIO(), {}
         figure.savefig(stream, format="svg")
         svg = stream.getvalue()
@@ -83,7 +83,7 @@ class Page:
             write_file(self.out / links["svg"], svg)
             save(figure, self.out / links["png"])
         n_drawn = sum(len(content["figures"]) for content in self.contents) + number
-        return {"caption": caption, "svg": _embed(svg, n_drawn), "links": links}
+        return {"caption": caption, "details": details, "svg": _embed(svg, n_drawn), "links": links}
 
 
 @cache

@@ -1,8 +1,6 @@
 """Sites of a store written for other programs, in every format that has a writer."""
 
-import filecmp
 import os
-import shutil
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -55,8 +53,10 @@ def export_store(
         file = stack.enter_context(whole(out))  # the last one that appears
         if out.suffix:
             table = out.with_name(f"{out.stem}.parquet")
-            if not table.is_file() or not filecmp.cmp(table, store.path / TOKENS, shallow=False):
+            saved = store.path / TOKENS  # without labels that were added
+            content = store.tokens.to_parquet() if store.labels else saved.read_bytes()
+            if not table.is_file() or table.read_bytes() != content:
                 refuse_existing(table)  # unless a killed export left it
-            shutil.copyfile(store.path / TOKENS, stack.enter_context(whole(table)))
+            stack.enter_context(whole(table)).write_bytes(content)
         writers[out.suffix](store, specs, file)
     return out
