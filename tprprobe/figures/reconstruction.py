@@ -33,7 +33,7 @@ ROWS = {
     "all heads": "all heads together",
     "mean": "mean of z",
 }
-SPARE = ("R² over random", f"error, n = {SMALL} questions")  # columns
+SPARE = ("R² over random", f"error, n = {SMALL} questions", "error, held out")  # columns
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
