@@ -13,6 +13,7 @@ from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
 from tprprobe.figures.strips import Strip, StripFrame, Strips
 from tprprobe.store import Store
@@ -61,7 +62,7 @@ def attention_examples(
     ``examples`` has a kind and a sample each, as :func:`pick_examples` returns.
     A row is the last digit of a number in a term that divides (framed): from digits of
     denominators the '/' that divides by them is framed too, and the weight on it told; from those
-    of numerators the weight on all '/'. Source: schlag Fig 3.
+    of numerators the weight on all '/'. In a column of a paper a question has one row of each. Source: schlag Fig 3.
 
     Raises:
         InputError: no such map or head, no arithmetic, no examples.
@@ -70,13 +71,17 @@ def attention_examples(
     if gold is None or examples.empty:
         raise InputError(f"{store.path} has no arithmetic questions with a division and maps")
     strips: list[Strip] = []
+    is_narrow = current_look().is_narrow
     shares: dict[str, list[float]] = {relation.related: [], relation.contrast: []}
     for kind, sample in zip(examples["kind"], examples["sample"], strict=True):
         question = gold[gold["sample"] == sample].reset_index(drop=True)
         weights, _, _ = read_map(store, site, int(sample), head)
-        letters = mark_polarity(question)[1]
+        letters, drawn_sources = mark_polarity(question)[1], set[str]()
         for position in _queried(relation, question):
             source, share, frames = _relate(relation, question, weights[position], position)
+            if is_narrow and source in drawn_sources:
+                continue
+            drawn_sources.add(source)
             shares[source].append(share)
             goal = f"{share:.0%} on {'its' if frames[1:] else 'any'} '{relation.operator}'"
             query = f"token {position}, ‘{question.loc[position, 'token']}’, {source}"

@@ -36,7 +36,7 @@ TITLE = "Share of E|v ⊗ r|² kept by as many directions as a head is wide"
 CAPTION = (
     "Held-out questions; mean over the heads of all layers with [95 % interval] over questions, lowest and highest head. "
     "“of the best”: as a share of what PCA keeps.\nThe paper (schlag Sec. 7) prints no number: it claims "
-    "that learning converges to the optimum, which would be 1 in that column. The last layer alone may differ."
+    "that learning converges to the optimum, which would be 1 in that column.\nThe verdict on this claim is of the last layer alone, whose share is not this mean of all layers."
 )
 
 
@@ -59,7 +59,7 @@ def capture_table(captured: pd.DataFrame) -> Table:
                     "of the best": interval_text(read_interval(row, "of_best")),
                 }
             )
-    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(rules[1:]))
+    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(rules[1:]), block=("vectors",))
 
 
 def _mean(rows: pd.DataFrame) -> pd.Series:

@@ -23,6 +23,7 @@ CAPTION = (
     "evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
     "not reproduced here."
 )
+SPARE = ("steps", ">95% (int.)", ">95% (ext.)", "weights", "train")  # columns
 
 
 def printed_table1() -> pd.DataFrame:
@@ -94,7 +95,8 @@ def table1(evaluations: pd.DataFrame) -> Table:
         cells = {name: cells[name] for name in (*list(cells)[:4], SMALL, *list(cells)[4:-1])}
     caption = CAPTION + CAPTION_SMALL * has_small
     starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
-    return Table(pd.DataFrame(cells), TITLE, caption, ruled=tuple(starts[1:].tolist()))
+    look = {"ruled": tuple(starts[1:].tolist()), "block": ("from",), "spare": SPARE}
+    return Table(pd.DataFrame(cells), TITLE, caption, **look)
 
 
 def _percent(rows: pd.DataFrame, split: str) -> list[str]:

@@ -106,7 +106,7 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
     for (task, kind), of_kind in rows.groupby(["task", kinds], sort=False):
         if (of_kind["control"] == "real").any():
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
-            scene = probe_table(pd.concat([of_kind, rules])).scene
+            scene = probe_table(pd.concat([of_kind, rules])).lines
             panel = f"{TITLES.get(str(task), task)} {scene.label} ({kind})"
             lines = scene.rows.assign(panel=panel, page="probes")
             lines = lines[lines["stands_for"] != BASELINE]  # they stand on their own page

@@ -29,7 +29,7 @@ def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = No
     data = of_task[of_task["model"].isin(models)].reset_index(drop=True)
     if data.empty:
         raise unknown("model", models[0], of_task["model"].unique().tolist())
-    lines = probe_table(data).scene
+    lines = probe_table(data).lines
     return View(f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines, SIGNS)
 
 

@@ -34,6 +34,7 @@ from tprprobe.figures.style import (
     title_size,
 )
 
+ROW, MARK_ROW = 0.24, 0.08  # inches of a row of dots, of each of its marks at least
 HATCH = "/////"  # of a part that is not shown to be there
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
@@ -68,13 +69,20 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
 def _draw_dots(dots: Dots, ax: np.ndarray | None) -> AnyFigure:
     rows = dots.rows
     names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()
-    figure, [[panel]] = open_panels(6.4, 0.24 * len(names) + 1.3, ax=ax)
-    for i, (group, color) in enumerate(zip(groups, palette(len(groups)), strict=True)):
-        points = rows[rows["group"] == group]
+    row = max(ROW, MARK_ROW * len(groups))
+    figure, [[panel]] = open_panels(6.4, row * len(names) + 1.3, ax=ax)
+    styles = style_lines(rows) if "line" in rows else {}
+    for i, (group, hue) in enumerate(zip(groups, palette(len(groups)), strict=True)):
+        points, style = rows[rows["group"] == group], styles.get(group, {})
+        color, marker = style.get("color", hue), style.get("marker", MARKERS[i % len(MARKERS)])
         y = points["name"].map(names.index) + 0.5 * ((i + 0.5) / len(groups) - 0.5)
         panel.hlines(y, points["low"], points["high"], color=color, linewidth=1.2)
-        look: Options = {"marker": MARKERS[i % len(MARKERS)], "markersize": 4.5, "linestyle": ""}
+        look: Options = {"marker": marker, "markersize": 4.5, "linestyle": ""}
         panel.plot(points["value"], y, color=color, label=group, **look)
+        if "sure" in points and not points["sure"].all():
+            is_unsure = ~points["sure"].astype(bool)
+            hollow = look | {"markerfacecolor": "white", "color": color}
+            panel.plot(points["value"][is_unsure], y[is_unsure], **hollow)
     panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=dots.label)
     panel.set_yticks(range(len(names)), names, parse_math=False)
     tidy(panel, dots.title, grid="x")

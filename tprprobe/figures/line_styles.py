@@ -10,7 +10,8 @@ from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.look import current_look
 
 INK, PALE = "#1a1a1a", 0.5
-BASELINE, EMBEDDING = "baseline model", "input embedding"  # what a line stands for, beside a probe
+BASELINE, EMBEDDING, RIVAL = "baseline model", "input embedding", "control"  # beside a probe
+GRAY = "#5c5c5c"
 SYMBOLS = {  # marks of matplotlib, and what plotly calls them
     "o": "circle",
     "s": "square",
@@ -33,7 +34,8 @@ def style_lines(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     in the color of its group.
     """
     meanings = rows.get("stands_for", pd.Series("", rows.index)).fillna("")
-    groups = rows["group"].fillna(rows["line"]) if "group" in rows else rows["line"]
+    hues = rows.get("hue", rows.get("group", rows["line"]))
+    groups = hues.fillna(rows["line"])
     lines = pd.DataFrame({"line": rows["line"], "group": groups, "meaning": meanings})
     lines = lines.drop_duplicates("line")
     color_names = current_look().named_colors
@@ -60,4 +62,5 @@ def _style(line: str, color: Any, places: tuple[int, int], meaning: str) -> dict
         return {"color": color, "marker": "*", "linestyle": "", "markersize": 7, **order}
     is_pair = line.startswith("_")  # has the marks of the first of its group
     marker = MARKERS[(number + 3 * rank * (not is_pair)) % len(MARKERS)]
+    color = GRAY if meaning == RIVAL else color
     return {"color": color, "marker": marker, "linestyle": [*DASHES][rank % 3], **order}

@@ -14,7 +14,8 @@ from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
 from tprprobe.figures.dots import EMBEDDING_LAYER, render
 from tprprobe.figures.labels import CONTROLS
-from tprprobe.figures.line_styles import BASELINE, EMBEDDING
+from tprprobe.figures.line_styles import BASELINE, EMBEDDING, RIVAL
+from tprprobe.figures.look import current_look
 from tprprobe.figures.probe_captions import (
     ALL_HEADS,
     ENDS,
@@ -27,7 +28,7 @@ from tprprobe.figures.probe_captions import (
     title_of,
     write_notes,
 )
-from tprprobe.figures.scenes import BAND, LEVEL, Lines
+from tprprobe.figures.scenes import BAND, LEVEL, Dots, Lines
 from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, Row, measured, write_interval
@@ -54,9 +55,18 @@ class ProbeTable(Table):
     rows: pd.DataFrame | None = None
 
     @property
-    def scene(self) -> Lines:
+    def lines(self) -> Lines:
+        """Lines over layers, in a panel a task."""
         assert self.rows is not None
         return probe_lines(self.rows)
+
+    @property
+    def scene(self) -> Lines | Dots:
+        """The lines; of a single layer one panel with a row of dots a task."""
+        lines = self.lines
+        is_single = len({*lines.rows["layer"]} - {EMBEDDING_LAYER}) == 1 < len(lines.panels)
+        is_single &= lines.rows["task"].nunique() == len(lines.panels)
+        return _dot_tasks(lines) if is_single and current_look().panel is None else lines
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure."""
@@ -92,6 +102,10 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         origins["data"] = probes["data"].unique()
     single = {name: values[0] for name, values in origins.items() if len(values) == 1}
     origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
+    guessed = probes.loc[probes["is_guessed"], "task"].unique() if "is_guessed" in probes else ()
+    rows.attrs["guessed"] = {*guessed}
+    guesses = ", ".join(map(title_of, guessed))
+    origin_lines += [f"Labels that a pipeline guessed, right or wrong: {guesses}."] * bool(guesses)
     probes = fill_columns(probes)
     caption = describe_probes(probes, rows, origin_lines) + note
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
@@ -102,7 +116,8 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         task: write_notes(probes[probes["task"] == task], of_task, origin_lines)
         for task, of_task in rows.groupby("task", sort=False)
     }
-    return ProbeTable(table.drop(columns=constant), title, caption, ruled, rows=rows)
+    cells = table.drop(columns=constant)
+    return ProbeTable(cells, title, caption, ruled, block=("task",), rows=rows)
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
@@ -199,7 +214,8 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     places = means["place"]
     is_plain = places.nunique() == 1 and places.iloc[0] in PLAIN
     titles = means["task"].map(title_of) + ("" if is_plain else ", " + places)
-    titles = titles.str.removesuffix(", ")
+    is_guessed = means["task"].isin(attributes.get("guessed", ()))
+    titles = titles.str.removesuffix(", ") + is_guessed.map({True: "\n(guessed)", False: ""})
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=titles, line=names, group=names, x=means["layer"])
@@ -243,6 +259,20 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         rows, bands, attributes["label"], across=across, limits=(lower_limit, upper_limit),
         levels=in_sight, band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""), notes=notes,
     )  # fmt: skip
+
+
+def _dot_tasks(lines: Lines) -> Dots:
+    """The lines of a single layer as dots, a row a task, the strongest control and levels among them."""
+    levels = lines.levels.assign(low=lines.levels["value"], high=lines.levels["value"])
+    bands = lines.bands.assign(line=lines.band)
+    controls = pd.concat([bands, levels]).assign(stands_for=RIVAL, sure=True)
+    rows = pd.concat([lines.rows, controls], ignore_index=True)
+    rows = rows.assign(name=rows["panel"], hue=rows["group"], group=rows["line"])
+    columns = ["name", "group", "value", "low", "high", "sure", "stands_for"]
+    rows = rows.reindex(columns=[*columns, "line", "hue"])
+    note = lines.note.replace("Shaded", "Bars", 1)
+    note += f" {HOLLOW.capitalize()}." * (not rows["sure"].all())
+    return Dots(rows, lines.label, (0, 1.02), title=lines.title, note=note)
 
 
 def _list_embeddings(

@@ -33,6 +33,7 @@ ROWS = {
     "all heads": "all heads together",
     "mean": "mean of z",
 }
+SPARE = ("R² over random", f"error, n = {SMALL} questions", "error, held out")  # columns
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
@@ -67,7 +68,8 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         has_gaps = len(numbers) < numbers[-1] - numbers[0] + 1
         names = ", ".join(map(str, numbers)) if has_gaps else f"{numbers[0]}–{numbers[-1]}"
         notes.append(f"Layers {names} were measured; another one: {other}.")
-    return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), ruled=tuple(ruled[1:]))
+    look = {"ruled": tuple(ruled[1:]), "block": ("model", "layer"), "spare": SPARE}
+    return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), **look)
 
 
 def _name_twins(results: pd.DataFrame) -> pd.DataFrame:

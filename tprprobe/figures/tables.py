@@ -2,16 +2,18 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.console import note
-from tprprobe.figures.look import WIDTHS, current_look
+from tprprobe.figures.look import SOFT, WIDTHS, current_look
 from tprprobe.figures.scenes import find_panel
 from tprprobe.figures.style import (
     FAINT,
@@ -25,6 +27,7 @@ from tprprobe.figures.style import (
     check_ending,
     drawing,
     save,
+    wrap_lines,
 )
 from tprprobe.files.writing import write_file
 
@@ -32,13 +35,33 @@ POINTS, MIN_POINTS = 7.5, 5  # of the text of cells; below the latter a warning 
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
-SERIF, GUTTER, ACL_PAGE = 0.05, 0.167, 6.3  # inches in LaTeX: a letter, a gap, both columns
-SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
+EM, GUTTER = 9 / 72, 0.056  # inches in LaTeX: of \\footnotesize, between columns
+NARROW_SIGNS, NARROW_SIGN, LETTER_EM = (
+    frozenset(" .,:;()[]|il'‘’"),
+    0.28,
+    0.44,
+)  # and parts of an em
+TITLE_LINE = 0.8  # lines of cells, the height of one of a title
+SCRIPT = 8 / 9  # of the size of text: intervals below numbers
+BLOCK, SMALL, END = (
+    "\x02",
+    "\x03",
+    "\x04",
+)  # before the title of a block, before small text, behind both
+SEPARATION, NARROW_SEPARATION, MARGIN = (
+    2.5,
+    1.5,
+    0.12,
+)  # characters between columns; inches around the table
 NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
+    | {BLOCK: r"\rlap{\textit{", SMALL: r"\mbox{\scriptsize{", END: "}}"}
     | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
 )  # fmt: skip
+MARKS = re.compile(f"[{BLOCK}{SMALL}{END}]")
+ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d)")  # before a point
+NUMBER = re.compile(r"(\S+) ([\[(][-−+.\d][^])]*[\])])(.*)")  # with its interval, or its gain
 HYPHEN = re.compile(r"(?<![\w-])-(?=\.?\d)")  # that is a minus
 
 
@@ -49,12 +72,18 @@ def write_minus(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above."""
+    """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above.
+
+    In a column of a paper the columns of ``block`` are titles above their rows, and those of ``spare`` are left out where there is
+    no room, the first one first.
+    """
 
     cells: pd.DataFrame
     title: str
     caption: str = ""
     ruled: tuple[int, ...] = ()
+    block: tuple[str, ...] = field(default=(), kw_only=True)
+    spare: tuple[str, ...] = field(default=(), kw_only=True)
 
     def drop_empty(self) -> "Table":
         """The table without columns that have dashes alone."""
@@ -79,83 +108,130 @@ class Table:
         lines = ["| " + " | ".join(row) + " |" for row in escaped]
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
+    def narrow(self) -> "Table":
+        """The table in a column of a paper: intervals below their numbers, names of blocks above these, and what has no room left out."""
+        cells = self.cells.map(lambda text: ZERO.sub("", text))
+        blocks = cells[[name for name in self.block if name in cells]]
+        titles = list(map(_name_block, blocks.to_numpy().tolist()))
+        names = [str(name) for name in cells if name not in blocks]
+        columns = {name: _put_below(name, [[text] for text in cells[name]]) for name in names}
+        if _measure(columns) > WIDTHS["acl"]:
+            columns = {name: _put_below(name, _fold(cells[name])) for name in names}
+        left_out = []
+        for name in self.spare:
+            if name in columns and _measure(columns) > WIDTHS["acl"]:
+                left_out.append(name)
+                del columns[name]
+        if (inches := _measure(columns)) > WIDTHS["acl"]:
+            note(f"{self.title}: {inches:.1f} inches are wider than a column of acl: use table*")
+        rows: list[list[str]] = []
+        ruled, (headings, *folded) = [], zip(*columns.values(), strict=True)
+        for i, (title, texts) in enumerate(zip(titles, folded, strict=True)):
+            is_new = bool(title) and titles[i - 1 : i] != [title]
+            ruled += [len(rows)] * ((is_new or i in self.ruled) and i > 0)
+            rows += [[f"{BLOCK}{title}{END}", *[""] * (len(texts) - 1)]] * is_new
+            rows += [list(line) for line in zip_longest(*texts, fillvalue="")]
+        lines = [self.caption, f"Left out in this width: {'; '.join(left_out)}." * bool(left_out)]
+        return replace(
+            self, cells=pd.DataFrame(rows, columns=list(map(SOFT.join, headings))),
+            caption="\n".join(filter(None, lines)), ruled=tuple(ruled),
+        )  # fmt: skip
+
     def latex(self) -> str:
         """The table in LaTeX, with the rules of the booktabs package; its title and caption, ready for ``\\caption``, in comments behind it."""
-        style = self.cells.map(write_minus).style.hide(axis="index")
+        is_narrow = current_look().is_narrow
+        table = self.narrow() if is_narrow else self
+        headings = [str(name).split(SOFT) for name in table.cells]
+        n_lines = max(map(len, headings), default=1)
+        cells = table.cells.map(write_minus)
+        if n_lines > 1:
+            padded = [[""] * (n_lines - len(lines)) + lines for lines in headings]
+            cells.columns = pd.MultiIndex.from_tuples(map(tuple, padded))
+        style = cells.style.hide(axis="index")
         style.format(escape="latex").format_index(escape="latex", axis=1)
-        columns = "".join("r" if is_number else "l" for is_number in self.numeric)
-        caption = re.sub(r"([%&_#])", r"\\\1", write_minus(f"{self.title}\n{self.caption}"))
-        notes = "".join(f"% {line}\n" for line in caption.splitlines())
-        if current_look().is_narrow:
-            note(f"{self.title}: {self._fit()}")
-        lines = style.to_latex(hrules=True, column_format=columns).splitlines(keepends=True)
-        for row in reversed(self.ruled):  # behind the four lines of the heading
-            lines.insert(4 + row, "\\midrule\n")
-        return ("".join(lines) + notes).translate(SYMBOLS)
-
-    def _fit(self) -> str:
-        """What has room for the table in a paper of two columns, and which columns it would have to leave out."""
-        texts = {str(name): [str(name), *self.cells[name]] for name in self.cells}
-        ends = pd.Series(
-            {name: max(map(len, column)) * SERIF + GUTTER for name, column in texts.items()}
-        ).cumsum()
-        size = f"in \\footnotesize it is {ends.max():.1f} inches wide"
-        if ends.max() <= WIDTHS["acl"]:
-            return f"{size}, which a column of acl has room for"
-        left_out = "; ".join(f"‘{name}’" for name in ends.index[ends > ACL_PAGE])
-        advice = f"{size}: use table*, over both columns of acl"
-        return f"{advice}, and leave out columns, such as {left_out}" if left_out else advice
+        columns = "".join("r" if is_number else "l" for is_number in table.numeric)
+        text = style.to_latex(hrules=True, column_format=columns, sparse_columns=False)
+        lines = text.splitlines(keepends=True)
+        for row in reversed(table.ruled):  # behind the heading and its rules
+            lines.insert(3 + n_lines + row, "\\midrule\n")
+        if is_narrow:
+            lines = ["{\\footnotesize\\setlength{\\tabcolsep}{2pt}%\n", *lines, "}\n"]
+        caption = re.sub(r"([%&_#])", r"\\\1", write_minus(f"{table.title}\n{table.caption}"))
+        lines += [f"% {line}\n" for line in caption.splitlines()]
+        return "".join(lines).translate(SYMBOLS)
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""
+        look = current_look()
+        return self.narrow()._draw(ax, look.inches) if look.is_narrow else self._draw(ax)
+
+    def _draw(self, ax: GivenAxes | None, inches: float | None = None) -> Any:
+        """The table as it is, its title and caption in lines of its width where a figure of so many ``inches`` has no other."""
         columns = [[str(name), *map(write_minus, self.cells[name])] for name in self.cells]
-        lengths = [max(BOLD * len(heading), *map(len, texts), 0) for heading, *texts in columns]
-        widths = [(length + SEPARATION) * CHARACTER for length in lengths]
-        caption_width = max(map(len, self.caption.splitlines()), default=0) * LETTER
-        width = max(sum(widths), len(self.title) * 0.085, caption_width)
-        notes = self.caption.count("\n") + 1 if self.caption else 0
-        lines = len(self.cells) + 2.4 + notes * NOTE / LINE
+        lengths = [max(BOLD * _count(name), *map(_count, texts), 0) for name, *texts in columns]
+        gap = SEPARATION if inches is None else NARROW_SEPARATION
+        widths = [(length + gap) * CHARACTER for length in lengths]
+        title, caption, scale = self.title, self.caption * current_look().notes, 1.0
+        caption_width = max(map(len, caption.splitlines()), default=0) * LETTER
+        width = max(sum(widths), len(title) * 0.085, caption_width)
+        if inches:
+            width = max(sum(widths), inches - 2 * MARGIN)
+            scale = inches / (width + 2 * MARGIN)
+            title = wrap_lines(title, width, 0.085 / scale)
+            caption = wrap_lines(caption, width, LETTER / scale)
+        n_head = max(heading.count("\n") for heading, *_ in columns) + 1
+        top = 1.0 if inches is None else 0.2 + TITLE_LINE / scale * (title.count("\n") + 1)
+        foot = top + n_head + len(self.cells) + 0.4
+        lines = foot + (caption.count("\n") + 1) * bool(caption) * NOTE / LINE / scale
         if ax is None:
-            look = current_look()
-            size = (look.scale * (width + 2 * MARGIN), look.scale * (lines * LINE + 2 * MARGIN))
+            enlarged = current_look().scale
+            size = (enlarged * (width + 2 * MARGIN), enlarged * (lines * LINE + 2 * MARGIN))
             figure = drawing(*size, keeps_shape=True)
             figure.set_layout_engine(None)
             axes = figure.add_axes((0, 0, 1, 1))
-            scale = figure.get_figwidth() / size[0]
-            if POINTS * scale < MIN_POINTS:
-                note(
-                    f"{self.title}: its text is {POINTS * scale:.1f} points in that width; "
-                    f"give a larger width, or write a .tex file ({self._fit()})"
-                )
+            text_scale = figure.get_figwidth() / size[0]
+            if POINTS * text_scale < MIN_POINTS:
+                points = POINTS * text_scale
+                note(f"{self.title}: its text is {points:.1f} points: give a larger width")
         else:
-            [[axes]], scale = check_axes(ax, [self.title]), 1.0
+            [[axes]] = check_axes(ax, [self.title])
             figure = axes.figure
+            room = axes.bbox.width / figure.dpi
+            text_scale = min(1.0, room / (width + 2 * MARGIN))
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
-        self._draw_cells(axes, columns, widths)
-        axes.text(0, 0.3, self.title, va="center", fontsize=9, fontweight="bold", color=INK)
-        foot: Options = {"va": "top", "fontsize": 6.5, "color": MUTED, "linespacing": 1.5}
-        axes.text(0, len(self.cells) + 2.4, self.caption, **foot)
-        texts = axes.texts
-        for text in texts:
-            text.set_fontsize(scale * float(text.get_fontsize()))
+        self._draw_cells(axes, columns, widths, (top, n_head))
+        look: Options = {"fontsize": 9 / scale ** bool(inches), "fontweight": "bold", "color": INK}
+        axes.text(0, 0, title, va="top", **look)
+        look = {"fontsize": 6.5 / scale, "color": MUTED, "linespacing": 1.5}
+        axes.text(0, foot, caption, va="top", **look)
+        for text in axes.texts:
+            text.set_fontsize(text_scale * float(text.get_fontsize()))
         return figure
 
     def _draw_cells(
-        self, axes: Axes, columns: Sequence[Sequence[str]], widths: Sequence[float]
+        self,
+        axes: Axes,
+        columns: Sequence[Sequence[str]],
+        widths: Sequence[float],
+        places: tuple[float, int],
     ) -> None:
-        """A heading at line 1.4, the rows below it, and rules as in a printed table."""
-        x_left, pad, rows = 0.0, SEPARATION * CHARACTER / 2, len(self.cells)
-        for texts, width, is_number in zip(columns, widths, self.numeric, strict=True):
+        """Headings from line ``top`` on, the rows below them, and rules as in a printed table."""
+        (top, n_head), x_left, pad = places, 0.0, NARROW_SEPARATION * CHARACTER / 2
+        first = top + n_head
+        for (heading, *texts), width, is_number in zip(columns, widths, self.numeric, strict=True):
             x, align = (x_left + width - pad, "right") if is_number else (x_left + pad, "left")
+            look: Options = {"ha": align, "va": "center", "parse_math": False, "fontsize": POINTS}
+            axes.text(x, first - 0.15, heading, **{**look, "fontweight": "bold", "va": "bottom"})
             for line, text in enumerate(texts):
-                look: Options = {"fontsize": POINTS, "fontweight": "normal" if line else "bold"}
-                axes.text(x, line + 1.5, text, ha=align, va="center", parse_math=False, **look)
+                own: Options = {"fontsize": SCRIPT * POINTS} if SMALL in text else {}
+                own |= {"fontstyle": "italic"} if BLOCK in text else {}
+                axes.text(x, first + line + 0.5, MARKS.sub("", text), **{**look, **own})
             x_left += width
-        for y, thickness in [(1, 1.0), (2, 0.6), (rows + 2, 1.0)]:
+        for y, thickness in [(top, 1.0), (first, 0.6), (first + len(self.cells), 1.0)]:
             axes.plot([0, x_left], [y, y], color=INK, linewidth=thickness)
         for row in self.ruled:
-            axes.plot([0, x_left], [row + 2, row + 2], color=FAINT, linewidth=0.6)
+            axes.plot([0, x_left], [first + row, first + row], color=FAINT, linewidth=0.6)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """The file: a figure, or by its ending Markdown, LaTeX, CSV or Parquet."""
@@ -176,6 +252,55 @@ class Table:
         return [
             all(not text[:1].isalpha() for text in self.cells[name]) for name in self.cells.columns
         ]
+
+
+def _name_block(names: Sequence[str]) -> str:
+    """The title of a block, in which numbers are of layers."""
+    return ", ".join(f"layer {name}" if name.isdecimal() else name for name in names)
+
+
+def _fold(cells: Iterable[str]) -> list[list[str]]:
+    """Cells in two lines at most, an interval or a gain the second one."""
+    numbers = {text: number.groups() for text in cells if (number := NUMBER.fullmatch(text))}
+    width = max((_halve(text) for text in cells if text not in numbers), default=1)
+    folded = {
+        text: [a + end, SMALL + interval + END] for text, (a, interval, end) in numbers.items()
+    }
+    return [folded.get(text) or wrap(text, width) for text in cells]
+
+
+def _halve(text: str) -> int:
+    """The characters of the narrowest two lines of a text."""
+    widths = range(max(map(len, text.split()), default=1), len(text) + 1)
+    return next((width for width in widths if len(wrap(text, width)) <= 2), 1)
+
+
+def _put_below(name: str, cells: list[list[str]]) -> list[list[str]]:
+    """The cells below their heading, which takes no more room than these where its words allow this."""
+    room = max((len(MARKS.sub("", line)) for lines in cells for line in lines), default=0)
+    return [wrap(name, max(room, *map(len, name.split()))), *cells]
+
+
+def _count(text: str) -> float:
+    """The characters of the longest line of a cell, small ones as a part; the title of a block takes no room."""
+    lines = MARKS.sub("", text).split("\n")
+    return 0 if BLOCK in text else max(map(len, lines)) * (SCRIPT if SMALL in text else 1)
+
+
+def _measure(columns: Mapping[str, Sequence[Sequence[str]]]) -> float:
+    """The inches of columns of folded cells in LaTeX's ``\\footnotesize``."""
+    widths = [
+        max(_count_ems(line) for lines in cells for line in lines) for cells in columns.values()
+    ]
+    return sum(GUTTER + EM * width for width in widths)
+
+
+def _count_ems(line: str) -> float:
+    ems = [
+        NARROW_SIGN if sign in NARROW_SIGNS else LETTER_EM if sign.islower() else 0.5
+        for sign in MARKS.sub("", line)
+    ]
+    return sum(ems) * (SCRIPT if SMALL in line else 1)
 
 
 @dataclass(frozen=True, eq=False)

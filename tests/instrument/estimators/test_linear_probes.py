@@ -242,7 +242,7 @@ def test_documents_and_targets_are_those_of_a_task_and_a_model():
     learned = "learned from 684 targets, 90 tested, most frequent label of the word 50.0"
     assert f"rel (source, b): {learned}." in table.caption
     assert "different numbers of targets cannot be compared" in table.caption
-    scene = table.scene.choose("NEL")
+    scene = table.lines.choose("NEL")
     assert (
         scene.note == "Shaded: 95 % intervals over 124 documents. Targets learned from: 138 (NEL)."
     )

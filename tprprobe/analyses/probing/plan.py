@@ -179,7 +179,8 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
 
 
 def _identify(store: Store) -> dict[str, object]:
-    manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
+    keys = ("model", "data", "samples", "lengths", "labels")
+    manifest = {key: store.manifest.get(key) for key in keys}
     return {"path": str(store.path.resolve()), **manifest}
 
 

@@ -156,10 +156,16 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     ]
     data = [_probed(folder, "data").rpartition("/")[2] for folder in folders]
     tables = [
-        rows.assign(model=name, data=texts)
-        for name, texts, rows in zip(labels, data, tables, strict=True)
+        rows.assign(model=name, data=texts, is_guessed=rows["task"].isin(_list_guessed(folder)))
+        for name, texts, rows, folder in zip(labels, data, tables, folders, strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
+
+
+def _list_guessed(folder: Path) -> list[str]:
+    """The tasks of a run whose labels a pipeline guessed."""
+    labellers = read_json(folder / PROBED)["store"].get("labels") or {}
+    return [task for task, labeller in labellers.items() if labeller]
 
 
 def _probed(folder: Path, kind: str) -> str:

@@ -194,6 +194,8 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
         figure = figure.choose(look.panel)
     if look.title is not None and not isinstance(figure, Drawing):
         figure, look = replace(figure, title=look.title), replace(look, title=None)
+    if type(figure) is Table:  # others are drawn as figures
+        figure, look = figure.reword(), replace(look, labels={})
     draw = figure.draw if isinstance(figure, Table) else partial(dots.render, figure)
     trial = draw()  # what cannot be drawn fails here, and leaves given axes as they are
     current_look().check_colors(name)
