@@ -8,7 +8,7 @@ import pandas as pd
 from tprprobe.analyses.decomposition import binds
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Shares
-from tprprobe.store.layout import TWINS
+from tprprobe.store.layout import SAMPLE, TWINS
 
 PLACE = "left"  # the roles that are places
 STEPS = {  # the name of a part, the row of its step, and its column
@@ -18,6 +18,15 @@ STEPS = {  # the name of a part, the row of its step, and its column
     "bindings of tokens to places": ("factored", "share"),
 }
 REMAINDER, BASELINE = "rest", "baseline model"
+STATES = {
+    "mean": "the means over a text of its states",
+    "last": "its states at the last token of a text",
+    SAMPLE: "its states",
+}
+LAST = (
+    " The last token is ‘{2}’ in {0:,} of {1} texts. Which token is last does not follow from the counts of tokens, "
+    "so its vector counts as the rest or as tokens × length."
+)
 NOTE = (
     "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
     "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. Hatched: the interval holds 0, or, of bindings, they do not "
@@ -52,3 +61,9 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         is_sure = binds(row) if family == "factored" else low > 0
         yield {"part": part, "value": value, "low": low, "high": high, "sure": is_sure}
     yield {"part": REMAINDER, "value": max(0.0, rest), "sure": False}
+
+
+def describe_last(tokens: pd.DataFrame) -> str:
+    """In which token most texts end, whose vectors are then compared."""
+    counts = tokens.groupby("sample")["token"].last().value_counts()
+    return LAST.format(counts.iloc[0], f"{counts.sum():,}", counts.index[0])
