@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
-from pydantic import Field
 
 from tprprobe.analyses.decomposition import RoleSearch
 from tprprobe.analyses.kinds import DECOMPOSITIONS, NAMES, OPERATIONS, PROBES, ROLES, WORD_NAMES
@@ -113,7 +111,7 @@ class _Matched(Document):
 class _Evaluation(Document):
     model: str
     split: str
-    modules: Annotated[dict[str, _Matched], Field(min_length=1)]
+    modules: dict[str, _Matched]
     parameters: float = math.nan
 
 
@@ -123,8 +121,10 @@ def _read_evaluation(file: Path) -> _Evaluation | None:
         content = read_json(file)
     except InputError:
         return None
-    is_evaluation = content.keys() >= {"model", "split", "modules"}
-    return parse(_Evaluation, content, file) if is_evaluation else None
+    if not content.keys() >= {"model", "split", "modules"}:
+        return None
+    modules = content["modules"] or {str(content.get("data", "")): content}  # pairs have none
+    return parse(_Evaluation, {**content, "modules": modules}, file)
 
 
 def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:
