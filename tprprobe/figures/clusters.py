@@ -150,11 +150,10 @@ def cluster_strips(
             entries = [key_of_own[i] for i in named]
             entries += [f"{letter}…: others of the baseline model" for letter in others]
             key += [(UNMATCHED_COLOR, text) for text in entries]
-        verdict = "stable" if roles.stability >= STABLE else "not stable"
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
             f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
-            f"k-means, k = {roles.k}, {vectors} vectors; {verdict}: ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
+            f"k-means, k = {roles.k}, {vectors} vectors; stability: ARI of {roles.n_seeds} seeds {roles.stability:.2f} ({STABLE:g} needed)",
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"

@@ -300,7 +300,8 @@ def tabulate_names(
         cells = {"model": model, "cluster": of_model["cluster"].astype(str)}
         cells["name"] = [describe_name(row) for row in of_model.to_dict("records")]
         cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
-        tables.append(pd.DataFrame(cells, of_model.index))
+        nothing = {"model": model, "name": "no name holds"} | dict.fromkeys(["cluster", *MEASURES], "–")
+        tables.append(pd.DataFrame(cells) if len(of_model) else pd.DataFrame([nothing])[[*cells]])
     note = _explain(pd.concat([of_model for _, of_model in panels]))
     origin = "".join(
         f"{kind}: {rows[key].iloc[0]}. "
@@ -310,4 +311,5 @@ def tabulate_names(
     caption = f"{origin}Named groups, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
-    return NamesTable(pd.concat(tables, ignore_index=True), title, caption, ruled, panels)
+    cells = pd.concat(tables, ignore_index=True)
+    return NamesTable(cells, title, caption, ruled, panels, block=("model",))

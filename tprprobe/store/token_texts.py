@@ -51,9 +51,3 @@ def _sign(character: str) -> str:
     if character in JOINERS or unicodedata.category(character) not in HIDDEN:
         return character
     return SIGNS.get(character, f"‹{ord(character):04X}›")
-
-
-def quote_sign(name: str) -> str:
-    """The name, in quotation marks if it has no letter, as those of punctuation."""
-    is_quoted = any(map(str.isalnum, name)) or name.startswith("‘")
-    return name.replace("‘ ’", "‘␣’") if is_quoted else f"‘{name}’"
