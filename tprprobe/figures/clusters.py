@@ -178,15 +178,16 @@ def cluster_strips(
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
 
     room = look.height or (ROOM if look.width and n_rows is None else math.inf)
-    while samples is None and len(ids) > 1 and measure_page(build(sorted(ids))) > room:
-        ids = ids[:-1]
-    if samples is None and measure_page(build(ids)) > room:  # the text of most clusters that fits
-        sizes = {i: measure_page(build([i])) for i in candidates[:N_TRIED]}
-        fitting = [i for i, height in sizes.items() if height <= room] or [
-            min(sizes, key=sizes.__getitem__)
-        ]
-        ids = [max(fitting, key=lambda i: groups[i]["label"].nunique())]
-    return build(ids if samples is not None else sorted(ids))
+    if samples is not None:
+        return build(ids)
+    if measure_page(build(ids)) > room:  # those that fit, then others of many clusters that do
+        others = sorted(candidates[:N_TRIED], key=lambda i: -groups[i]["label"].nunique())
+        ids, chosen = [], [*ids, *others]
+        for i in dict.fromkeys(chosen):
+            if len(ids) < (n_rows or 12) and measure_page(build([*ids, i])) <= room:
+                ids.append(i)
+        ids = ids or [min(others, key=lambda i: measure_page(build([i])))]
+    return build(sorted(ids))
 
 
 def _shorten(tokens: pd.DataFrame) -> pd.DataFrame:
