@@ -24,7 +24,7 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
 from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
-from tprprobe.figures.colors import HUES
+from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.legends import legend
 from tprprobe.figures.look import TICKS, current_look
@@ -53,7 +53,7 @@ N_ROWS, N_NAMED, N_PLACES = (
     40,
     8,
 )  # clusters, named ones of a model, and sites that the command prints
-MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
+MEASURES = {"precision": "o", "recall": "s"}  # their marks
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 MIN_LINES, LINE = (
     4.0,
@@ -213,6 +213,18 @@ def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
 class NamesTable(PanelTable):
     """The named clusters of a model above those of its baseline model; the figure has a panel for each model."""
 
+    def tabulate(self) -> pd.DataFrame:
+        """The numbers of the figure, a row per mark."""
+        columns = ["panel", "cluster", "name", "measure", "value", "low", "high"]
+        marks = [
+            [title.partition("\n")[0], row["cluster"], describe_name(row), measure]
+            + [row[f"{measure}{end}"] for end in ("", "_low", "_high")]
+            for title, rows in self.panels
+            for row in rows.to_dict("records")
+            for measure in MEASURES
+        ]
+        return pd.DataFrame(marks, columns=columns)
+
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure: precision and recall of every name, with their intervals."""
         axes = None if ax is None else check_axes(ax, [title for title, _ in self.panels])
@@ -239,11 +251,11 @@ def _draw_names(
 ) -> None:
     heights = np.array([label.count("\n") + 1.4 for label in labels])
     y = np.cumsum(heights) - heights / 2
-    for shift, (measure, (marker, color)) in zip((-0.2, 0.2), MEASURES.items(), strict=True):
+    for measure, shift, color in zip(MEASURES, (-0.2, 0.2), line_colors(2), strict=True):
         look: Options = {"color": color, "clip_on": False, "in_layout": False}
         ends = rows[f"{measure}_low"], rows[f"{measure}_high"]
         panel.hlines(y + shift, *ends, linewidth=1, **look)
-        look |= {"marker": marker, "markersize": 3.5, "linestyle": "", "label": measure}
+        look |= {"marker": MEASURES[measure], "markersize": 3.5, "linestyle": "", "label": measure}
         panel.plot(rows[measure], y + shift, **look)
     if rows.empty:
         look: Options = {"ha": "center", "va": "center", "color": MUTED, "fontsize": SMALL}
@@ -278,6 +290,7 @@ def tabulate_names(
         place = site or f"layer {layer}, head {head}"
         raise unknown("place of this run", place, [site_label(*place) for place in places])
     counts = count_names(rows[rows["model"] == TRAINED], PLACE)
+    choice = f"Of {len(counts)} sites or heads that with most tokens in named clusters. "
     best: Any = counts.nlargest(1, "coverage").iloc[0]
     rows = _choose(rows, best)
     panels, tables, count_texts = [], [], []
@@ -301,7 +314,7 @@ def tabulate_names(
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}Named clusters, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
+    caption = f"{origin}{choice * (len(counts) > 1)}Named clusters, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     cells = pd.concat(tables, ignore_index=True)

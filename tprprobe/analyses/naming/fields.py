@@ -71,7 +71,7 @@ def list_exact(store: Store) -> dict[str, Field]:
         return {}
     counted = (name.partition(".")[2] for name in store.facts.counts)
     own = [*store.labels, *(name for name in counted if name not in OTHER_LABELS)]
-    fields = {name: Field((name,), f"{name} {{}}") for name in own} | LABELS
+    fields = LABELS | {name: Field((name,), f"{name} {{}}") for name in own if name not in LABELS}
     return {name: fields[name] for name in fields if name in columns and name not in guessed}
 
 

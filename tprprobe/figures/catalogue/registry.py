@@ -169,8 +169,8 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
 
 def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
     """The numbers of a scene, or of one of its panels; none of a drawing."""
-    scene = getattr(picture, "scene", picture)
-    if not isinstance(scene, Scene):
+    scene: Any = getattr(picture, "scene", picture)
+    if not hasattr(scene, "tabulate"):
         return pd.DataFrame()
     numbers = (scene if look.panel is None else scene.choose(look.panel)).tabulate()
     return numbers if isinstance(numbers.index, pd.RangeIndex) else numbers.reset_index()
