@@ -13,7 +13,7 @@ from tprprobe.figures.colors import palette
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
 from tprprobe.store import Store
-from tprprobe.store.token_texts import is_special, sign, visible
+from tprprobe.store.token_texts import is_special, quote_sign, sign, visible
 
 KEY_LENGTH = 34  # characters of what a color means
 SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
@@ -60,7 +60,7 @@ def is_unstable(names: pd.DataFrame) -> pd.Series:
 def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     """The name of a cluster, in parentheses the word that it is made of where that is one, and a star if it is not stable."""
     name, word = str(row["name"]), SINGLE.match(str(row.get("commonest", "")))
-    single = f" ({sign(word[1])})" if word and sign(word[1]) not in name else ""
+    single = f" ({quote_sign(sign(word[1]))})" if word and sign(word[1]) not in name else ""
     if row["name"] == UNNAMED:
         return name
     return visible(name, NAME_LENGTH) + single + "*" * (row.get("recovery", 1.0) < RECOVERED)

@@ -213,7 +213,8 @@ def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
 class NamesTable(PanelTable):
     """The named clusters of a model above those of its baseline model; the figure has a panel for each model."""
 
-    def tabulate(self) -> pd.DataFrame:
+    @property
+    def numbers(self) -> pd.DataFrame:
         """The numbers of the figure, a row per mark."""
         columns = ["panel", "cluster", "name", "measure", "value", "low", "high"]
         marks = [

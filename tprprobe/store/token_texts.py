@@ -51,3 +51,8 @@ def _sign(character: str) -> str:
     if character in JOINERS or unicodedata.category(character) not in HIDDEN:
         return character
     return SIGNS.get(character, f"‹{ord(character):04X}›")
+
+
+def quote_sign(token: str) -> str:
+    """The token, in quotation marks if it has neither letter nor digit."""
+    return token if any(map(str.isalnum, token)) else f"‘{token}’"

@@ -169,7 +169,7 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
         ["trained model", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
         ["baseline model (permuted)", "0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
     ]
-    marks = of_names.tabulate()[["panel", "name", "measure", "low"]].to_numpy().tolist()
+    marks = of_names.numbers[["panel", "name", "measure", "low"]].to_numpy().tolist()
     assert marks[::2] == [
         ["trained model", "DT (the)*", "precision", 0.8],
         ["baseline model", "NN ∧ nsubj", "precision", 0.8],
