@@ -87,9 +87,13 @@ class Drawing(Figure):
         width, height = self.get_size_inches()
         self._below = 0.0
         for text, lines in self._notes:
-            wrapped = wrap_lines("\n".join(lines), width, LETTER, indent="  ")
-            text.set(text=wrapped, y=-(self._below + 0.05) / height)
-            self._below += 0.15 + 0.13 * (wrapped.count("\n") + 1)
+            text.set_y(-(self._below + 0.05) / height)
+            for letter in LETTER * 1.03 ** np.arange(40):  # until the widest line fits
+                text.set_text(wrap_lines("\n".join(lines), width, letter, indent="  "))
+                if text.get_window_extent().x1 < self.bbox.x1:
+                    break
+            n_lines = text.get_text().count("\n") + 1
+            self._below += 0.15 + 0.13 * current_look().scale * n_lines
 
     def fit_height(self, height: float) -> None:
         """Lays out the figure so that its file, with the lines below, has so many inches.
