@@ -105,8 +105,9 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     room, end = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names)), shares.find_end()
     colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
     rows = rows if "sure" in rows else rows.assign(sure=True, low=np.nan, high=np.nan)
-    for panel, title in zip(axes.flat, panels, strict=True):
-        table = rows[rows["panel"] == title].pivot(index="name", columns="part").loc[names]
+    titles, above = current_look().name_panels(panels, shares.title)
+    for panel, name, title in zip(axes.flat, panels, titles, strict=True):
+        table = rows[rows["panel"] == name].pivot(index="name", columns="part").loc[names]
         values = table["value"][steps].clip(lower=0)
         starts = values.cumsum(axis=1) - values
         for step in steps:
@@ -138,8 +139,8 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         axes[0, 0].barh(0, 0, label="hatched: not shown to be above 0", **look)
     for panel in axes[-1]:
         panel.set_xlabel(shares.label)
-    if shares.title and ax is None:
-        headline(figure, shares.title)
+    if above and ax is None:
+        headline(figure, above)
     _explain(figure, axes, ax is not None)
     return figure
 

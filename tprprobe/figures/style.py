@@ -31,12 +31,7 @@ FILES: Any = {
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
 TITLE, PANEL_TITLE, SMALL = 9, 7.5, 6.5  # points: figures, one of several panels, small text
-TALL, CURVES, MAP, ROW = (
-    20.0,
-    0.8,
-    0.3,
-    0.085,
-)  # inches: of a trial; from which on panels can be read
+TALL, CURVES, MAP, ROW = 20.0, 0.8, 0.3, 0.085  # inches: of a trial, of panels that can be read
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
 REACH = 1.15  # sides of given axes that their title and labels may take
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
