@@ -133,6 +133,7 @@ class Squares(Scene):
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
 
     ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are pale.
+    ``marks`` are the rows of a file of numbers, where these tell more than the values.
     """
 
     values: Float[np.ndarray, "row column"]
@@ -145,11 +146,19 @@ class Squares(Scene):
     bar: str = ""
     groups: np.ndarray | None = None
     within: Bool[np.ndarray, "row column"] | None = None
+    marks: pd.DataFrame | None = None
 
     def tabulate(self) -> pd.DataFrame:
-        index = pd.Index(self.rows, name=self.titles[0] or "row") if self.rows else None
-        table = pd.DataFrame(self.values, index, list(self.columns) or None)
-        return table.drop(columns=GAP, errors="ignore")
+        if self.marks is not None:
+            return self.marks.dropna(axis=1, how="all")
+        table = pd.DataFrame(self.values, self.rows or None, list(self.columns) or None)
+        names = {"row": self.titles[0] or "row", "column": self.titles[1] or "column"}
+        table = (
+            table.drop(columns=GAP, errors="ignore")
+            .rename_axis("row")
+            .rename_axis("column", axis=1)
+        )
+        return table.stack().rename("value").reset_index().rename(columns=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +174,7 @@ class Grid(Scene):
 
     def tabulate(self) -> pd.DataFrame:
         tables = {picture.title: picture.tabulate() for picture in self.pictures}
-        return pd.concat(tables, names=["picture"])
+        return pd.concat(tables, names=["picture"]).droplevel(1)
 
     def choose(self, panel: int | str) -> Any:
         return replace(self.pictures[find_panel(panel, self.panels)], note=self.note)

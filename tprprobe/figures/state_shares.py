@@ -17,6 +17,7 @@ STEPS = {  # the name of a part, the row of its step, and its column
     "tokens × length": ("additive", "share_by_length"),
     "bindings of tokens to places": ("factored", "share"),
 }
+UNITS = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
 REMAINDER, BASELINE = "rest", "baseline model"
 NOTE = (
     "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
@@ -37,7 +38,8 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
         for (control, site), steps in rows.groupby(["control", "site"], sort=False)
         for part in _list_parts(steps)
     ]
-    return Shares(pd.DataFrame(step_rows), "share of the variance of states", note=NOTE)
+    note = "\n".join(filter(None, [examined_states.attrs.get("origin"), NOTE]))
+    return Shares(pd.DataFrame(step_rows), "share of the variance of states", note=note)
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
