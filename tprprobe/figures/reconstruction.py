@@ -33,7 +33,10 @@ ROWS = {
     "all heads": "all heads together",
     "mean": "mean of z",
 }
-SPARE = ("R² over random", f"error, n = {SMALL} questions", "error, held out")  # columns
+SPARE = (  # columns, errors on what was fitted to first
+    *(f"error, n = {SMALL} {unit}" for unit in ("questions", "positions")),
+    *("error, held out", "R² over random"),
+)
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "

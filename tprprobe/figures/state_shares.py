@@ -8,6 +8,7 @@ import pandas as pd
 from tprprobe.analyses.decomposition import binds
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Shares
+from tprprobe.site.patterns import layer_of
 from tprprobe.store.layout import TWINS
 
 PLACE = "left"  # the roles that are places
@@ -34,12 +35,18 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
     rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
     model = model or str(rows.get("name", pd.Series("model")).iloc[0])
     step_rows = [
-        {"panel": BASELINE if control else model, "name": site_label(str(site))} | part
+        {
+            "panel": BASELINE if control else model,
+            "name": site_label(str(site)),
+            "layer": layer_of(str(site)),
+        }
+        | part
         for (control, site), steps in rows.groupby(["control", "site"], sort=False)
         for part in _list_parts(steps)
     ]
     note = "\n".join(filter(None, [examined_states.attrs.get("origin"), NOTE]))
-    return Shares(pd.DataFrame(step_rows), "share of the variance of states", note=note)
+    bars = pd.DataFrame(step_rows).astype({"layer": "Int64"})
+    return Shares(bars, "share of the variance of states", note=note)
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -54,7 +54,9 @@ def load_examined(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
         texts = f"{page['data'].rpartition('/')[2]}, {page['n']:,} texts"
         state = f" The state of a text is {UNITS.get(unit, 'one vector')}." * (kind is STATE_SHARES)
         if kind is HEADS and STORE.is_in(folder / "store"):
-            texts += f", attention of {as_store(folder / 'store').facts.attention_samples:,}"
+            texts += (
+                f" (attention: the first {as_store(folder / 'store').facts.attention_samples:,})"
+            )
         table = table.assign(name=page["model"])
         table.attrs["origin"] = f"Model: {page['model']}. Data: {texts}.{state}"
     return table
