@@ -34,13 +34,14 @@ ROWS = {
     "mean": "mean of z",
 }
 SPARE = (  # columns, errors on what was fitted to first
-    *(f"error, n = {SMALL} {unit}" for unit in ("questions", "positions")),
+    *(f"in-sample error, n = {SMALL} {unit}" for unit in ("questions", "positions")),
     *("error, held out", "R² over random"),
 )
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
-    "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
-    f"n = {SMALL}: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
+    "Held out: on a quarter of the questions, R² too, with [95 % interval] over questions. Errors are squared, per dimension of z.\n"
+    "“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too).\n"
+    f"In-sample: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
 SPREAD = "R²: of maps fitted to {} questions, on a third as many others."
@@ -147,8 +148,8 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
             "R² over random": "–"
             if predictor in UNCOMPARED
             else write_interval(row, "gain", "+.3f"),
-            f"error, n = {SMALL} positions": errors.get("position", "–"),
-            f"error, n = {SMALL} questions": errors.get("question", "–"),
+            f"in-sample error, n = {SMALL} positions": errors.get("position", "–"),
+            f"in-sample error, n = {SMALL} questions": errors.get("question", "–"),
         }
 
 

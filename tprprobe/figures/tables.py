@@ -283,7 +283,7 @@ def _fold(cells: Iterable[str]) -> list[list[str]]:
 
 def _halve(text: str) -> int:
     """The characters of the narrowest two lines of a text."""
-    widths = range(max(map(len, text.split()), default=1), len(text) + 1)
+    widths = range(max(map(len, text.replace("-", "- ").split()), default=1), len(text) + 1)
     return next((width for width in widths if len(wrap(text, width)) <= 2), 1)
 
 
