@@ -100,8 +100,9 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     legended: set[str] = set()
     for i, panel in enumerate(panels):
         cell: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
-        for trace in _band(lines.bands[lines.bands["panel"] == panel], dark):
-            chart.add_trace(trace, **cell)
+        bands = lines.named_bands
+        for _, band in bands[bands["panel"] == panel].groupby("line", sort=False):
+            chart.add_traces(_band(band, dark), rows=cell["row"], cols=cell["col"])
         of_panel = lines.rows[lines.rows["panel"] == panel]
         for line, points in of_panel.groupby("line", sort=False):
             name, style = str(line), styles[str(line)]

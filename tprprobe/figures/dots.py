@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ from tprprobe.figures.style import (
 ROW, MARK_ROW = 0.24, 0.08  # inches of a row of dots, of each of its marks at least
 HATCH = "/////"  # of a part that is not shown to be there
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
+BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
+DASHES = (*LEVELS.values(), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))  # of other levels
 LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
@@ -155,12 +158,13 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
 
 def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Options]) -> None:
     """One panel: lines with the bands of their intervals, over the band of the strongest control."""
-    band = lines.bands[lines.bands["panel"] == name]
-    if len(band):
+    bands = lines.named_bands
+    by_line = bands[bands["panel"] == name].groupby("line", sort=False)
+    for dashes, (label, band) in zip(cycle(BANDS), by_line, strict=False):
         x = band["x"].astype(float)
         panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
-        dash = "-" if len(band) > 1 else ".-"
-        panel.plot(x, band["value"], dash, color=MUTED, linewidth=0.9, label=lines.band)
+        look: Options = {"linestyle": dashes, "marker": "" if len(band) > 1 else "."}
+        panel.plot(x, band["value"], color=MUTED, linewidth=0.9, label=label, **look)
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
     if lines.hollow and not lines.rows["sure"].all():
@@ -170,8 +174,8 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.plot([], [], label=lines.hollow, markerfacecolor="white", **empty)
     levels = lines.levels[lines.levels["panel"] == name]
     for i, level in enumerate(levels.to_dict("records")):
-        dash = LEVELS.get(level["line"], [*LEVELS.values()][i % 2])
-        look: Options = {"color": MUTED, "linewidth": 0.9, "linestyle": dash}
+        dash = LEVELS.get(level["line"], DASHES[i % len(DASHES)])
+        look = {"color": MUTED, "linewidth": 0.9, "linestyle": dash}
         panel.axhline(level["value"], label=level["line"], **look)
     if lines.log:
         panel.set_xscale("log")

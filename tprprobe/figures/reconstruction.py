@@ -39,7 +39,7 @@ SPARE = (  # columns, errors on what was fitted to first
 )
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
-    "Held out: on a quarter of the questions, R² too, with [95 % interval] over questions. Errors are squared, per dimension of z.\n"
+    "Held out, as every R² is: on a quarter of the questions, with [95 % interval] over questions. Errors are squared, per dimension of z.\n"
     "“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too).\n"
     f"In-sample: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws."
 )

@@ -110,6 +110,11 @@ class Lines(Scene):
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
 
+    @property
+    def named_bands(self) -> pd.DataFrame:
+        """The bands with the name of their line, in which ``bands`` that differ by model have the model."""
+        return self.bands.assign(line=self.bands.get("line", "") + self.band)
+
     def choose(self, panel: int | str) -> "Lines":
         alone = super().choose(panel)
         return replace(alone, note=self.notes.get(alone.panels[0], self.note))
@@ -118,8 +123,7 @@ class Lines(Scene):
         """Lines, and the levels and the strongest control of their panels; layers and steps are integers."""
         names = ["panel", "line", "x", "value", "low", "high"]
         names += [name for name in ("best", "n_train", "n_test") if name in self.rows]
-        bands = self.bands.assign(line=self.band)
-        table = pd.concat([self.rows, bands, self.levels], ignore_index=True)
+        table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
         whole: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
         return table.assign(**whole).rename(columns={"x": self.x})
@@ -151,14 +155,15 @@ class Squares(Scene):
     def tabulate(self) -> pd.DataFrame:
         if self.marks is not None:
             return self.marks.dropna(axis=1, how="all")
-        table = pd.DataFrame(self.values, self.rows or None, list(self.columns) or None)
-        names = {"row": self.titles[0] or "row", "column": self.titles[1] or "column"}
-        table = (
-            table.drop(columns=GAP, errors="ignore")
-            .rename_axis("row")
-            .rename_axis("column", axis=1)
-        )
-        return table.stack().rename("value").reset_index().rename(columns=names)
+        height, width = np.shape(self.values)
+        columns = np.array([*self.columns] or range(width))
+        names = {
+            self.titles[0] or "row": np.repeat([*self.rows] or range(height), width),
+            self.titles[1] or "column": np.tile(columns, height),
+        }
+        return pd.DataFrame(names | {"value": np.ravel(self.values)})[
+            np.tile(columns != GAP, height)
+        ]
 
 
 @dataclass(frozen=True, eq=False)

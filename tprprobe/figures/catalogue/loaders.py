@@ -143,7 +143,7 @@ def _read_evaluation(file: Path) -> _Evaluation | None:
         content = read_json(file)
     except InputError:
         return None
-    is_evaluation = content.keys() >= {"model", "split", "modules"}
+    is_evaluation = content.keys() >= {"model", "split", "modules"} and content["modules"] != {}
     return parse(_Evaluation, content, file) if is_evaluation else None
 
 
@@ -176,16 +176,19 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     ]
     data = [_probed(folder, "data").rpartition("/")[2] for folder in folders]
     tables = [
-        rows.assign(model=name, data=texts, is_guessed=rows["task"].isin(_list_guessed(folder)))
+        rows.assign(model=name, data=texts, **_read_tasks(folder, rows["task"]))
         for name, texts, rows, folder in zip(labels, data, tables, folders, strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
 
 
-def _list_guessed(folder: Path) -> list[str]:
-    """The tasks of a run whose labels a pipeline guessed."""
-    labellers = read_json(folder / PROBED)["store"].get("labels") or {}
-    return [task for task, labeller in labellers.items() if labeller]
+def _read_tasks(folder: Path, tasks: pd.Series) -> dict[str, pd.Series]:
+    """Which tasks of a run have labels that a pipeline guessed, and which are read at the states of a decoder's own tokens."""
+    settings = read_json(folder / PROBED)
+    labellers = settings["store"].get("labels") or {}
+    guessed = [task for task, labeller in labellers.items() if labeller]
+    at_tokens = settings.get("at_tokens", [])
+    return {"is_guessed": tasks.isin(guessed), "is_at_token": tasks.isin(at_tokens)}
 
 
 def _probed(folder: Path, kind: str) -> str:
