@@ -93,7 +93,8 @@ def table1(evaluations: pd.DataFrame) -> Table:
     caption = "\n".join(filter(None, [CAPTION, describe_training(measured["model"])]))
     starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
     look = {"ruled": tuple(starts[1:].tolist()), "block": ("from",), "spare": SPARE}
-    return Table(pd.DataFrame(cells), TITLE, caption, **look)
+    short = {name: f"{name[:6]}." for name in MODULES} if current_look().is_narrow else {}
+    return Table(pd.DataFrame(cells).rename(columns=short), TITLE, caption, **look)
 
 
 def _percent(rows: pd.DataFrame, split: str) -> list[str]:

@@ -18,6 +18,7 @@ SMALL, LEARNED = (
     "small-test",
     "small",
 )  # splits: fresh questions of the size that small checkpoints learn from
+UNSEEN = 0.03  # exact match whose bar is too short to be seen
 
 
 def describe_training(models: Iterable[str]) -> str:
@@ -75,6 +76,10 @@ def _draw_modules(axes: Axes, rows: pd.DataFrame, models: Sequence[str]) -> None
         y = of_model["module"].map(modules.index) + 0.8 * ((i + 0.5) / len(models) - 0.5)
         axes.barh(y, of_model["exact_match"], 0.8 / len(models), color=color, label=model)
         axes.hlines(y, of_model["low"], of_model["high"], color=INK, linewidth=0.8)
+        for row, place in zip(of_model.to_dict("records"), y, strict=True):
+            if row["exact_match"] < UNSEEN:
+                text, look = f"{row['exact_match']:.0%}", {"va": "center", "fontsize": 5}
+                axes.text(row["high"] + UNSEEN / 2, place, text, color=INK, **look)
     axes.set(xlim=(0, 1), ylim=(len(modules) - 0.5, -0.5))
     areas = {name.partition("__")[0] for name in modules}
     names = [
