@@ -7,10 +7,8 @@ const ROWS_TEXT = 1000; // characters of a mark by rows; a longer one is told by
 const MAX_CORNERS = 60; // of a lasso, which then fits in an address
 const NEAR = 6; // pixels around the pointer in which a point is found
 const WHOLE = [-0.03, 1.03, -0.03, 1.03]; // of the plane: left, right, below, above
-const AREAS = ["box", "lasso"];
-const SHOWN = 120; // tokens of a column beside an attention map
 
-const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
+const page = { scenes: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
 
 export default function mount({ data, parentElement, setStateValue, setTriggerValue }) {
   if (data.kind in FEEDS) {
@@ -28,7 +26,7 @@ export default function mount({ data, parentElement, setStateValue, setTriggerVa
   };
 }
 
-// Feeds have no place on the page: points and names arrive when they are ready, marks when they come from an address.
+// Feeds have no place on the page: points arrive when they are ready, marks when they come from an address.
 const FEEDS = {
   points(data) {
     const known = page.scenes.get(data.scene) ?? [];
@@ -37,10 +35,7 @@ const FEEDS = {
     page.scenes.set(data.scene, [...known.filter((each) => each.size !== points.size), points]);
     while (page.scenes.size > 3) page.scenes.delete(page.scenes.keys().next().value);
     everyPart("renew");
-  },
-  names(data) {
-    page.names = new Map([[data.scene, data.names]]);
-    everyPart("renew");
+    everyPart("paint"); // strips know then what lies in an area
   },
   mark({ text, turn }) {
     if (turn < page.turn) return; // an answer to what was marked before
@@ -78,14 +73,10 @@ function readMark(text) {
   const cut = text.indexOf(":");
   if (cut < 0) return null;
   const [kind, value] = [text.slice(0, cut), text.slice(cut + 1)];
-  if (AREAS.includes(kind)) return { kind: "area", outline: readOutline(kind, value.split(",").map(Number)) };
+  if (kind === "lasso") return { kind, outline: value.split(",").map(Number) };
   const ranges = value.split(",").map((part) => part.split("-").map(Number));
   return { kind, ranges: ranges.map(([first, last]) => [first, last ?? first]) };
 }
-
-// The corners of an area, x and y in turn; of a box, two of them are given.
-const readOutline = (kind, [x, y, right, up, ...rest]) =>
-  kind === "box" ? [x, y, right, y, right, up, x, up] : [x, y, right, up, ...rest];
 
 // The text of rows in rising order; null if it grows longer than `longest`.
 function writeRows(side, rows, longest = Infinity) {
@@ -139,7 +130,7 @@ class Points {
   }
 
   tell(index) {
-    const run = lastUpTo(this.starts, index), offset = index - this.starts[run];
+    const run = this.starts.findLastIndex((start) => start <= index), offset = index - this.starts[run];
     return {
       row: this.run_row[run] + offset,
       sample: this.run_sample[run],
@@ -157,7 +148,7 @@ class Points {
       const chosen = new Uint8Array(256);
       for (const [first] of found.ranges) chosen[first] = 1;
       for (let i = 0; i < this.size; i++) flags[i] = chosen[this.cluster[i]];
-    } else if (found?.kind === "area") this.flagArea(found.outline, flags);
+    } else if (found?.kind === "lasso") this.flagArea(found.outline, flags);
     else if (found?.kind === this.side) this.flagRows(found.ranges, flags);
     let count = 0;
     for (let i = 0; i < this.size; i++) count += flags[i];
@@ -201,17 +192,6 @@ class Points {
     const area = `lasso:${outline.join(",")}`, found = this.find(area);
     return found.count ? writeRows(this.side, this.rowsOf(found), ROWS_TEXT) ?? area : "";
   }
-}
-
-// The place of the last of rising numbers that is no larger than another one.
-function lastUpTo(numbers, most) {
-  let [low, high] = [0, numbers.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (numbers[middle] <= most) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 // ---- small helpers for the page
@@ -451,9 +431,9 @@ class Map2D {
     }
   }
 
-  // The clusters: number, name, tokens, how sure the name is. Names come after the rest.
+  // The clusters: number, name, tokens, how sure the name is.
   tabulate() {
-    const { clusters, unit } = this.data, { points } = this, names = page.names.get(this.data.scene);
+    const { clusters, unit, names } = this.data, { points } = this;
     const told = JSON.stringify([this.data.scene, points?.size, names, clusters]);
     if (told === this.told) return;
     this.told = told;
@@ -585,7 +565,7 @@ class Map2D {
 
   hover(at) {
     const index = this.points && this.top ? this.nearest(at) : -1;
-    const found = index < 0 ? null : this.points.tell(index), name = page.names.get(this.data.scene)?.[found?.cluster]?.name;
+    const found = index < 0 ? null : this.points.tell(index), name = this.data.names?.[found?.cluster]?.name;
     const value = this.codes ? ` · ${this.data.values[this.codes[index]]}` : "";
     const text = found && `‘${found.token}’ · sample ${found.sample}, token ${found.position} · cluster ${found.cluster}${name ? ` (${name})` : ""}${value}`;
     point(this.hint, text ?? "", ...at, this.over.clientWidth);
@@ -631,7 +611,7 @@ class Strips {
       const heading = make("div", { className: "heading", textContent: strip.heading });
       return make("section", { "aria-label": strip.heading }, heading, make("div", { className: "tokens" }, ...cells));
     }));
-    this.renew();
+    this.paint();
   }
 
   cell(strip, at, sign, i) {
@@ -640,29 +620,20 @@ class Strips {
     const number = make("span", { className: "number", textContent: label < 0 ? "–" : label });
     const cell = make("button", { tabIndex: i ? -1 : 0 }, text, number);
     Object.assign(text.style, { background: look.color, color: look.ink });
-    const place = `‘${sign}’ · token ${strip.positions[i]}`;
-    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, label, place });
-  }
-
-  // Names of clusters come after the rest.
-  renew() {
-    const names = this.data?.names ?? page.names.get(this.data?.scene);
-    for (const cell of this.cells ?? []) {
-      const name = names?.[cell.label]?.name;
-      cell.title = `${cell.place} · cluster ${cell.label < 0 ? "–" : cell.label}${name ? ` (${name})` : ""}`;
-    }
-    this.paint();
+    const name = this.data.names?.[label]?.name;
+    const title = `‘${sign}’ · token ${strip.positions[i]} · cluster ${number.textContent}${name ? ` (${name})` : ""}`;
+    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, title });
   }
 
   paint() {
     if (!this.data) return;
     const found = readMark(page.mark), points = page.scenes.get(this.data.scene)?.at(-1);
-    const rows = found?.kind === "area" && points ? points.rowsOf(points.find(page.mark)) : null;
+    const rows = found?.kind === "lasso" && points ? new Set(points.rowsOf(points.find(page.mark))) : null;
     this.frame.classList.toggle("some", Boolean(found));
     for (const cell of this.cells) {
       const is = !found ? false
         : found.kind === "cluster" ? within(found.ranges, cell.cluster)
-        : rows ? rows[lastUpTo(rows, cell.row)] === cell.row
+        : rows ? rows.has(cell.row)
         : found.kind === this.data.side && within(found.ranges, cell.row);
       cell.classList.toggle("marked", is);
       cell.setAttribute("aria-pressed", is);
@@ -726,18 +697,16 @@ function paintMap(map, colors) {
   return canvas;
 }
 
-// A head's map: tokens in two columns with a line a weight, those of a token alone while the pointer is on it; the map itself.
+// A head's weights: tokens in two columns with a line a weight, those of a token alone while the pointer is on it.
 class Attend {
   constructor(root) {
     this.sides = [make("div", { className: "column" }), make("div", { className: "column" })];
     this.lines = make("canvas", { className: "links" });
     this.told = make("div", { className: "tally", role: "status" });
-    const words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
-    this.picture = make("div", { className: "picture" });
-    this.root = make("div", { className: "wide" }, this.told, make("div", { className: "attend" }, words, this.picture));
-    root.append(this.root);
+    this.words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
+    root.append(make("div", { className: "wide" }, this.told, this.words));
     this.watch = new ResizeObserver(() => this.paint());
-    this.watch.observe(words);
+    this.watch.observe(this.words);
   }
 
   remove() {
@@ -745,43 +714,14 @@ class Attend {
   }
 
   take(data) {
-    Object.assign(this, { data, at: null, codes: codesOf(data.map) });
-    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.slice(0, SHOWN).map((sign, i) => {
+    Object.assign(this, { data, at: null });
+    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.map((sign, i) => {
       const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => rows[i] < 0 || mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
       for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
       for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
       return Object.assign(cell, { row: rows[i], side, special: special[i] });
     }));
     this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
-    const canvas = paintMap(data.map, data.ramp), { rows, columns, step } = data.map, hint = make("div", { className: "hint", hidden: true });
-    const rings = data.pairs.map(([query, key]) => {
-      const ring = make("i", { className: "ring" });
-      Object.assign(ring.style, { left: `${(100 * (key / step + 0.5)) / columns}%`, top: `${(100 * (query / step + 0.5)) / rows}%` });
-      return ring;
-    });
-    const frame = make("div", { className: "map" }, canvas, ...rings, hint);
-    const longest = Math.min(Math.max(rows, columns) * step, SHOWN);
-    const height = Math.max(14, Math.min(28, Math.floor(616 / longest))); // pixels of a row, of the words too
-    this.root.style.setProperty("--row", `${height}px`);
-    Object.assign(frame.style, { aspectRatio: `${columns} / ${rows}`, width: step > 1 ? "100%" : `min(100%, ${height * columns}px)` });
-    const names = step > 1 ? [] : [data.queries, data.keys].map(({ signs }, end) => {
-      const list = make("div", { className: end ? "names across" : "names down", "aria-hidden": "true" }, ...signs.map((textContent) => make("span", { textContent, className: textContent.length > 2 ? "long" : "" })));
-      list.style.fontSize = `min(12px, calc((100cqw - 90px) / ${columns} * 0.8))`;
-      return list;
-    });
-    if (names[1]) names[1].style.width = frame.style.width;
-    const named = make("div", { className: names.length ? "named" : "" }, ...names.slice(0, 1), frame, ...names.slice(1));
-    frame.addEventListener("pointermove", (event) => {
-      const box = frame.getBoundingClientRect(), [x, y] = [event.clientX - box.left, event.clientY - box.top];
-      const [key, query] = [Math.floor((x / box.width) * columns), Math.floor((y / box.height) * rows)];
-      const weight = this.codes[query * columns + key] / 255;
-      const text = `‘${data.queries.signs[query * step]}’ ${query * step} → ‘${data.keys.signs[key * step]}’ ${key * step}: ${(100 * weight).toFixed(1)} %`;
-      point(hint, weight >= 0 ? text : "", x, y, box.width);
-    });
-    frame.addEventListener("pointerleave", () => (hint.hidden = true));
-    const gold = data.gold && data.pairs.length ? `○ ${data.gold}` : "";
-    const note = [step > 1 ? `a square is the largest of ${step} × ${step} weights` : "", gold].filter(Boolean).join(" · ");
-    this.picture.replaceChildren(named, make("div", { className: "axis", textContent: [data.axes, note].filter(Boolean).join(" · ") }));
     this.paint();
   }
 
@@ -790,14 +730,9 @@ class Attend {
     this.paint();
   }
 
-  weight(query, key) {
-    const { step, columns } = this.data.map;
-    return this.codes[Math.floor(query / step) * columns + Math.floor(key / step)] / 255;
-  }
-
   paint() {
     if (!this.data || !this.lines.clientWidth) return;
-    const scale = density(), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
+    const { weights } = this.data, scale = density(), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
     Object.assign(this.lines, { width: box.width * scale, height: box.height * scale });
     pen.scale(scale, scale);
     pen.strokeStyle = getComputedStyle(this.lines).color;
@@ -807,7 +742,7 @@ class Attend {
       cell.classList.toggle("marked", Boolean(found?.ranges && found.kind === cell.side && within(found.ranges, cell.row)));
     }
     queries.forEach((query, i) => keys.forEach((key, j) => {
-      const weight = this.weight(i, j), is = this.at ? this.at[1] === (this.at[0] ? j : i) : !query.special && !key.special;
+      const weight = weights[i][j], is = this.at ? this.at[1] === (this.at[0] ? j : i) : !query.special && !key.special;
       if (!is || weight < (this.at ? 0.01 : 0.08)) return;
       pen.globalAlpha = this.at ? Math.min(1, 0.1 + weight) : weight * 0.6;
       pen.lineWidth = this.at ? 1 + 3 * weight : 1;
@@ -817,7 +752,7 @@ class Attend {
       pen.stroke();
       if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
-    const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? this.weight(j, i) : this.weight(i, j), j]).sort(([a], [b]) => b - a).slice(0, 3);
+    const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? weights[j][i] : weights[i][j], j]).sort(([a], [b]) => b - a).slice(0, 3);
     const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => `‘${each.textContent}’`))].join(", ");
     const signs = end ? this.data.queries.signs : this.data.keys.signs;
     this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`

@@ -81,16 +81,14 @@ def show_heads(prompt, heads) -> None:
     elif count <= MAX_LAYERS or st.toggle(
         f"Attention heads of all {count} layers", key="every_head"
     ):
-        views, dark = tp.dashboard.attention, state.is_dark()
-        ramp = tp.figures.theme.find_theme(dark).scale
+        views = tp.dashboard.attention
+        ramp = tp.figures.theme.find_theme(state.is_dark()).scale
         st.caption(f"{widgets.AXES} A click enlarges a map, and the output of its head becomes 0.")
         canvas.offer_picks("asked-heads", views.pack_heads(heads), ramp=ramp)
         if place := canvas.read_head(heads):
             site, head = place
-            label = tp.figures.labels.site_label(site.rpartition(".")[0], head)
-            st.markdown(f"**{state.escape(label)}**")
-            packed = views.pack_prompt(prompt.tokens, heads[site][head], dark)
-            canvas.mount("attend", "asked-map", packed)
+            maps = views.read_prompt(site.rpartition(".")[0], prompt.tokens, heads[site])
+            canvas.show_head(None, maps, head)
 
 
 def show_salience(prompt, name: str) -> None:

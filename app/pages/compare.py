@@ -53,4 +53,3 @@ def compare() -> None:
     places[0].show_pair(scenes, samples)
     places[0].feed_points()
     canvas.feed_mark(mark)
-    places[0].feed_names()

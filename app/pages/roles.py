@@ -82,7 +82,6 @@ def roles() -> None:
     below = st.container()
     place.feed_points()
     canvas.feed_mark(mark)
-    place.feed_names()
     complete = place.scene(complete=True) if field == views.maps.CLUSTER else cloud
     if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
         place.feed_points(complete=True)

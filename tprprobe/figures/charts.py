@@ -202,11 +202,12 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
         look = {"colorscale": [find_theme(dark).page] * 2, "showscale": False, "hoverinfo": "skip"}
         look |= {"opacity": PALER}
         chart.add_heatmap(z=pale, x=columns, y=rows, xgap=1, ygap=1, **look)
-    backs = shade(np.nan_to_num(squares.values.ravel()) / end, dark)
-    for index, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
-        if squares.texts is not None and squares.texts[index]:
-            look = {"showarrow": False, "font": {"color": ink, "size": 11}}
-            chart.add_annotation(x=index[1], y=index[0], text=squares.texts[index], **look)
+    texts = np.full(squares.values.shape, "") if squares.texts is None else squares.texts
+    written = np.nonzero(texts != "")
+    backs = shade(np.nan_to_num(squares.values[written]) / end, dark)
+    for y, x, back in zip(*written, backs, strict=True):
+        look = {"showarrow": False, "font": {"color": text_color(back), "size": 11}}
+        chart.add_annotation(x=x, y=y, text=texts[y, x], **look)
     chart.update_xaxes(title=squares.titles[1], type="category", showgrid=False)
     chart.update_yaxes(
         title=squares.titles[0], autorange="reversed", type="category", showgrid=False
