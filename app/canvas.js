@@ -433,11 +433,11 @@ class Map2D {
 
   // The clusters: number, name, tokens, how sure the name is.
   tabulate() {
-    const { clusters, unit, names } = this.data, { points } = this;
+    const { clusters, unit, commonest, names } = this.data, { points } = this;
     const told = JSON.stringify([this.data.scene, points?.size, names, clusters]);
     if (told === this.told) return;
     this.told = told;
-    const heads = ["cluster", unit, ...(names ? ["name", "precision", "recall"] : []), `commonest ${unit}`];
+    const heads = ["cluster", unit, ...(names ? ["name", "precision", "recall"] : []), commonest];
     this.head.replaceChildren(...heads.map((each) => make("th", { scope: "col", textContent: each })));
     this.body.replaceChildren(...clusters.map((each, i) => {
       const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });

@@ -23,6 +23,7 @@ SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 SLICES = "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: length, {}"
+SLICED = "The slice {} chooses samples, and tokens of the map of Roles. Scores, names and first lines are of all tokens."
 PLACING = "Clustering the vectors of {} and placing them on a map{} …"
 
 
@@ -174,6 +175,8 @@ def choose_slice() -> None:
         st.sidebar.caption(escape(problem or f"{n:,} {side} tokens"))
     if problem:
         st.warning(escape(f"All tokens are shown, since the slice cannot be taken: {problem}."))
+    elif where:
+        st.caption(escape(SLICED.format(f"‘{where}’")))
 
 
 def slice_problem(side: str) -> str:

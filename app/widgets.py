@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -193,13 +194,11 @@ def table(rows, pinned: int = 1, **look):
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         meaning = tp.dashboard.glossary.explain_column(str(name))
-        heading: dict[str, Any] = {"help": f"**{state.escape(str(name))}** {meaning}"}
+        column: Any = st.column_config.Column
         if kind.kind == "f":
-            columns[name] = st.column_config.NumberColumn(format="%.3g", **heading)
-        else:
-            is_name = number < pinned and kind.kind not in "iu"
-            columns[name] = st.column_config.Column(width="medium" if is_name else None, **heading)
-        columns[name]["pinned"] = number < pinned
+            column = partial(st.column_config.NumberColumn, format="%.3g")
+        heading = f"**{state.escape(str(name))}** {meaning}"
+        columns[name] = column(help=heading, pinned=number < pinned)
     return st.dataframe(rows, hide_index=True, column_config=columns, **look)
 
 

@@ -72,9 +72,10 @@ def _color_values(
 
 
 def name_axes(scene: Cloud) -> list[str]:
-    """What the two axes of a scene's map are, with the share that each explains."""
+    """What the two axes of a scene's map are, with the share that each explains (of PCA: of standardized dimensions)."""
+    of = " of standardized variance" * (scene.plane.method == "pca")
     shares = zip(scene.plane.axes, scene.plane.explained, strict=True)
-    return [name if np.isnan(share) else f"{name} ({share:.0%})" for name, share in shares]
+    return [name if np.isnan(share) else f"{name} ({share:.0%}{of})" for name, share in shares]
 
 
 def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
@@ -89,7 +90,11 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     labels = middle.reindex(named).rename_axis("text").reset_index()
     labels = labels.astype({"x": float, "y": float}).to_dict("records")
     packed = {"title": f"{scene.place}, colored by {field}", "axes": name_axes(scene)}
-    packed |= {"unit": "samples" if scene.side == SAMPLE else "tokens"}
+    unit = "samples" if scene.side == SAMPLE else "tokens"
+    of_all = (
+        len(scene.tokens) < scene.roles.summary["size"].sum()
+    )  # a slice, whose clusters are of all
+    packed |= {"unit": unit, "commonest": f"commonest {'of all ' * bool(of_all)}{unit}"}
     packed |= {"values": order, "labels": labels, "clusters": _pack_clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
         return packed | {"colors": write_colors([*color_clusters(scene.roles)])}
