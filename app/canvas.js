@@ -20,10 +20,7 @@ export default function mount({ data, parentElement, setStateValue, setTriggerVa
   if (part instanceof Picks) part.tell = (text) => setTriggerValue("picked", text);
   else page.told = (mark) => setStateValue("mark", mark);
   part.take(data);
-  return () => {
-    page.parts.get(parentElement)?.remove?.();
-    page.parts.delete(parentElement);
-  };
+  return () => page.parts.delete(parentElement);
 }
 
 // Feeds have no place on the page: points arrive when they are ready, marks when they come from an address.
@@ -249,16 +246,11 @@ class Map2D {
     const below = make("div", { className: "below" }, this.tally, this.unmark);
     root.append(make("div", { className: "wide" }, make("div", { className: "both" }, left, right), below));
     this.listen();
-    this.watch = new ResizeObserver(() => this.renew());
-    this.watch.observe(this.frame);
-  }
-
-  remove() {
-    this.watch.disconnect();
+    new ResizeObserver(() => this.renew()).observe(this.frame);
   }
 
   bar() {
-    this.modes = ["Lasso", "Box", "Move"].map((name) =>
+    this.modes = ["Lasso", "Move"].map((name) =>
       make("button", { textContent: name, "aria-pressed": name === this.mode, onclick: () => this.choose(name) }));
     const zoom = (factor) => () => this.zoom(factor);
     return make("div", { className: "bar", role: "toolbar", "aria-label": "Map" }, ...this.modes,
@@ -448,7 +440,7 @@ class Map2D {
       cells.push(cell(count.toLocaleString("en"), `${count} ${unit}`, "number"));
       if (names?.[i].name) {
         cells.push(cell(names[i].name, names[i].name, "name"));
-        for (const measure of ["precision", "recall"]) cells.push(share(names[i][measure], cell));
+        for (const measure of ["precision", "recall"]) cells.push(cell(...names[i][measure], "number"));
       } else if (names) cells.push(make("td", { textContent: names[i].lacks, title: names[i].lacks, className: "lacks", colSpan: 3 }));
       cells.push(cell(each.top, each.top, "top"));
       const row = make("tr", { onclick: () => toggleCluster(each.cluster) }, ...cells);
@@ -515,21 +507,15 @@ class Map2D {
     pen.lineWidth = scale;
     pen.setLineDash([3 * scale, 3 * scale]);
     pen.beginPath();
-    for (const [x, y] of this.corners()) pen.lineTo(x * scale, y * scale);
+    for (const [x, y] of this.path) pen.lineTo(x * scale, y * scale);
     pen.closePath();
     pen.stroke();
-  }
-
-  corners() {
-    if (this.mode !== "Box") return this.path;
-    const [[x0, y0], [x1, y1]] = [this.path[0], this.path.at(-1)];
-    return [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
   }
 
   end(event) {
     if (!this.path || !this.points) this.rest();
     if (!this.path) return;
-    const { path, points } = this, corners = this.corners(), isMove = this.mode === "Move";
+    const { path, points } = this, isMove = this.mode === "Move";
     const step = ([x, y]) => {
       const [x0, x1, y0, y1] = this.from;
       return [GRID * (x0 + (x / this.over.clientWidth) * (x1 - x0)), GRID * (y1 - (y / this.over.clientHeight) * (y1 - y0))];
@@ -539,8 +525,8 @@ class Map2D {
       const index = this.nearest(this.where(event));
       mark(index < 0 ? "" : `${points.side}:${points.tell(index).row}`);
     } else if (!isMove) {
-      const every = Math.ceil(corners.length / MAX_CORNERS);
-      mark(points.markArea(corners.filter((_, i) => i % every === 0).flatMap(step)));
+      const every = Math.ceil(path.length / MAX_CORNERS);
+      mark(points.markArea(path.filter((_, i) => i % every === 0).flatMap(step)));
     }
   }
 
@@ -572,12 +558,6 @@ class Map2D {
   }
 }
 
-function share(measure, cell) {
-  if (!measure) return cell("–", "", "number");
-  const [value, low, high] = measure.map((each) => each?.toFixed(2));
-  return cell(value, low && high ? `${value}, 95 % interval ${low} to ${high}` : value, "number");
-}
-
 // The pixels of a disc, as offsets from its middle in a picture of that width.
 function disc(radius, width) {
   const offsets = [];
@@ -594,12 +574,7 @@ class Strips {
     root.append(this.frame);
     this.frame.addEventListener("pointerdown", (event) => this.begin(event));
     this.frame.addEventListener("pointerover", (event) => this.extend(event));
-    window.addEventListener("pointerup", (this.release = () => (this.held = null)));
     this.frame.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  remove() {
-    window.removeEventListener("pointerup", this.release);
   }
 
   take(data) {
@@ -646,7 +621,7 @@ class Strips {
     if (low < 0) return; // of another store, which has no such token
     const text = `${this.data.side}:${low === high ? low : `${low}-${high}`}`;
     this.last = from;
-    mark(text === page.mark && low === high && !this.held ? "" : text);
+    mark(text === page.mark && low === high ? "" : text);
   }
 
   begin(event) {
@@ -660,7 +635,7 @@ class Strips {
 
   extend(event) {
     const cell = event.target.closest(".tokens > button");
-    if (this.held && cell && cell !== this.held && cell.strip === this.held.strip) this.choose(cell, this.held);
+    if (event.buttons && this.held && cell && cell !== this.held && cell.strip === this.held.strip) this.choose(cell, this.held);
   }
 
   key(event) {
@@ -682,14 +657,12 @@ class Strips {
 
 // ---- attention
 
-const codesOf = ({ weights }) => Uint8Array.from(atob(weights), (each) => each.charCodeAt(0));
-
 // Weights from 0 to 255 as a picture, a pixel a pair.
 function paintMap(map, colors) {
   const { rows, columns } = map, canvas = make("canvas", { width: columns, height: rows }), pen = canvas.getContext("2d");
   const image = pen.createImageData(columns, rows), ramp = colors.map(channels), last = ramp.length - 1;
-  codesOf(map).forEach((code, i) => {
-    const at = (code / 255) * last, low = Math.min(Math.floor(at), last - 1), share = at - low;
+  [...atob(map.weights)].forEach((sign, i) => {
+    const at = (sign.charCodeAt(0) / 255) * last, low = Math.min(Math.floor(at), last - 1), share = at - low;
     for (const channel of [0, 1, 2]) image.data[4 * i + channel] = ramp[low][channel] * (1 - share) + ramp[low + 1][channel] * share;
     image.data[4 * i + 3] = 255;
   });
@@ -703,34 +676,25 @@ class Attend {
     this.sides = [make("div", { className: "column" }), make("div", { className: "column" })];
     this.lines = make("canvas", { className: "links" });
     this.told = make("div", { className: "tally", role: "status" });
-    this.words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
-    root.append(make("div", { className: "wide" }, this.told, this.words));
-    this.watch = new ResizeObserver(() => this.paint());
-    this.watch.observe(this.words);
-  }
-
-  remove() {
-    this.watch.disconnect();
+    const words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
+    root.append(make("div", { className: "wide" }, this.told, words));
+    new ResizeObserver(() => this.paint()).observe(words);
   }
 
   take(data) {
-    Object.assign(this, { data, at: null });
+    this.data = data;
     this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.map((sign, i) => {
       const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => rows[i] < 0 || mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
-      for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
-      for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
+      for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.paint([end, i]));
+      for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.paint());
       return Object.assign(cell, { row: rows[i], side, special: special[i] });
     }));
     this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
     this.paint();
   }
 
-  look(at) {
-    this.at = at;
-    this.paint();
-  }
-
-  paint() {
+  // The lines of all words, or those of one: `at` has its column and its number.
+  paint(at) {
     if (!this.data || !this.lines.clientWidth) return;
     const { weights } = this.data, scale = density(), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
     Object.assign(this.lines, { width: box.width * scale, height: box.height * scale });
@@ -742,17 +706,17 @@ class Attend {
       cell.classList.toggle("marked", Boolean(found?.ranges && found.kind === cell.side && within(found.ranges, cell.row)));
     }
     queries.forEach((query, i) => keys.forEach((key, j) => {
-      const weight = weights[i][j], is = this.at ? this.at[1] === (this.at[0] ? j : i) : !query.special && !key.special;
-      if (!is || weight < (this.at ? 0.01 : 0.08)) return;
-      pen.globalAlpha = this.at ? Math.min(1, 0.1 + weight) : weight * 0.6;
-      pen.lineWidth = this.at ? 1 + 3 * weight : 1;
+      const weight = weights[i][j], is = at ? at[1] === (at[0] ? j : i) : !query.special && !key.special;
+      if (!is || weight < (at ? 0.01 : 0.08)) return;
+      pen.globalAlpha = at ? Math.min(1, 0.1 + weight) : weight * 0.6;
+      pen.lineWidth = at ? 1 + 3 * weight : 1;
       pen.beginPath();
       pen.moveTo(0, middle(query));
       pen.lineTo(box.width, middle(key));
       pen.stroke();
-      if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
+      if (at) (at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
-    const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? weights[j][i] : weights[i][j], j]).sort(([a], [b]) => b - a).slice(0, 3);
+    const [end, i] = at ?? [], most = at && (end ? queries : keys).map((_, j) => [end ? weights[j][i] : weights[i][j], j]).sort(([a], [b]) => b - a).slice(0, 3);
     const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => `‘${each.textContent}’`))].join(", ");
     const signs = end ? this.data.queries.signs : this.data.keys.signs;
     this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`
@@ -781,7 +745,7 @@ class Picks {
     this.paint();
   }
 
-  button({ name, text, title, map, back = "", ink = "" }) {
+  button({ name, text, title = "", map, back = "", ink = "" }) {
     const sign = make("span", { className: map ? "" : "sign", textContent: text }), inside = map ? [paintMap(map, this.data.ramp), sign] : [sign];
     Object.assign(sign.style, { background: back, color: ink });
     return !name ? sign : make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);

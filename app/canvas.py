@@ -63,7 +63,6 @@ def offer_heads(key: str, groups: list[dict[str, Any]], head: str, **sent: Any) 
 
 
 def choose_head(text: str) -> None:
-    """Shows a head (``encoder.0.self.attention:2``)."""
     if match := re.fullmatch(HEAD, text):
         st.session_state.update(maps=match[1], head=int(match[2]))
 

@@ -100,7 +100,7 @@ def show_salience(prompt, name: str) -> None:
             return
     measure = lambda: views.salience(prompt.model, prompt.text, against=other)  # noqa: E731
     table = state.once(measure, "salience", name, prompt.text, other)
-    st.markdown(state.escape(views.summarize_salience(table)))
+    st.markdown(state.escape(widgets.write_minus(views.summarize_salience(table))))
     widgets.show(views.show_salience(table, f"Which tokens of ‘{prompt.text}’ count"), "salience")
 
 
@@ -127,8 +127,5 @@ def show_experiments(experiments: dict) -> None:
     st.subheader("Experiments")
     widgets.table(table)
 
-    def clear() -> None:
-        experiments.clear()
-        canvas.pick()
-
+    clear: Any = lambda: (experiments.clear(), canvas.pick())  # noqa: E731
     st.button("Clear the table", on_click=clear)

@@ -212,27 +212,19 @@ def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statemen
 
 
 def link_head(site: str, head: Any) -> Link:
-    """The page with a head's map."""
     return Link(f"Show {site_label(site, head)}", "attention", {"maps": site, "head": str(head)})
 
 
 def pack_heads(maps: Mapping[str, Float[np.ndarray, "head query key"]]) -> list[dict[str, object]]:
     """Attention maps, small, by the name of their site, each to be picked."""
-    return [
-        {
-            "heading": site_label(site.rpartition(".")[0]),
-            "items": [
-                {
-                    "name": f"{site}:{n}",
-                    "map": pack_weights(weights, SMALL),
-                    "text": f"head {n}",
-                    "title": site_label(site, n),
-                }
-                for n, weights in enumerate(heads)
-            ],
-        }
-        for site, heads in maps.items()
-    ]
+    groups = []
+    for site, heads in maps.items():
+        items = [
+            {"name": f"{site}:{n}", "map": pack_weights(weights, SMALL), "text": f"head {n}"}
+            for n, weights in enumerate(heads)
+        ]
+        groups += [{"heading": site_label(site.rpartition(".")[0]), "items": items}]
+    return groups
 
 
 def pack_attention(maps: Maps, head: int) -> dict[str, object]:

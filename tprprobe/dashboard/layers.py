@@ -63,7 +63,6 @@ def show_layers(lines: Lines) -> View:
 
 
 def select_panels(lines: Lines, panels: list[str]) -> Lines:
-    """Some panels of the plot."""
     rows, bands = (table[table["panel"].isin(panels)] for table in (lines.rows, lines.bands))
     return replace(lines, rows=rows.reset_index(drop=True), bands=bands)
 
@@ -83,6 +82,9 @@ def summarize_layers(lines: Lines) -> Statement:
         verb = "is largest" if rows["x"].nunique() > 1 else "is measured"
         write = percent if is_percent else number
         rank = f" ({best['ranked']}; paired, Holm)" if pd.notna(best["ranked"]) else ""
+        control = lines.bands[(lines.bands["panel"] == panel) & (lines.bands["x"] == best["x"])]
+        for row in control.to_dict("records"):
+            rank = f", its strongest control {write(row, 'value')}{rank}"
         claims.append(f"{measure} {verb} {where}, {write(best, 'value')}{rank}")
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
@@ -90,12 +92,10 @@ def summarize_layers(lines: Lines) -> Statement:
 
 
 def _measure(rows: pd.DataFrame, name: str, panel: Any, **columns: Any) -> pd.DataFrame:
-    """Rows with a measure and its interval as value, low and high, by layer."""
     return measured(rows, name, panel=panel, x=rows["site"].map(layer_of), **columns)
 
 
 def _queries(**columns: Any) -> Any:
-    """What the address of the page of every row says."""
     return pd.DataFrame(columns).astype(str).to_dict("records")
 
 
@@ -163,7 +163,6 @@ def _measure_reconstruction(runs: Runs, store: Store) -> Measured:
 
 
 def _measure_edits(runs: Runs, store: Store) -> Measured:
-    """Changes of what is answered or expected, by the layer whose vectors are edited."""
     for name, folder in runs.beside(store, "interventions", "behaviors").items():
         for edit, rows in read_interventions(folder).items():
             if "change" in rows:
