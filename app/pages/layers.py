@@ -29,7 +29,7 @@ def layers() -> None:
     numbers = view.data.drop(columns=["told", "page"])
     if lines.rows["x"].nunique() == 1:
         st.caption("All of this was measured in one layer, so there is no change by layer to draw.")
-        widgets.table(numbers, 2)
+        widgets.table(numbers)
         return
     if rows := widgets.show(view, "layers"):
         points = lines.rows.loc[rows].to_dict("records")
