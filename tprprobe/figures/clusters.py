@@ -147,9 +147,8 @@ def cluster_strips(
             named = [i for i in unmatched if i in key_of_own]
             named = named if len(named) <= N_OTHERS or not look.is_narrow else []
             others = [_letter(i) for i in unmatched if i not in named][:1]
-            entries = [key_of_own[i] for i in named]
-            entries += [f"{letter}…: others of the baseline model" for letter in others]
-            key += [(UNMATCHED_COLOR, text) for text in entries]
+            entries = [f"{letter}…: others of the baseline model" for letter in others]
+            key += [(UNMATCHED_COLOR, text) for text in [key_of_own[i] for i in named] + entries]
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
             f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
