@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.word_models import save_words
+from torch import nn
 
 from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
@@ -16,6 +17,7 @@ from tprprobe.examination.measures import MEASURES, subtract_baseline
 from tprprobe.figures import catalogue
 from tprprobe.figures.model_page import QUESTIONS, _compare_shares, _list_bindings
 from tprprobe.models import load_model
+from tprprobe.site.attachment import attach
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import choose_outputs
 
@@ -98,6 +100,15 @@ def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
     assert "Not measured: the words of these texts have no labels" in lines["probes"]
     assert "behavior" not in examined.tables
     assert "Without labels of words only places and tokens are names." in repr(examined)
+
+
+def test_an_attached_module_is_examined_with_the_ids_of_its_texts(tmp_path):
+    module = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4))
+    sites = {"encoder.embedding": "0", "encoder.0.hidden": "1"}
+    attached = attach(module, sites, forward=lambda module, batch: module(batch[0]))
+    texts = [f"{i % 7} {j % 5} 8" for i in range(7) for j in range(5)]
+    examined = examine(attached, lambda text: [*map(int, text.split())], texts, tmp_path / "run")
+    assert {*examined.tables["nested"]["site"]} == {*sites}
 
 
 def test_what_training_changed_has_an_interval():

@@ -17,6 +17,7 @@ from tprprobe.errors import InputError
 from tprprobe.examination.component_measures import list_component_measures
 from tprprobe.examination.measures import MEASURES, score_answers
 from tprprobe.examination.subject import Subject
+from tprprobe.extraction.blocks import find_vocabulary
 from tprprobe.figures.component_page import list_absent
 from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
@@ -79,8 +80,9 @@ def examine(
     words' states change places.
 
     Args:
-        model: Any model that reads text, or one in memory, as :func:`load_model` takes it.
-        tokenizer: The tokenizer of a model in memory; default: the one that it has.
+        model: Any model that reads text, or one in memory, as :func:`load_model` takes it, or an attached module.
+        tokenizer: The tokenizer of a model in memory; default: the one that it has. Of an attached module what
+            :func:`extract` takes as ``vocabulary``.
         data: What it reads, as :func:`load_data` takes it; default: the data that its card names, else minimal pairs of four
             frames, in which agent and patient change places.
         out: The folder of report.html, its figures, the tables as CSV and the store.
@@ -103,6 +105,8 @@ def examine(
     if not isinstance(model, Language | Attached):
         model = load_model(model, tokenizer)
     data = choose_data(model, n, seed) if data is None else as_data(data)
+    if isinstance(model, Attached) and tokenizer is not None:
+        model.vocabulary = find_vocabulary(model, tokenizer, data)
     data = prefer_test(model, data).spaced(n)
     subject = Subject(
         model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed

@@ -167,7 +167,7 @@ def plan(
             raise InputError(f"{model.name} fills masks and writes nothing: target='reference'")
     if max_new_tokens < 1:
         raise InputError(f"max_new_tokens {max_new_tokens}: a model writes 1 or more")
-    vocabulary = _vocabulary(model, vocabulary, data)
+    vocabulary = find_vocabulary(model, vocabulary, data)
     if max_tokens is not None:
         vocabulary = vocabulary.limited(max_tokens)
     if batch_tokens is not None and batch_tokens < 1:
@@ -201,11 +201,13 @@ def plan_controls(
     return find_controls(run.model, twins) if control else {}
 
 
-def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
+def find_vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
     if vocabulary is None:
         if isinstance(model, Language) or model.vocabulary is not None:
             return require_vocabulary(model)
-        raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
+        raise InputError(
+            f"{model.name} has no vocabulary: give vocabulary= (examine: tokenizer=), {ACCEPTED}"
+        )
     embeddings = (m for m in model.modules() if isinstance(m, torch.nn.Embedding))
     tables = [len(module.weight) for module in embeddings]
     return read_codec(vocabulary, data, max(tables, default=2**16))

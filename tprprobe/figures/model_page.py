@@ -28,7 +28,7 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.state_shares import PLACE, share_bars
+from tprprobe.figures.state_shares import PLACE, STATES, UNITS, describe_last, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
@@ -57,8 +57,7 @@ QUESTIONS = {
 
 def describe_run(subject: Any) -> str:
     """What was read, in what order, and what numbers in brackets and the baseline model are."""
-    state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
-    unit = state.get(subject.unit, "one vector")
+    unit = UNITS.get(subject.unit, "one vector")
     baseline = ", ".join(subject.store.twins)
     name = subject.data.name
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
@@ -97,14 +96,15 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
-    means = "the means over a text of " if subject.unit == "mean" else ""
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {means}its states "
+        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {STATES[subject.unit]} "
         f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words)}"
     )
     bound, unbound = _list_bindings(table)
     errors, checks = _calibrate(table)
     note = " ".join([scene.note, *errors]) + "\n" + " ".join(checks)
+    if subject.unit == "last":
+        note += describe_last(subject.store.tokens_of(site))
     if subject.unit == "mean":
         note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
     note += FURTHER
@@ -189,7 +189,9 @@ def _rival(row: Row) -> str:
     """The stronger control of a head: a random choice, or the best fixed distance."""
     if np.isnan(row["by_offset"]):
         return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
-    return f"{100 * row['by_offset']:.0f}\u00a0% for the one at distance {int(row['offset']):+d}"
+    return (
+        f"{100 * row['by_offset']:.0f}\u00a0% for the best fixed distance, {int(row['offset']):+d}"
+    )
 
 
 def _list_relations(relations: "pd.Series[str]") -> str:

@@ -221,7 +221,8 @@ class NamesTable(PanelTable):
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure: precision and recall of every name, with their intervals."""
-        axes = None if ax is None else check_axes(ax, [title for title, _ in self.panels])
+        titles, above = current_look().name_panels([title for title, _ in self.panels], self.title)
+        axes = None if ax is None else check_axes(ax, titles)
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
         n_lines = max(
@@ -230,12 +231,14 @@ class NamesTable(PanelTable):
         for panel in () if axes is None else axes.flat:
             refuse_low(panel, n_lines * LINE)
         figure, panels = open_panels(6.3, LINE * n_lines + 0.9, 1, len(self.panels), axes)
-        for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
+        for panel, (_, rows), column, title in zip(
+            panels.flat, self.panels, labels, titles, strict=True
+        ):
             _draw_names(panel, rows, column, title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
         legend(figure if axes is None else panels.flat[0], *keys)
         if isinstance(figure, Drawing):
-            headline(figure, self.title)
+            headline(figure, above)
             figure.put_below([self.caption])
         return figure
 

@@ -24,7 +24,7 @@ from tprprobe.statistics import measured, read_interval, write_interval
 from tprprobe.store import Store
 from tprprobe.store.contents import origin_json
 
-SMALL = 100  # questions or positions of the smallest training sets
+SMALL = 100  # documents or positions of the smallest training sets
 PREDICTORS = {"heads": "one head (mean)", "random": "random projections", "pca": "PCA"}
 ROWS = {
     "heads": "one head (mean)",
@@ -33,15 +33,20 @@ ROWS = {
     "all heads": "all heads together",
     "mean": "mean of z",
 }
-SPARE = ("R² over random", f"error, n = {SMALL} questions", "error, held out")  # columns
+SPARE = (  # columns, errors on what was fitted to first
+    *(f"in-sample error, n = {SMALL} {unit}" for unit in ("documents", "positions")),
+    *("error, held out", "R² over random"),
+)
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
-    "Error: squared error per dimension of z, on held-out questions (a quarter) with [95 % interval] over questions; "
-    f"n = {SMALL}: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws.\n“R² over random”: beyond random projections of LN(z) as wide as a head (mean of several draws, over which its interval is, too)."
+    "Held out, as every R² is: on a quarter of the documents (of arithmetic: questions), with [95 % interval] over these, the maps fitted once: "
+    "another split moves it, too. Errors are squared, per dimension of z.\n"
+    "“R² over random”: beyond random projections of the layer's input as wide as a head (mean of several draws, over which its interval is, too).\n"
+    f"In-sample: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
-SPREAD = "R²: of maps fitted to {} questions, on a third as many others."
-BANDS = "Bands: 95 % intervals over questions and, of random projections, over their draws. Filled: on questions that no map was fitted to."
+SPREAD = "R²: of maps fitted to {} documents, on a third as many others."
+BANDS = "Bands: 95 % intervals over documents and, of random projections, over their draws. Filled: on documents that no map was fitted to."
 UNCOMPARED = ("random", "all heads", "mean")  # are not as wide as random projections, or these
 EXACT = 0.9995  # R² that is written as 1
 COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
@@ -95,12 +100,17 @@ def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
 def summarize_reconstruction(results: pd.DataFrame) -> str:
     """Whether one head's value tells more of a state than random numbers of its width do: a line a layer, model by model."""
     groups = results[~results["untrained"]].groupby("model", sort=False)
-    return "\n".join(_compare_to_random(of_model, str(model)) for model, of_model in groups)
+    twins = results[results["untrained"]]
+    return "\n".join(
+        _compare_to_random(of_model, twins[twins["model"] == model], str(model))
+        for model, of_model in groups
+    )
 
 
-def _compare_to_random(results: pd.DataFrame, model: str) -> str:
+def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) -> str:
+    of_twin = largest_fit(twin, "held_out").set_index(["layer", "predictor"])["r2"]
     lines = [
-        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals over questions, of differences over the draws of projections, too)"
+        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals over held-out documents, of differences over the draws of projections, too)"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
@@ -109,6 +119,13 @@ def _compare_to_random(results: pd.DataFrame, model: str) -> str:
         lines.append(
             f"  layer {number}: {write_interval(head, 'r2')}, random {random['r2']:.3f}: {amount} ({write_interval(head, 'gain', '+.3f')}); "
             f"best linear code (PCA) {code['r2']:.3f}"
+        )
+        if number in of_twin:
+            values = [of_twin[number, name] for name in PREDICTORS]
+            lines[-1] += "; baseline model {:.3f}, random {:.3f}, PCA {:.3f}".format(*values)
+    if len(of_twin):
+        lines.append(
+            "  The states of the baseline model are others, so compare its heads with its own random projections and PCA."
         )
     return "\n".join(lines)
 
@@ -144,8 +161,8 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
             "R² over random": "–"
             if predictor in UNCOMPARED
             else write_interval(row, "gain", "+.3f"),
-            f"error, n = {SMALL} positions": errors.get("position", "–"),
-            f"error, n = {SMALL} questions": errors.get("question", "–"),
+            f"in-sample error, n = {SMALL} positions": errors.get("position", "–"),
+            f"in-sample error, n = {SMALL} documents": errors.get("question", "–"),
         }
 
 

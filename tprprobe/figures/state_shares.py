@@ -8,7 +8,8 @@ import pandas as pd
 from tprprobe.analyses.decomposition import binds
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Shares
-from tprprobe.store.layout import TWINS
+from tprprobe.site.patterns import layer_of
+from tprprobe.store.layout import SAMPLE, TWINS
 
 PLACE = "left"  # the roles that are places
 STEPS = {  # the name of a part, the row of its step, and its column
@@ -17,7 +18,17 @@ STEPS = {  # the name of a part, the row of its step, and its column
     "tokens × length": ("additive", "share_by_length"),
     "bindings of tokens to places": ("factored", "share"),
 }
+UNITS = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
 REMAINDER, BASELINE = "rest", "baseline model"
+STATES = {
+    "mean": "the means over a text of its states",
+    "last": "its states at the last token of a text",
+    SAMPLE: "its states",
+}
+LAST = (
+    " The last token is ‘{2}’ in {0:,} of {1} texts. Which token is last does not follow from the counts of tokens, "
+    "so its vector counts as the rest or as tokens × length."
+)
 NOTE = (
     "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
     "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. Hatched: the interval holds 0, or, of bindings, they do not "
@@ -33,11 +44,18 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
     rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
     model = model or str(rows.get("name", pd.Series("model")).iloc[0])
     step_rows = [
-        {"panel": BASELINE if control else model, "name": site_label(str(site))} | part
+        {
+            "panel": BASELINE if control else model,
+            "name": site_label(str(site)),
+            "layer": layer_of(str(site)),
+        }
+        | part
         for (control, site), steps in rows.groupby(["control", "site"], sort=False)
         for part in _list_parts(steps)
     ]
-    return Shares(pd.DataFrame(step_rows), "share of the variance of states", note=NOTE)
+    note = "\n".join(filter(None, [examined_states.attrs.get("origin"), NOTE]))
+    bars = pd.DataFrame(step_rows).astype({"layer": "Int64"})
+    return Shares(bars, "share of the variance of states", note=note)
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -52,3 +70,9 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         is_sure = binds(row) if family == "factored" else low > 0
         yield {"part": part, "value": value, "low": low, "high": high, "sure": is_sure}
     yield {"part": REMAINDER, "value": max(0.0, rest), "sure": False}
+
+
+def describe_last(tokens: pd.DataFrame) -> str:
+    """In which token most texts end, whose vectors are then compared."""
+    counts = tokens.groupby("sample")["token"].last().value_counts()
+    return LAST.format(counts.iloc[0], f"{counts.sum():,}", counts.index[0])

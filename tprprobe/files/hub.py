@@ -18,6 +18,7 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 PATIENCE = 5  # seconds until the hub answers
 SWITCHED_ON = ("1", "TRUE", "YES", "ON")  # an environment's variable
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+OWN_MODULE = "weights of a module of one's own: tp.attach (`tprprobe docs tutorials/own-model`)"
 RECIPE, EXPECTED = "recipe.toml", "expected.json"
 NOT_KEPT = "it is not in the hub's cache, which alone was asked"
 

@@ -144,6 +144,8 @@ def untrained_twin(model: Model, seed: int = 0) -> Model:
 
 
 def read_config(folder: Path) -> dict[str, object]:
+    if folder.is_dir() and not (folder / hub.CONFIG).is_file():
+        raise InputError(f"{folder} has no {hub.CONFIG}; {hub.OWN_MODULE}")
     config = read_json(folder / hub.CONFIG)
     if config.get("model_type") == TYPED["model_type"]:
         config = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}

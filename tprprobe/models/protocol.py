@@ -167,6 +167,8 @@ class Model(Language, Generic[K, M, C]):
         self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]
     ) -> Float[Tensor, "batch target_seq vocab"]:
         """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
+        if not (isinstance(source, Tensor) and isinstance(target, Tensor)):
+            raise InputError(f"{self.name} is called with ids: model(model.read(texts), targets)")
         return self.decode(target, self.encode(source))[0]
 
     run = forward

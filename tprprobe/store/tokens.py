@@ -103,7 +103,11 @@ def _compact(table: pa.Table) -> pa.Table:
 
 
 def read_parquet(file: Path) -> pd.DataFrame:
-    return pq.ParquetFile(file).read().to_pandas()  # read_table imports pyarrow.dataset
+    table = pq.ParquetFile(file).read().to_pandas()  # read_table imports pyarrow.dataset
+    if not table.columns.is_unique:
+        name = table.columns[table.columns.duplicated()][0]
+        raise InputError(f"{file} has the column {name!r} twice: damaged, extract the store again")
+    return table
 
 
 MEAN, FIRST, LAST = "mean", "first", "last"

@@ -265,7 +265,10 @@ def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
     )  # fmt: skip
     assert {*parity.tokens_of(site)["token"]} == {"0", "1"}  # which stand for several words
     for wrong, message in (
-        (None, "has no vocabulary: give vocabulary=, a Codec, a tokenizer of transformers"),
+        (
+            None,
+            "has no vocabulary: give vocabulary= \\(examine: tokenizer=\\), a Codec, a tokenizer of transformers",
+        ),
         (7, "vocabulary int: give a Codec, a tokenizer of transformers, a tokenizers.Tokenizer"),
         (ids[:1], "ids of 1 examples for the 2 of listed"),
         (lambda _: [10**6], "has the id 1000000, the embedding "),

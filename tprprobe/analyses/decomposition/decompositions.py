@@ -10,7 +10,12 @@ import pandas as pd
 from jaxtyping import Float64
 from numpy.typing import ArrayLike
 
-from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
+from tprprobe.analyses.decomposition.role_schemes import (
+    BUILT_IN,
+    Roles,
+    RoleScheme,
+    read_scheme,
+)
 from tprprobe.analyses.decomposition.scheme_fits import (
     ALL,
     Decoder,
@@ -20,6 +25,7 @@ from tprprobe.analyses.decomposition.scheme_fits import (
 from tprprobe.analyses.decomposition.scheme_scores import Report, decompose_scheme, no_report
 from tprprobe.analyses.decomposition.score_tables import view_scores
 from tprprobe.analyses.decomposition.sequence_units import JOINED
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.estimators.bindings.block_products import shape_of
 from tprprobe.estimators.bindings.factors import Ranks
@@ -236,6 +242,11 @@ def decompose(
     options = {"family": family, "withheld": withheld, "embedding": embedding, "decoder": decoder}
     options |= {"seed": seed, "rare": rare}
     plan = plan_decomposition(store, site, roles, fillers, unit, scope, rank, **options)
+    fields = {name for scheme in plan.schemes for name in scheme.columns}
+    for name in sorted(fields & BUILT_IN.keys() & {*store.labels}):
+        note(
+            f"roles {name}: those of tprprobe, not the store's labels {name}: give the labels another name"
+        )
     units, names = plan.read(store, site), [scheme.name for scheme in plan.schemes]
     parts = [decompose_scheme(units, store.twins, scheme, plan, report) for scheme in plan.schemes]
     fits, unwithheld, tables = zip(*parts, strict=True)

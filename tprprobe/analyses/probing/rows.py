@@ -118,7 +118,7 @@ def name_control(control: object) -> str:
 
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels: the score with its interval and name (accuracy or micro-F1:
-    the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the best control.
+    the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the best control, the macro F1.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
     if lines[MEASURE].nunique() == 1:
@@ -191,10 +191,10 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "head": "" if pd.isna(row["head"]) else str(row["head"]),
             "score": interval_text(read_interval(row, metric), ".1f", 100),
             MEASURE: names[row["task"]],
-            **_macro(row),
             "": BEYOND if row["beats_controls"] is True else "",
             BEHIND_BEST: _write_behind(row),
             "best control": best_f1 and f"{best_f1} {name_control(best)}",
+            **_macro(row),
             "learned from": f"{row['n_train']:,}",
         }
 
@@ -243,10 +243,11 @@ def compare_with_best(layers: pd.DataFrame) -> str:
     other_layers = layers[~layers["layer"].isin(best)]
     ties = f" {TIE}" * (len(best) > 1)
     alike = other_layers.loc[other_layers[P_BEHIND] >= LEVEL, "layer"].unique().tolist()
+    rival = "them" if ties else f"layer {best[0]}"
     if len(alike) == other_layers["layer"].nunique():
-        clause = "no other layer is distinguished from " + ("them" if ties else "it")
+        clause = f"no other layer is distinguished from {rival}"
     elif len(alike):
-        clause = f"{_join_layers(alike)} not distinguished from {'them' if ties else 'it'}"
+        clause = f"{_join_layers(alike)} not distinguished from {rival}"
     else:
         clause = "every other layer is worse"
     clause = f"; {clause}" if len(other_layers) else ""

@@ -32,7 +32,8 @@ class ProbeSettings:
         controls: ``control``, ``prefix``, ``shuffled``, ``permuted``, ``untrained``, ``rescaled``,
             ``static``, ``previous``, ``dictionary``; by default all that apply. Majority and identity need no training.
         span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
-            ``first_state`` (default of a decoder, where later states have read a part of the span)
+            ``first_state`` (default of a decoder, where later states have read a part of the span; own labels
+            of its tokens are read at these tokens in any case)
             or ``last_state`` (default where the sample's one vector is read).
         kernel: Width of the span convolution.
         causal: Whether a kernel looks back only (default in a decoder) or to both sides.

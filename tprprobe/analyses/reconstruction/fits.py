@@ -113,8 +113,8 @@ def reconstruct(
     Args:
         store: The store.
         layer: A layer, -1 is the last; default: all layers.
-        target: The state z: input (LN(z), the layer's input, of which v is an affine map), hidden (the layer's
-            output) or below (z before LN).
+        target: The state z: input (what the layer's attention reads, of which v is an affine map), hidden (the layer's
+            output) or below (the output of the layer before).
         seed: Seed of random choices.
 
     Returns:
@@ -122,7 +122,7 @@ def reconstruct(
         components, the mean and the first twin (``untrained``; ``control`` says which); see [columns](tutorials/roles.md#columns-of-reconstruction).
 
     Raises:
-        InputError: No such layer or target, sites missing from the store, or too few questions.
+        InputError: No such layer or target, sites missing from the store, or too few documents.
 
     Source: schlag Sec. 6.1, Eq. 8 (mse 0.017 for the TP-Transformer, 0.009 for the Transformer).
 

@@ -83,16 +83,19 @@ def draw_attention(
     layer: int = -1,
     head: int = 0,
     sample: int = 0,
-    positions: Sequence[int] | None = None,
+    positions: Sequence[int] | None = (),
+    site: str = "",
 ) -> Squares | Strips:
-    """The attention map of a head and a sample; with ``positions``, the rows of these queries."""
-    names = fnmatch.filter(store.sites, "*.self.attention")
+    """The attention map of a head and a sample, at ``site`` or of a layer's self-attention; with ``positions``, the rows of
+    these queries.
+    """
+    names = fnmatch.filter(store.sites, site or "*.self.attention")
     if not names:
         raise InputError(
-            f"{store.path} has no attention maps: extract them (--sites '*.self.attention')"
+            f"{store.path} has no attention maps: extract them (--sites '{site or '*.self.attention'}')"
         )
-    site = f"{names[0].partition('.')[0]}.{layer}.self.attention"  # of the first stack
-    if positions is None:
+    site = site or f"{names[0].partition('.')[0]}.{layer}.self.attention"  # of the first stack
+    if not positions:
         return map_squares(store, site, sample, head)
     return row_strips(store, site, sample, head, positions)
 

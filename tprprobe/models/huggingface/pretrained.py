@@ -134,8 +134,7 @@ def check_place(path: str, local_files_only: bool, revision: str | None = None) 
     if folder.is_dir():
         if not any((folder / name).is_file() for name in (hub.CONFIG, MODULES)):
             raise InputError(
-                f"{path} has no {hub.CONFIG} and no .gguf file: give a folder of transformers; "
-                "weights of a module of one's own: tp.attach (`tprprobe docs tutorials/own-model`)"
+                f"{path} has no {hub.CONFIG} and no .gguf file: give a folder of transformers; {hub.OWN_MODULE}"
             )
         return True
     if not hub.is_plain_id(path) or folder.exists():
