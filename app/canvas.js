@@ -7,10 +7,8 @@ const ROWS_TEXT = 1000; // characters of a mark by rows; a longer one is told by
 const MAX_CORNERS = 60; // of a lasso, which then fits in an address
 const NEAR = 6; // pixels around the pointer in which a point is found
 const WHOLE = [-0.03, 1.03, -0.03, 1.03]; // of the plane: left, right, below, above
-const AREAS = ["box", "lasso"];
-const SHOWN = 120; // tokens of a column beside an attention map
 
-const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
+const page = { scenes: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
 
 export default function mount({ data, parentElement, setStateValue, setTriggerValue }) {
   if (data.kind in FEEDS) {
@@ -22,13 +20,10 @@ export default function mount({ data, parentElement, setStateValue, setTriggerVa
   if (part instanceof Picks) part.tell = (text) => setTriggerValue("picked", text);
   else page.told = (mark) => setStateValue("mark", mark);
   part.take(data);
-  return () => {
-    page.parts.get(parentElement)?.remove?.();
-    page.parts.delete(parentElement);
-  };
+  return () => page.parts.delete(parentElement);
 }
 
-// Feeds have no place on the page: points and names arrive when they are ready, marks when they come from an address.
+// Feeds have no place on the page: points arrive when they are ready, marks when they come from an address.
 const FEEDS = {
   points(data) {
     const known = page.scenes.get(data.scene) ?? [];
@@ -37,10 +32,7 @@ const FEEDS = {
     page.scenes.set(data.scene, [...known.filter((each) => each.size !== points.size), points]);
     while (page.scenes.size > 3) page.scenes.delete(page.scenes.keys().next().value);
     everyPart("renew");
-  },
-  names(data) {
-    page.names = new Map([[data.scene, data.names]]);
-    everyPart("renew");
+    everyPart("paint"); // strips know then what lies in an area
   },
   mark({ text, turn }) {
     if (turn < page.turn) return; // an answer to what was marked before
@@ -78,14 +70,10 @@ function readMark(text) {
   const cut = text.indexOf(":");
   if (cut < 0) return null;
   const [kind, value] = [text.slice(0, cut), text.slice(cut + 1)];
-  if (AREAS.includes(kind)) return { kind: "area", outline: readOutline(kind, value.split(",").map(Number)) };
+  if (kind === "lasso") return { kind, outline: value.split(",").map(Number) };
   const ranges = value.split(",").map((part) => part.split("-").map(Number));
   return { kind, ranges: ranges.map(([first, last]) => [first, last ?? first]) };
 }
-
-// The corners of an area, x and y in turn; of a box, two of them are given.
-const readOutline = (kind, [x, y, right, up, ...rest]) =>
-  kind === "box" ? [x, y, right, y, right, up, x, up] : [x, y, right, up, ...rest];
 
 // The text of rows in rising order; null if it grows longer than `longest`.
 function writeRows(side, rows, longest = Infinity) {
@@ -139,7 +127,7 @@ class Points {
   }
 
   tell(index) {
-    const run = lastUpTo(this.starts, index), offset = index - this.starts[run];
+    const run = this.starts.findLastIndex((start) => start <= index), offset = index - this.starts[run];
     return {
       row: this.run_row[run] + offset,
       sample: this.run_sample[run],
@@ -157,7 +145,7 @@ class Points {
       const chosen = new Uint8Array(256);
       for (const [first] of found.ranges) chosen[first] = 1;
       for (let i = 0; i < this.size; i++) flags[i] = chosen[this.cluster[i]];
-    } else if (found?.kind === "area") this.flagArea(found.outline, flags);
+    } else if (found?.kind === "lasso") this.flagArea(found.outline, flags);
     else if (found?.kind === this.side) this.flagRows(found.ranges, flags);
     let count = 0;
     for (let i = 0; i < this.size; i++) count += flags[i];
@@ -201,17 +189,6 @@ class Points {
     const area = `lasso:${outline.join(",")}`, found = this.find(area);
     return found.count ? writeRows(this.side, this.rowsOf(found), ROWS_TEXT) ?? area : "";
   }
-}
-
-// The place of the last of rising numbers that is no larger than another one.
-function lastUpTo(numbers, most) {
-  let [low, high] = [0, numbers.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (numbers[middle] <= most) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 // ---- small helpers for the page
@@ -269,16 +246,11 @@ class Map2D {
     const below = make("div", { className: "below" }, this.tally, this.unmark);
     root.append(make("div", { className: "wide" }, make("div", { className: "both" }, left, right), below));
     this.listen();
-    this.watch = new ResizeObserver(() => this.renew());
-    this.watch.observe(this.frame);
-  }
-
-  remove() {
-    this.watch.disconnect();
+    new ResizeObserver(() => this.renew()).observe(this.frame);
   }
 
   bar() {
-    this.modes = ["Lasso", "Box", "Move"].map((name) =>
+    this.modes = ["Lasso", "Move"].map((name) =>
       make("button", { textContent: name, "aria-pressed": name === this.mode, onclick: () => this.choose(name) }));
     const zoom = (factor) => () => this.zoom(factor);
     return make("div", { className: "bar", role: "toolbar", "aria-label": "Map" }, ...this.modes,
@@ -451,13 +423,13 @@ class Map2D {
     }
   }
 
-  // The clusters: number, name, tokens, how sure the name is. Names come after the rest.
+  // The clusters: number, name, tokens, how sure the name is.
   tabulate() {
-    const { clusters, unit } = this.data, { points } = this, names = page.names.get(this.data.scene);
+    const { clusters, unit, commonest, names } = this.data, { points } = this;
     const told = JSON.stringify([this.data.scene, points?.size, names, clusters]);
     if (told === this.told) return;
     this.told = told;
-    const heads = ["cluster", unit, ...(names ? ["name", "precision", "recall"] : []), `commonest ${unit}`];
+    const heads = ["cluster", unit, ...(names ? ["name", "precision", "recall"] : []), commonest];
     this.head.replaceChildren(...heads.map((each) => make("th", { scope: "col", textContent: each })));
     this.body.replaceChildren(...clusters.map((each, i) => {
       const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });
@@ -468,7 +440,7 @@ class Map2D {
       cells.push(cell(count.toLocaleString("en"), `${count} ${unit}`, "number"));
       if (names?.[i].name) {
         cells.push(cell(names[i].name, names[i].name, "name"));
-        for (const measure of ["precision", "recall"]) cells.push(share(names[i][measure], cell));
+        for (const measure of ["precision", "recall"]) cells.push(cell(...names[i][measure], "number"));
       } else if (names) cells.push(make("td", { textContent: names[i].lacks, title: names[i].lacks, className: "lacks", colSpan: 3 }));
       cells.push(cell(each.top, each.top, "top"));
       const row = make("tr", { onclick: () => toggleCluster(each.cluster) }, ...cells);
@@ -535,21 +507,15 @@ class Map2D {
     pen.lineWidth = scale;
     pen.setLineDash([3 * scale, 3 * scale]);
     pen.beginPath();
-    for (const [x, y] of this.corners()) pen.lineTo(x * scale, y * scale);
+    for (const [x, y] of this.path) pen.lineTo(x * scale, y * scale);
     pen.closePath();
     pen.stroke();
-  }
-
-  corners() {
-    if (this.mode !== "Box") return this.path;
-    const [[x0, y0], [x1, y1]] = [this.path[0], this.path.at(-1)];
-    return [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
   }
 
   end(event) {
     if (!this.path || !this.points) this.rest();
     if (!this.path) return;
-    const { path, points } = this, corners = this.corners(), isMove = this.mode === "Move";
+    const { path, points } = this, isMove = this.mode === "Move";
     const step = ([x, y]) => {
       const [x0, x1, y0, y1] = this.from;
       return [GRID * (x0 + (x / this.over.clientWidth) * (x1 - x0)), GRID * (y1 - (y / this.over.clientHeight) * (y1 - y0))];
@@ -559,8 +525,8 @@ class Map2D {
       const index = this.nearest(this.where(event));
       mark(index < 0 ? "" : `${points.side}:${points.tell(index).row}`);
     } else if (!isMove) {
-      const every = Math.ceil(corners.length / MAX_CORNERS);
-      mark(points.markArea(corners.filter((_, i) => i % every === 0).flatMap(step)));
+      const every = Math.ceil(path.length / MAX_CORNERS);
+      mark(points.markArea(path.filter((_, i) => i % every === 0).flatMap(step)));
     }
   }
 
@@ -585,17 +551,11 @@ class Map2D {
 
   hover(at) {
     const index = this.points && this.top ? this.nearest(at) : -1;
-    const found = index < 0 ? null : this.points.tell(index), name = page.names.get(this.data.scene)?.[found?.cluster]?.name;
+    const found = index < 0 ? null : this.points.tell(index), name = this.data.names?.[found?.cluster]?.name;
     const value = this.codes ? ` · ${this.data.values[this.codes[index]]}` : "";
     const text = found && `‘${found.token}’ · sample ${found.sample}, token ${found.position} · cluster ${found.cluster}${name ? ` (${name})` : ""}${value}`;
     point(this.hint, text ?? "", ...at, this.over.clientWidth);
   }
-}
-
-function share(measure, cell) {
-  if (!measure) return cell("–", "", "number");
-  const [value, low, high] = measure.map((each) => each?.toFixed(2));
-  return cell(value, low && high ? `${value}, 95 % interval ${low} to ${high}` : value, "number");
 }
 
 // The pixels of a disc, as offsets from its middle in a picture of that width.
@@ -614,12 +574,7 @@ class Strips {
     root.append(this.frame);
     this.frame.addEventListener("pointerdown", (event) => this.begin(event));
     this.frame.addEventListener("pointerover", (event) => this.extend(event));
-    window.addEventListener("pointerup", (this.release = () => (this.held = null)));
     this.frame.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  remove() {
-    window.removeEventListener("pointerup", this.release);
   }
 
   take(data) {
@@ -631,7 +586,7 @@ class Strips {
       const heading = make("div", { className: "heading", textContent: strip.heading });
       return make("section", { "aria-label": strip.heading }, heading, make("div", { className: "tokens" }, ...cells));
     }));
-    this.renew();
+    this.paint();
   }
 
   cell(strip, at, sign, i) {
@@ -640,29 +595,20 @@ class Strips {
     const number = make("span", { className: "number", textContent: label < 0 ? "–" : label });
     const cell = make("button", { tabIndex: i ? -1 : 0 }, text, number);
     Object.assign(text.style, { background: look.color, color: look.ink });
-    const place = `‘${sign}’ · token ${strip.positions[i]}`;
-    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, label, place });
-  }
-
-  // Names of clusters come after the rest.
-  renew() {
-    const names = this.data?.names ?? page.names.get(this.data?.scene);
-    for (const cell of this.cells ?? []) {
-      const name = names?.[cell.label]?.name;
-      cell.title = `${cell.place} · cluster ${cell.label < 0 ? "–" : cell.label}${name ? ` (${name})` : ""}`;
-    }
-    this.paint();
+    const name = this.data.names?.[label]?.name;
+    const title = `‘${sign}’ · token ${strip.positions[i]} · cluster ${number.textContent}${name ? ` (${name})` : ""}`;
+    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, title });
   }
 
   paint() {
     if (!this.data) return;
     const found = readMark(page.mark), points = page.scenes.get(this.data.scene)?.at(-1);
-    const rows = found?.kind === "area" && points ? points.rowsOf(points.find(page.mark)) : null;
+    const rows = found?.kind === "lasso" && points ? new Set(points.rowsOf(points.find(page.mark))) : null;
     this.frame.classList.toggle("some", Boolean(found));
     for (const cell of this.cells) {
       const is = !found ? false
         : found.kind === "cluster" ? within(found.ranges, cell.cluster)
-        : rows ? rows[lastUpTo(rows, cell.row)] === cell.row
+        : rows ? rows.has(cell.row)
         : found.kind === this.data.side && within(found.ranges, cell.row);
       cell.classList.toggle("marked", is);
       cell.setAttribute("aria-pressed", is);
@@ -675,7 +621,7 @@ class Strips {
     if (low < 0) return; // of another store, which has no such token
     const text = `${this.data.side}:${low === high ? low : `${low}-${high}`}`;
     this.last = from;
-    mark(text === page.mark && low === high && !this.held ? "" : text);
+    mark(text === page.mark && low === high ? "" : text);
   }
 
   begin(event) {
@@ -689,7 +635,7 @@ class Strips {
 
   extend(event) {
     const cell = event.target.closest(".tokens > button");
-    if (this.held && cell && cell !== this.held && cell.strip === this.held.strip) this.choose(cell, this.held);
+    if (event.buttons && this.held && cell && cell !== this.held && cell.strip === this.held.strip) this.choose(cell, this.held);
   }
 
   key(event) {
@@ -711,14 +657,12 @@ class Strips {
 
 // ---- attention
 
-const codesOf = ({ weights }) => Uint8Array.from(atob(weights), (each) => each.charCodeAt(0));
-
 // Weights from 0 to 255 as a picture, a pixel a pair.
 function paintMap(map, colors) {
   const { rows, columns } = map, canvas = make("canvas", { width: columns, height: rows }), pen = canvas.getContext("2d");
   const image = pen.createImageData(columns, rows), ramp = colors.map(channels), last = ramp.length - 1;
-  codesOf(map).forEach((code, i) => {
-    const at = (code / 255) * last, low = Math.min(Math.floor(at), last - 1), share = at - low;
+  [...atob(map.weights)].forEach((sign, i) => {
+    const at = (sign.charCodeAt(0) / 255) * last, low = Math.min(Math.floor(at), last - 1), share = at - low;
     for (const channel of [0, 1, 2]) image.data[4 * i + channel] = ramp[low][channel] * (1 - share) + ramp[low + 1][channel] * share;
     image.data[4 * i + 3] = 255;
   });
@@ -726,78 +670,33 @@ function paintMap(map, colors) {
   return canvas;
 }
 
-// A head's map: tokens in two columns with a line a weight, those of a token alone while the pointer is on it; the map itself.
+// A head's weights: tokens in two columns with a line a weight, those of a token alone while the pointer is on it.
 class Attend {
   constructor(root) {
     this.sides = [make("div", { className: "column" }), make("div", { className: "column" })];
     this.lines = make("canvas", { className: "links" });
     this.told = make("div", { className: "tally", role: "status" });
     const words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
-    this.picture = make("div", { className: "picture" });
-    this.root = make("div", { className: "wide" }, this.told, make("div", { className: "attend" }, words, this.picture));
-    root.append(this.root);
-    this.watch = new ResizeObserver(() => this.paint());
-    this.watch.observe(words);
-  }
-
-  remove() {
-    this.watch.disconnect();
+    root.append(make("div", { className: "wide" }, this.told, words));
+    new ResizeObserver(() => this.paint()).observe(words);
   }
 
   take(data) {
-    Object.assign(this, { data, at: null, codes: codesOf(data.map) });
-    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.slice(0, SHOWN).map((sign, i) => {
+    this.data = data;
+    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.map((sign, i) => {
       const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => rows[i] < 0 || mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
-      for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
-      for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
+      for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.paint([end, i]));
+      for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.paint());
       return Object.assign(cell, { row: rows[i], side, special: special[i] });
     }));
     this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
-    const canvas = paintMap(data.map, data.ramp), { rows, columns, step } = data.map, hint = make("div", { className: "hint", hidden: true });
-    const rings = data.pairs.map(([query, key]) => {
-      const ring = make("i", { className: "ring" });
-      Object.assign(ring.style, { left: `${(100 * (key / step + 0.5)) / columns}%`, top: `${(100 * (query / step + 0.5)) / rows}%` });
-      return ring;
-    });
-    const frame = make("div", { className: "map" }, canvas, ...rings, hint);
-    const longest = Math.min(Math.max(rows, columns) * step, SHOWN);
-    const height = Math.max(14, Math.min(28, Math.floor(616 / longest))); // pixels of a row, of the words too
-    this.root.style.setProperty("--row", `${height}px`);
-    Object.assign(frame.style, { aspectRatio: `${columns} / ${rows}`, width: step > 1 ? "100%" : `min(100%, ${height * columns}px)` });
-    const names = step > 1 ? [] : [data.queries, data.keys].map(({ signs }, end) => {
-      const list = make("div", { className: end ? "names across" : "names down", "aria-hidden": "true" }, ...signs.map((textContent) => make("span", { textContent, className: textContent.length > 2 ? "long" : "" })));
-      list.style.fontSize = `min(12px, calc((100cqw - 90px) / ${columns} * 0.8))`;
-      return list;
-    });
-    if (names[1]) names[1].style.width = frame.style.width;
-    const named = make("div", { className: names.length ? "named" : "" }, ...names.slice(0, 1), frame, ...names.slice(1));
-    frame.addEventListener("pointermove", (event) => {
-      const box = frame.getBoundingClientRect(), [x, y] = [event.clientX - box.left, event.clientY - box.top];
-      const [key, query] = [Math.floor((x / box.width) * columns), Math.floor((y / box.height) * rows)];
-      const weight = this.codes[query * columns + key] / 255;
-      const text = `‘${data.queries.signs[query * step]}’ ${query * step} → ‘${data.keys.signs[key * step]}’ ${key * step}: ${(100 * weight).toFixed(1)} %`;
-      point(hint, weight >= 0 ? text : "", x, y, box.width);
-    });
-    frame.addEventListener("pointerleave", () => (hint.hidden = true));
-    const gold = data.gold && data.pairs.length ? `○ ${data.gold}` : "";
-    const note = [step > 1 ? `a square is the largest of ${step} × ${step} weights` : "", gold].filter(Boolean).join(" · ");
-    this.picture.replaceChildren(named, make("div", { className: "axis", textContent: [data.axes, note].filter(Boolean).join(" · ") }));
     this.paint();
   }
 
-  look(at) {
-    this.at = at;
-    this.paint();
-  }
-
-  weight(query, key) {
-    const { step, columns } = this.data.map;
-    return this.codes[Math.floor(query / step) * columns + Math.floor(key / step)] / 255;
-  }
-
-  paint() {
+  // The lines of all words, or those of one: `at` has its column and its number.
+  paint(at) {
     if (!this.data || !this.lines.clientWidth) return;
-    const scale = density(), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
+    const { weights } = this.data, scale = density(), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
     Object.assign(this.lines, { width: box.width * scale, height: box.height * scale });
     pen.scale(scale, scale);
     pen.strokeStyle = getComputedStyle(this.lines).color;
@@ -807,17 +706,17 @@ class Attend {
       cell.classList.toggle("marked", Boolean(found?.ranges && found.kind === cell.side && within(found.ranges, cell.row)));
     }
     queries.forEach((query, i) => keys.forEach((key, j) => {
-      const weight = this.weight(i, j), is = this.at ? this.at[1] === (this.at[0] ? j : i) : !query.special && !key.special;
-      if (!is || weight < (this.at ? 0.01 : 0.08)) return;
-      pen.globalAlpha = this.at ? Math.min(1, 0.1 + weight) : weight * 0.6;
-      pen.lineWidth = this.at ? 1 + 3 * weight : 1;
+      const weight = weights[i][j], is = at ? at[1] === (at[0] ? j : i) : !query.special && !key.special;
+      if (!is || weight < (at ? 0.01 : 0.08)) return;
+      pen.globalAlpha = at ? Math.min(1, 0.1 + weight) : weight * 0.6;
+      pen.lineWidth = at ? 1 + 3 * weight : 1;
       pen.beginPath();
       pen.moveTo(0, middle(query));
       pen.lineTo(box.width, middle(key));
       pen.stroke();
-      if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
+      if (at) (at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
-    const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? this.weight(j, i) : this.weight(i, j), j]).sort(([a], [b]) => b - a).slice(0, 3);
+    const [end, i] = at ?? [], most = at && (end ? queries : keys).map((_, j) => [end ? weights[j][i] : weights[i][j], j]).sort(([a], [b]) => b - a).slice(0, 3);
     const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => `‘${each.textContent}’`))].join(", ");
     const signs = end ? this.data.queries.signs : this.data.keys.signs;
     this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`
@@ -846,7 +745,7 @@ class Picks {
     this.paint();
   }
 
-  button({ name, text, title, map, back = "", ink = "" }) {
+  button({ name, text, title = "", map, back = "", ink = "" }) {
     const sign = make("span", { className: map ? "" : "sign", textContent: text }), inside = map ? [paintMap(map, this.data.ramp), sign] : [sign];
     Object.assign(sign.style, { background: back, color: ink });
     return !name ? sign : make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);

@@ -26,7 +26,7 @@ _mount = component(
 
 
 def mount(kind: str, key: str, data: dict[str, Any]) -> None:
-    """A part of the page (``map``, ``strips``, ``attend``) or a feed of it (``points``, ``names``, ``mark``)."""
+    """A part of the page (``map``, ``strips``, ``attend``) or a feed of it (``points``, ``mark``)."""
     _mount(data={"kind": kind, **data}, key=key, on_mark_change=lambda: _hear(key))
 
 
@@ -63,9 +63,19 @@ def offer_heads(key: str, groups: list[dict[str, Any]], head: str, **sent: Any) 
 
 
 def choose_head(text: str) -> None:
-    """Shows a head (``encoder.0.self.attention:2``)."""
     if match := re.fullmatch(HEAD, text):
         st.session_state.update(maps=match[1], head=int(match[2]))
+
+
+def show_head(store: Any, maps: Any, head: int) -> None:
+    """The weights of a head as lines between words, and as a map beside them."""
+    views = tp.dashboard.attention
+    with st.container(key="pair"):
+        words, squares = st.columns(2)
+    with words:
+        mount("attend", "linked-attend", views.pack_attention(maps, head))
+    with squares:
+        widgets.show(views.show_matrix(store, maps, head), "matrix")
 
 
 def read_picks() -> str:
@@ -143,7 +153,11 @@ class Place:
         mount(kind, key, {"scene": self.key} | sent)
 
     def show_map(self, field: str) -> None:
-        self.mount("map", "linked-map", {"advice": ADVICE} | _pack_map(self, field))
+        packed = state.once(
+            lambda: tp.dashboard.maps.pack_map(self.scene(), field), self.key, field
+        )
+        names = tp.dashboard.maps.pack_names(self.clustered)
+        self.mount("map", "linked-map", {"advice": ADVICE, "names": names} | packed)
 
     def show_strips(self, samples: Sequence[int], mark: Any) -> None:
         """Samples as strips, under their title with its exports."""
@@ -157,24 +171,10 @@ class Place:
         views, (left, right) = tp.dashboard, scenes
         title = f"Clusters of {right.place}"
         widgets.head(title, lambda: views.show_strips(right, [samples[1]]), "strips-second")
-        sent = views.strips.pack_strips(right, [samples[1]], left, [samples[0]])
-        self.mount("strips", "linked-beside", sent | {"names": views.maps.pack_names(right)})
+        packed = views.strips.pack_strips(right, [samples[1]], left, [samples[0]])
+        self.mount("strips", "linked-beside", packed)
 
     def feed_points(self, complete: bool = False) -> None:
         """The drawn points; ``complete``: those of every token, which take longer."""
-        key = "feed-all" if complete else "feed-points"
-        self.mount("points", key, _pack_points(self, complete))
-
-    def feed_names(self) -> None:
-        if names := tp.dashboard.maps.pack_names(self.clustered):
-            self.mount("names", "feed-names", {"names": names})
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _pack_map(place: Place, field: str) -> Any:
-    return tp.dashboard.maps.pack_map(place.scene(), field)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _pack_points(place: Place, complete: bool) -> Any:
-    return tp.dashboard.maps.pack_points(place.scene(complete))
+        key, pack = "feed-all" if complete else "feed-points", tp.dashboard.maps.pack_points
+        self.mount("points", key, state.once(lambda: pack(self.scene(complete)), self.key, key))

@@ -81,16 +81,14 @@ def show_heads(prompt, heads) -> None:
     elif count <= MAX_LAYERS or st.toggle(
         f"Attention heads of all {count} layers", key="every_head"
     ):
-        views, dark = tp.dashboard.attention, state.is_dark()
-        ramp = tp.figures.theme.find_theme(dark).scale
+        views = tp.dashboard.attention
+        ramp = tp.figures.theme.find_theme(state.is_dark()).scale
         st.caption(f"{widgets.AXES} A click enlarges a map, and the output of its head becomes 0.")
         canvas.offer_picks("asked-heads", views.pack_heads(heads), ramp=ramp)
         if place := canvas.read_head(heads):
             site, head = place
-            label = tp.figures.labels.site_label(site.rpartition(".")[0], head)
-            st.markdown(f"**{state.escape(label)}**")
-            packed = views.pack_prompt(prompt.tokens, heads[site][head], dark)
-            canvas.mount("attend", "asked-map", packed)
+            maps = views.read_prompt(site.rpartition(".")[0], prompt.tokens, heads[site])
+            canvas.show_head(None, maps, head)
 
 
 def show_salience(prompt, name: str) -> None:
@@ -102,7 +100,7 @@ def show_salience(prompt, name: str) -> None:
             return
     measure = lambda: views.salience(prompt.model, prompt.text, against=other)  # noqa: E731
     table = state.once(measure, "salience", name, prompt.text, other)
-    st.markdown(state.escape(views.summarize_salience(table)))
+    st.markdown(state.escape(widgets.write_minus(views.summarize_salience(table))))
     widgets.show(views.show_salience(table, f"Which tokens of ‘{prompt.text}’ count"), "salience")
 
 
@@ -129,8 +127,5 @@ def show_experiments(experiments: dict) -> None:
     st.subheader("Experiments")
     widgets.table(table)
 
-    def clear() -> None:
-        experiments.clear()
-        canvas.pick()
-
+    clear: Any = lambda: (experiments.clear(), canvas.pick())  # noqa: E731
     st.button("Clear the table", on_click=clear)

@@ -31,7 +31,13 @@ class Doorkeeper:
             app = HTMLResponse("this is not the dashboard's address", 403)
         elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
             app = HTMLResponse(self.page, headers={"cache-control": "no-cache"})
-        await app(scope, receive, sealed(send))
+
+        async def seal(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(SEALS)
+            await send(message)
+
+        await app(scope, receive, seal)
 
 
 def is_welcome(scope: Scope) -> bool:
@@ -45,12 +51,3 @@ def is_welcome(scope: Scope) -> bool:
 def is_page(path: str) -> bool:
     """True for the address of a page: neither a file nor the server's."""
     return "." not in path and not path.startswith("/_stcore") and path.count("/") == 1
-
-
-def sealed(send: Send) -> Send:
-    async def sealing(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(SEALS)
-        await send(message)
-
-    return sealing

@@ -17,15 +17,11 @@ function tell({ target }) {
   else if (target.title === text || isList) target.removeAttribute("title");
 }
 
-function fit() {
-  for (const each of document.querySelectorAll(".js-plotly-plot")) each.style.zoom = Math.min(1, PAPER / each.clientWidth);
+function fit(width) {
+  for (const each of document.querySelectorAll(".js-plotly-plot")) each.style.zoom = Math.min(1, width / each.clientWidth);
 }
 
-function unfit() {
-  for (const each of document.querySelectorAll(".js-plotly-plot")) each.style.zoom = "";
-}
-
-const HEARD = [[document, "keydown", press], [document, "pointerover", tell], [window, "beforeprint", fit], [window, "afterprint", unfit]];
+const HEARD = [[document, "keydown", press], [document, "pointerover", tell], [window, "beforeprint", () => fit(PAPER)], [window, "afterprint", () => fit(Infinity)]];
 
 export default function listen() {
   for (const [at, event, act] of HEARD) at.addEventListener(event, act);

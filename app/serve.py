@@ -42,7 +42,6 @@ def prepare() -> None:
 
 
 def keep_doors() -> None:
-    """Puts the doorkeeper in front of the application that Streamlit serves."""
     server: Any = starlette_server
     create = server.create_starlette_app
     page = Path(streamlit.__file__).with_name("static").joinpath("index.html").read_bytes()

@@ -22,8 +22,9 @@ KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
-SLICES = "Only some tokens, on all pages, such as `pos=VERB|AUX length=5-10 correct=False`. Columns: length, {}"
-PLACING = "Clustering the vectors of {} and placing them on a map{} …"
+SLICES = "Only some tokens, such as `length=5-10` or `COLUMN=VALUE|ANOTHER`. Columns: length, {}"
+SLICED = "The slice {} chooses samples, and tokens of the map of Roles. Scores, names and first lines are of all tokens."
+PLACING = "Clustering the vectors and placing them on a map (UMAP takes minutes) …"
 
 
 @st.cache_resource(ttl=30, show_spinner=False)
@@ -36,16 +37,10 @@ def open_store(root: str, name: str) -> Any:
     return find_runs(root).open(name)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _build_scene(root: str, name: str, *options: Any) -> Any:
-    return tp.dashboard.build_scene(open_store(root, name), *options)
-
-
+@st.cache_resource(max_entries=16, show_spinner=PLACING)
 def build_scene(root: str, name: str, *options: Any) -> Any:
     """The clusters of a head and their map; ``options``: site, head, number of clusters, method."""
-    note = " (UMAP takes minutes)" if options[-1] == "umap" else ""
-    with st.spinner(PLACING.format(escape(name), note)):
-        return _build_scene(root, name, *options)
+    return tp.dashboard.build_scene(open_store(root, name), *options)
 
 
 @st.cache_resource(ttl=60, max_entries=64, show_spinner="Reading …")
@@ -74,7 +69,6 @@ def runs() -> Any:
 
 
 def forget() -> None:
-    """Looks for results anew."""
     find_runs.clear()
     _once.clear()
 
@@ -95,10 +89,9 @@ def follow_link() -> None:
 
 def show_store(path: Path) -> None:
     """Chooses the store of that folder when the page is drawn next; results that are no store change nothing."""
-    if name := next(
-        (name for name in runs().names("store") if runs().folder("store", name) == path), None
-    ):
-        st.session_state["next_store"] = name
+    for name in runs().names("store"):
+        if runs().folder("store", name) == path:
+            st.session_state["next_store"] = name
 
 
 def choose_store() -> None:
@@ -117,10 +110,6 @@ def choose_store() -> None:
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
             st.warning(escape(f"No store {linked[:120]} here: this is {name}; the list has all."))
-    above = shlex.join(["tprprobe", "app", str(runs().root.parent)])
-    with st.sidebar.expander("Folder"):
-        st.caption(f"Below `{root()}`; nothing else is read. To see results beside it:")
-        st.code(above, language="bash", wrap_lines=True)
 
 
 def _opens(name: str) -> bool:
@@ -164,8 +153,8 @@ def choose_slice() -> None:
         for text in saved:
             choice = {"slice": "" if text == where else text}
             kind = "primary" if text == where else "secondary"
-            act = st.session_state.update
-            st.button(escape(text), f"slice-{text}", on_click=act, args=(choice,), type=kind)
+            look = {"on_click": st.session_state.update, "args": (choice,), "type": kind}
+            st.button(escape(text), f"slice-{text}", **look)
         if where and not problem:
             label = "Forget this slice" if where in saved else "Save this slice"
             st.button(label, on_click=views.save_slice, args=(current_store, where))
@@ -174,6 +163,8 @@ def choose_slice() -> None:
         st.sidebar.caption(escape(problem or f"{n:,} {side} tokens"))
     if problem:
         st.warning(escape(f"All tokens are shown, since the slice cannot be taken: {problem}."))
+    elif where:
+        st.caption(escape(SLICED.format(f"‘{where}’")))
 
 
 def slice_problem(side: str) -> str:
@@ -234,7 +225,6 @@ def mark() -> Any:
 
 
 def set_mark(value: Any) -> None:
-    """Marks tokens in all views (None: no tokens), in the address too."""
     set_address("mark", str(value or ""))
 
 

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import state
 import streamlit as st
@@ -15,11 +16,6 @@ import tprprobe as tp
 FOLDER = Path(__file__).parent
 # The hyphen of a measured number; texts that are quoted keep theirs.
 HYPHEN = re.compile(r"(?<=[\s\[])-(?=\d+\.\d)")
-Status = Literal["running", "complete", "error"]
-OUTCOMES: dict[int | None, tuple[str, Status]] = {
-    None: ("It runs …", "running"),
-    0: ("Done", "complete"),
-}
 COMMAND, DENSITY = 640, 2  # pixels, and those of a picture in a pixel of the page
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
@@ -82,7 +78,6 @@ def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False)
 
 
 def show_question(question, picture) -> None:
-    """A question of `tprprobe examine`, answered."""
     st.subheader(state.escape(question.heading))
     if question.text:
         st.markdown(state.escape(question.text))
@@ -110,13 +105,14 @@ def show_examined(page: str, opened: bool = False) -> None:
 
 
 def controls():
-    """The row of a page's choices."""
     return st.container(key="controls", horizontal=True, vertical_alignment="bottom")
 
 
 def choose(label: str, options, key: str, index: int = 0, **look) -> Any:
     """A choice that the address keeps; a list of long names is wide."""
     width = 120 if isinstance(options, range) else "stretch"
+    if st.session_state.get(key) not in (None, *options):  # of another store
+        del st.session_state[key]
     return st.selectbox(label, options, index, key=key, **({"width": width} | look), **state.KEEP)
 
 
@@ -161,8 +157,8 @@ def head(title: str, make: Callable[[], Any], name: str) -> None:
                 st.download_button(kind.upper(), data, file, mime, key=key, **look)
 
 
-def choose_sample(store: Any, count: int, search: bool = True) -> int:
-    """The chosen one of ``count`` samples, of those that hold a text; ← and → step through them."""
+def choose_samples(store: Any, count: int, n: int = 1, search: bool = True) -> list[int]:
+    """The chosen one of ``count`` samples, of those that hold a text, and the next up to ``n``; ← and → step through them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
         text = (search and st.text_input("Text search", key="search", **look)) or ""
@@ -180,12 +176,12 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
             st.session_state["sample"] = int(samples[min(max(index + n, 0), len(samples) - 1)])
 
         step(0)
-        sample = st.number_input("Sample", 0, count - 1, key="sample", width=160, **state.KEEP)
+        st.number_input("Sample", 0, count - 1, key="sample", width=160, **state.KEEP)
         st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
         st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
         condition = f" with ‘{state.escape(text or where)}’" if matches else ""
         st.caption(f"{index + 1:,} of {len(samples):,}{condition}")
-    return int(sample)
+    return [*map(int, samples[index : index + n])]
 
 
 def table(rows, pinned: int = 1, **look):
@@ -193,26 +189,23 @@ def table(rows, pinned: int = 1, **look):
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         meaning = tp.dashboard.glossary.explain_column(str(name))
-        heading: dict[str, Any] = {"help": f"**{state.escape(str(name))}** {meaning}"}
+        column: Any = st.column_config.Column
         if kind.kind == "f":
-            columns[name] = st.column_config.NumberColumn(format="%.3g", **heading)
-        else:
-            is_name = number < pinned and kind.kind not in "iu"
-            columns[name] = st.column_config.Column(width="medium" if is_name else None, **heading)
-        columns[name]["pinned"] = number < pinned
+            column = partial(st.column_config.NumberColumn, format="%.3g")
+        heading = f"**{state.escape(str(name))}** {meaning}"
+        columns[name] = column(help=heading, pinned=number < pinned)
     return st.dataframe(rows, hide_index=True, column_config=columns, **look)
 
 
 def list_unclaimed(*kinds: str) -> None:
     """One line about results that do not say of which store they are, and so are not shown."""
     store = state.find_store()
-    if unclaimed := store and state.runs().unclaimed(store, *kinds):
+    if unclaimed := store and state.runs().sort(store, *kinds)[2]:
         st.caption(UNCLAIMED + ", ".join(map(state.escape, unclaimed)))
 
 
 @st.cache_resource
 def jobs():
-    """The analyses that were started in this server, by store and kind."""
     return {}
 
 
@@ -260,8 +253,9 @@ def _watch(key) -> None:
     job = jobs().get(key)
     if job is None:
         return
-    failed: tuple[str, Status] = (f"It ended with {(outcome := job.outcome)}", "error")
-    label, status = OUTCOMES.get(outcome, failed)
+    outcome = job.outcome
+    label = {None: "It runs …", 0: "Done"}.get(outcome, f"It ended with {outcome}")
+    status: Any = {None: "running", 0: "complete"}.get(outcome, "error")
     with st.status(label, state=status, expanded=True):
         st.code(job.read_output() or "…", language=None)
     if status == "running":

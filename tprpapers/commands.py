@@ -1,8 +1,9 @@
 """The papers' commands: every one is a few lines that call one public function."""
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -100,9 +101,8 @@ def paper(
     """Make every table and figure of a paper, with the verdicts on its claims, and a report."""
     from tprpapers.paper.judgements import MISSING
     from tprpapers.paper.making import make_papers
-    from tprprobe.console import track
 
-    page = make_papers(name, ckpt or [], out, resume, lambda all_: track(all_, "making", len(all_)))
+    page = make_papers(name, ckpt or [], out, resume, _track_parts)
     names: dict[str, list[str]] = {}
     for path in sorted(page.parent.glob("*.json")):
         if verdict := read_json(path).get("verdict"):
@@ -115,6 +115,18 @@ def paper(
     for verdict, made in names.items():
         say(f"  {verdict} ({len(made)}): {', '.join(made)}")
     say(f"open {page}")
+
+
+def _track_parts(parts: Sequence[Any]) -> Iterator[Any]:
+    """The commands or figures of a paper, behind a bar; where errors go to a file, a line for each."""
+    from tprprobe.console import note, stderr, track
+
+    for number, part in enumerate(track(parts, "making", len(parts)), 1):
+        if not stderr.is_terminal:
+            note(
+                f"part {number} of {len(parts)}: {part[0] if isinstance(part, tuple) else part.line}"
+            )
+        yield part
 
 
 def demo(

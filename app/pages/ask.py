@@ -9,11 +9,7 @@ import tprprobe as tp
 from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.store.token_texts import visible
 
-AFTER = """Then you can
-
-- type a text and see what the model expects next or, of a model without a head, which samples of the store are near;
-- click two words, which exchange their states or fillers, and compare what changes with controls;
-- click the attention map of a head, whose vectors become 0."""
+AFTER = "Then type a text, and click two words, which exchange their states, or a head, whose output becomes 0: the page says what changes."
 HOW = "Type its folder, or hf: with a folder or a hub id. A module that was attached in Python can be asked only there."
 LONGEST = 300  # characters of what is said of a text that cannot be asked
 

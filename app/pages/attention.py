@@ -57,11 +57,9 @@ def attention() -> None:
     samples = "all" if follows else f"the first {scores['n'].max()} of"
     advice = CLICK.format(f"{samples} the {n_maps:,} samples that have maps")
     canvas.offer_heads("scored-heads", squares, key, look="squares", advice=advice)
-    sample = widgets.choose_sample(store, n_maps)
+    [sample] = widgets.choose_samples(store, n_maps)
     maps = views.read_maps(store, site, sample)
-    title = f"{tp.figures.labels.site_label(site, head)}, sample {sample}"
-    widgets.head(title, lambda: views.show_matrix(store, maps, head), "matrix")
-    canvas.mount("attend", "linked-attend", views.pack_attention(store, maps, head, dark))
+    canvas.show_head(store, maps, head)
     canvas.feed_mark(state.mark())
     alike = tp.dashboard.contents.like(sites, site)
     label = f"All heads of {len(alike)} layers on this sample"

@@ -44,7 +44,7 @@ def compare() -> None:
     with lead:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
-    pair = pairs.iloc[widgets.choose_sample(stores[0], len(pairs), search=False)]
+    pair = pairs.iloc[widgets.choose_samples(stores[0], len(pairs), search=False)[0]]
     mark = state.mark()
     samples = (int(pair["first"]), int(pair["second"]))
     st.subheader(state.escape(names[0]))
@@ -53,4 +53,3 @@ def compare() -> None:
     places[0].show_pair(scenes, samples)
     places[0].feed_points()
     canvas.feed_mark(mark)
-    places[0].feed_names()

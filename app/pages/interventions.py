@@ -14,7 +14,7 @@ NOTHING = "No interventions in the model of this store yet. They show which vect
 def interventions() -> None:
     runs, store, views = state.runs(), state.find_store(), tp.dashboard.interventions
     folders = runs.beside(store, *KINDS)
-    runs_elsewhere = runs.of_others(store, *KINDS) if store else {}
+    runs_elsewhere = runs.sort(store, *KINDS)[1] if store else {}
     widgets.list_unclaimed(*KINDS)
     if not folders and not runs_elsewhere and "imported" in state.store().manifest:
         st.info("These vectors were imported, so there is no model to edit.")

@@ -26,11 +26,15 @@ def layers() -> None:
     with lead:
         widgets.lead(views.summarize_layers(lines))
     view = views.show_layers(lines)
+    numbers = view.data.drop(columns=["told", "page"])
+    if lines.rows["x"].nunique() == 1:
+        st.caption("All of this was measured in one layer, so there is no change by layer to draw.")
+        widgets.table(numbers)
+        return
     if rows := widgets.show(view, "layers"):
         points = lines.rows.loc[rows].to_dict("records")
         link = tp.dashboard.statements.Link
         widgets.show_links(link(row["told"], row["page"], row["query"]) for row in points)
     else:
         st.caption("Choose a point to go to the page that shows it.")
-    numbers = view.data.drop(columns=["told", "page"])
     widgets.fold("All numbers", "numbers", lambda: widgets.table(numbers, 3))

@@ -25,7 +25,6 @@ def _list_stores(names) -> None:
 
 
 def _show_examination(questions) -> None:
-    """The model on one page, as `tprprobe examine` wrote it."""
     for question, picture in questions:
         widgets.show_question(question, picture)
         if page := tp.dashboard.contents.EXAMINED.get(picture.stem if picture else ""):

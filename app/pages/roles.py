@@ -12,7 +12,6 @@ MAX_STRIPS = 4  # samples
 
 
 def _go(table, key: str) -> None:
-    """Shows the sample of the row that is chosen in a table of tokens."""
     for row in st.session_state[key].selection.rows:
         st.session_state["sample"] = int(table["sample"].iloc[row])
 
@@ -77,12 +76,10 @@ def roles() -> None:
     note = st.container()
     if marked is not None:
         _bring_marked(cloud.tokens.loc[marked, "sample"], mark)
-    sample = widgets.choose_sample(store, store.samples)
-    place.show_strips(range(sample, min(sample + MAX_STRIPS, store.samples)), mark)
+    place.show_strips(widgets.choose_samples(store, store.samples, MAX_STRIPS), mark)
     below = st.container()
     place.feed_points()
     canvas.feed_mark(mark)
-    place.feed_names()
     complete = place.scene(complete=True) if field == views.maps.CLUSTER else cloud
     if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
         place.feed_points(complete=True)

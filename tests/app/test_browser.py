@@ -132,6 +132,26 @@ def test_a_mark_goes_along_to_another_page_where_the_head_of_a_square_is_shown(p
     assert page.locator(".squares [aria-pressed=true]").get_attribute("name") == f"{site}:{head}"
 
 
+def test_the_address_of_a_link_reopens_what_is_seen(page, server):
+    choices = "site=encoder.0.self.role&head=1&k=5&slice=correct%3DTrue&mark=cluster:2"
+    page.goto(f"{server}/roles?link=1&store=demo/store&{choices}")
+    page.wait_for_selector(".strips .marked")
+    settle(page)
+    clusters = page.locator("tr:has(td button)").all_inner_texts()
+    assert len(clusters) == 5
+    assert "link=" not in page.url
+    seen = page.get_by_text("layer 0, role, head 1, colored by cluster")
+    assert seen.count()
+    rows = marked(page)
+    page.goto(page.url)
+    page.wait_for_selector(".strips .marked")
+    settle(page)
+    assert seen.count()
+    assert page.locator("tr:has(td button)").all_inner_texts() == clusters
+    assert marked(page) == rows
+    assert page.get_by_text("The slice ‘correct=True’ chooses samples").count()
+
+
 def test_tokens_do_nothing_in_the_browser(page, server):
     fired = []
     page.on("dialog", lambda dialog: fired.append(dialog.message) or dialog.dismiss())

@@ -133,7 +133,7 @@ def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):
     assert words[:4] == ["tprprobe", "extract", "--ckpt", str(checkpoint["model"])]
     assert words[words.index("--data") + 1] == "my data.txt"
     assert words[words.index("-n") + 1] == "12"
-    assert "--split" not in words
+    assert words[words.index("--split") + 1] == "all"
     patterns = [words[i + 1] for i, word in enumerate(words) if word == "--sites"]
     assert patterns[-1] == "*.attention"
     assert store.select(patterns[:-1]) == list(store.sites)
@@ -169,7 +169,7 @@ def test_what_a_first_line_names_is_a_link_away(named_run):
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
     assert "there is no baseline model" in roles.text
     best = scene.names.loc[scene.names["f05"].idxmax()]
-    assert f"on {best['size']} tokens of {best['documents']} samples" in roles.text
+    assert f"on {best['size']} tokens of {best['documents']} different texts" in roles.text
 
 
 def test_the_overview_has_the_questions_of_examine_and_refuses_a_damaged_file(tmp_path):

@@ -144,9 +144,9 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     assert len(sent["signs"]) == strips.MAX_TOKENS
     assert "first 600 tokens" in view.note
     maps = tp.dashboard.read_maps(store, MAPS, 0)
-    sent = tp.dashboard.attention.pack_attention(store, maps, 0, False)["map"]
-    assert max(sent["rows"], sent["columns"]) <= 400
-    assert sent["step"] == 4  # squares are the largest of 4 × 4 weights
+    view = tp.dashboard.show_matrix(store, maps, 0)
+    assert view.scene.values.shape == (320, 320)  # the largest of 4 × 4 weights
+    assert view.scene.values[0, 0] == maps.weights[0][:4, :4].max()
 
 
 def test_lines_of_special_tokens_wait_for_the_pointer(tmp_path):
@@ -154,10 +154,10 @@ def test_lines_of_special_tokens_wait_for_the_pointer(tmp_path):
     attention = tp.dashboard.attention
     for sample, special in enumerate(([True, False, True, False], [False, False])):
         maps = tp.dashboard.read_maps(store, MAPS, sample)
-        sent = attention.pack_attention(store, maps, 0, False)
+        sent = attention.pack_attention(maps, 0)
         assert sent["queries"]["special"] == sent["keys"]["special"] == special
         causal = replace(maps, weights=np.tril(maps.weights))
-        sent = attention.pack_attention(store, causal, 0, False)
+        sent = attention.pack_attention(causal, 0)
         assert sent["keys"]["special"] == [True, *special[1:]]  # a first token that all can see
 
 

@@ -80,7 +80,7 @@ def test_another_head_changes_the_map_and_another_color_leaves_the_points(open_p
     app.selectbox(key="color").set_value("token").run()
     assert not app.exception
     is_same = [earlier == later for earlier, later in zip(before, linked(app), strict=True)]
-    assert is_same == [False, *[True] * 4]  # the map; strips, points, mark and names are as before
+    assert is_same == [False, *[True] * 3]  # the map; strips, points and mark are as before
     before_map = components_by_kind(app)["map"]
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
@@ -98,9 +98,16 @@ def test_a_slice_is_kept_by_every_page_and_cuts_maps_and_samples(open_page, runs
     app = open_page(runs, "overview", slice="correct=False")
     [table] = [frame.value for frame in app.dataframe if "slice" in frame.value]
     assert table["answered_right"].tolist()[1:] == [0]
+    assert any("are of all tokens" in text.value for text in app.main.caption)
     app = open_page(runs, "roles", slice="correct=perhaps")
     assert not app.exception
-    assert components_by_kind(app)["map"]["scene"] == every  # no such slice: the sidebar says why
+    assert components_by_kind(app)["map"]["scene"] == every
+    app = open_page(runs, "overview", slice="correct=perhaps")
+    [warning] = [text.value.replace("\\", "") for text in app.warning]
+    assert (
+        "All tokens are shown, since the slice cannot be taken: no token has that correct"
+        in warning
+    )
 
 
 def test_the_map_is_colored_by_layer(open_page, runs):
@@ -171,6 +178,26 @@ def test_an_address_chooses_what_is_shown(open_page, runs):
     assert len(sizes) == 7
     assert set(app.dataframe[-1].value["cluster"]) == {0}
     assert len(app.dataframe[-1].value) == sizes[0]
+
+
+def test_a_mark_brings_a_strip_that_has_it_and_a_search_those_that_it_finds(open_page, runs):
+    store = tp.open_store(runs / "demo/store")
+    sample = store.tokens.loc[store.tokens["side"] == "source", "sample"].reset_index(drop=True)
+    app = open_page(runs, "roles", mark=f"source:{sample[sample == 17].index[0]}")
+    assert app.number_input(key="sample").value == 17
+    assert linked_strips(app)[0]["heading"].startswith("sample 17")
+    app = open_page(runs, "roles", slice="correct=False")
+    wrong = store.tokens.loc[~store.tokens["correct"].astype(bool), "sample"].unique()
+    headings = [strip["heading"].split()[1] for strip in linked_strips(app)]
+    assert headings == [*map(str, wrong[:4])]
+
+
+def test_a_site_of_another_store_is_forgotten(open_page, runs):
+    app = open_page(runs, "compare", other="layer 7, no such site")
+    app.session_state["other"] = "encoder.7.hidden"
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="other").value in tp.open_store(runs / "demo/store").sites
 
 
 def test_marks_are_carried_to_the_other_store(open_page, runs):

@@ -42,11 +42,10 @@ def test_an_area_marks_the_points_inside_it(scene):
     low, high = scene.points.min(0), np.median(scene.points, 0)
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     inside = ((scene.points > low) & (scene.points < high)).all(1)
-    for kind, outline in (("lasso", corners), ("box", corners[[0, 2]])):
-        text = f"{kind}:{','.join(f'{number:.4g}' for number in outline.ravel())}"
-        is_marked = tp.dashboard.marks.read_mark(text).find(scene)
-        assert inside.any()
-        assert (is_marked == inside).mean() > 0.99  # the border is rounded
+    text = f"lasso:{','.join(f'{number:.4g}' for number in corners.ravel())}"
+    is_marked = tp.dashboard.marks.read_mark(text).find(scene)
+    assert inside.any()
+    assert (is_marked == inside).mean() > 0.99  # the border is rounded
 
 
 def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, scene):
@@ -232,7 +231,7 @@ def test_clusters_of_a_second_store_have_the_numbers_of_those_that_they_share_to
 def test_rows_of_cross_attention_are_named_by_what_they_read_and_write(asked_runs):
     store = tp.open_store(asked_runs / "asked")
     maps = tp.dashboard.read_maps(store, "decoder.0.cross.attention", 0)
-    sent = tp.dashboard.attention.pack_attention(store, maps, 0, dark=False)["queries"]
+    sent = tp.dashboard.attention.pack_attention(maps, 0)["queries"]
     read = [sign.partition(" → ")[0] for sign in sent["signs"]]
     assert [sign.partition(" → ")[2] for sign in sent["signs"]] == [*read[1:], "…"]
     assert not any(sent["special"])

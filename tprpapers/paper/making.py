@@ -104,23 +104,18 @@ def _item(
     title = catalogue.find_figure(name).title
     content = {"name": name, "title": title, **judgement, "commands": lines}
     content |= {"missing": missing or None}
+    if not missing:
+        content["sources"] = [command.out.relative_to(out).as_posix() for command in used_commands]
     write_file(out / f"{name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    redrawn = "" if missing else _redraw(name, sources, "tex" if table else "pdf")
+    words = ["tprprobe", "figure", name, "--ckpt", str(out), "--width", "acl"]
+    words += ["--out", f"{name}.{'tex' if table else 'pdf'}"]
+    redrawn = "" if missing else shlex.join(words)
     return Item(name, title, lines, judgement, missing, figure, table, redrawn)
 
 
-def _redraw(name: str, sources: Sequence[Path], ending: str) -> str:
-    """The command that draws an item as wide as a column of a paper."""
-    option = "--store" if "store" in catalogue.find_figure(name).inputs else "--ckpt"
-    words = [word for source in sources for word in (option, str(source))]
-    words += ["--width", "acl", "--out", f"{name}.{ending}"]
-    return shlex.join(["tprprobe", "figure", name, *words])
-
-
 def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table | None]:
-    keys = catalogue.find_figure(name).inputs if sources else ()
-    sources_by_key: Any = {key: sources[0] if key == "store" else sources for key in keys}
-    drawing_or_table = add_verdicts(catalogue.make(name, **sources_by_key), CLAIMS.get(name, ()))
+    inputs = catalogue.registry.place_sources(catalogue.find_figure(name), sources)
+    drawing_or_table = add_verdicts(catalogue.make(name, **inputs), CLAIMS.get(name, ()))
     figure, table = (
         (drawing_or_table.draw(), drawing_or_table)
         if isinstance(drawing_or_table, Table)

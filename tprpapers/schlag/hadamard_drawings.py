@@ -28,15 +28,15 @@ METHODS = {
     ("hadamard", "learned"): ("Hadamard, learned", "#E69F00", "D", ":"),
 }
 NOTES = (
-    "Marks: heads of all layers. Directions, as many as a head is wide: PCA, which keeps most; tensors m ⊗ n, whose vectors may repeat; "
+    "Marks: heads of {}. Directions, as many as a head is wide: PCA, which keeps most; tensors m ⊗ n, whose vectors may repeat; "
     "the same with orthonormal m and n, as in the paper; the diagonal, which the Hadamard product keeps.",
     "Unbinding: duals are computed from the roles alone; learned vectors have the least squared error for these fillers.",
 )
 TITLE = "Share of E|v ⊗ r|² kept by as many directions as a head is wide"
 CAPTION = (
-    "Held-out questions; mean over the heads of all layers with [95 % interval] over questions, lowest and highest head. "
+    "Held-out questions; mean over the heads of all these layers with [95 % interval] over questions, lowest and highest head. "
     "“of the best”: as a share of what PCA keeps.\nThe paper (schlag Sec. 7) prints no number: it claims "
-    "that learning converges to the optimum, which would be 1 in that column.\nThe verdict on this claim is of the last layer alone, whose share is not this mean of all layers."
+    "that learning converges to the optimum, which would be 1 in that column.\nThe last layer alone may differ."
 )
 
 
@@ -84,7 +84,8 @@ def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Dr
     marks, kinds = basis_axes.get_legend_handles_labels()
     curves, methods = unbinding_axes.get_legend_handles_labels()
     legend(figure, [*marks, *curves], [*kinds, *methods])
-    figure.put_below(NOTES)
+    layers = [f"{layer:g}" for layer in captured["layer"].dropna().unique()]
+    figure.put_below([NOTES[0].format(f"layers {', '.join(layers)}"), *NOTES[1:]])
     return figure
 
 

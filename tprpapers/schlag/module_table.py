@@ -6,24 +6,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.figures.accuracy import SMALL
+from tprprobe.figures.accuracy import SMALL, describe_training
+from tprprobe.figures.look import current_look
 from tprprobe.figures.tables import Table
 
 PRINTED, THIS_RUN = "schlag_table1.csv", "this run"
 MODULES = {"interpolate": 56, "extrapolate": 15}
 ENDS = ("low", "high")
 MIN_SOLVED = 0.95  # exact match of a module that counts as solved
-CAPTION_SMALL = (
-    f"\n{SMALL}: fresh questions in numbers of one to three digits, which the checkpoints that ship are trained "
-    "on; the other splits are of the paper's, far larger numbers."
-)
 TITLE = "Exact match, averaged over modules (percent)"
 CAPTION = (
     "[…]: 95 % interval of the mean, of the intervals of modules (Zou and Donner 2008). >95%: modules with more than 95 % right, of those "
     "evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
     "not reproduced here."
 )
-SPARE = ("steps", ">95% (int.)", ">95% (ext.)", "weights", "train")  # columns
+SPARE = (">95% (int.)", ">95% (ext.)", "train", "weights")  # columns; steps tell rows apart
 
 
 def printed_table1() -> pd.DataFrame:
@@ -90,18 +87,21 @@ def table1(evaluations: pd.DataFrame) -> Table:
             for source in rows["source"]
         ],
     }
-    if has_small := bool(measured[f"{SMALL}_modules"].any()):
+    if measured[f"{SMALL}_modules"].any():
         cells |= {SMALL: _percent(rows, SMALL)}
         cells = {name: cells[name] for name in (*list(cells)[:4], SMALL, *list(cells)[4:-1])}
-    caption = CAPTION + CAPTION_SMALL * has_small
+    caption = "\n".join(filter(None, [CAPTION, describe_training(measured["model"])]))
     starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
     look = {"ruled": tuple(starts[1:].tolist()), "block": ("from",), "spare": SPARE}
-    return Table(pd.DataFrame(cells), TITLE, caption, **look)
+    short = {name: f"{name[:6]}." for name in MODULES} if current_look().is_narrow else {}
+    return Table(pd.DataFrame(cells).rename(columns=short), TITLE, caption, **look)
 
 
 def _percent(rows: pd.DataFrame, split: str) -> list[str]:
+    digits = 1 if current_look().is_narrow else 2
+
     def text(mean: float, low: float, high: float) -> str:
-        interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
+        interval = "" if np.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
         return "–" if np.isnan(mean) else f"{mean:.2f}{interval}"
 
     return [text(*row) for row in rows[[split, f"{split}_low", f"{split}_high"]].to_numpy(float)]

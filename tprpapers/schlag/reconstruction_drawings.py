@@ -6,16 +6,17 @@ import pandas as pd
 
 from tprprobe.figures import reconstruction
 from tprprobe.figures.dots import render
-from tprprobe.figures.reconstruction import ROWS
+from tprprobe.figures.reconstruction import ROWS, SMALL
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}
 CAPTION = (
-    "“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules. It does not say of what n = 100 counts, nor whether z was held out,\n"
-    "nor whether the error is a mean or a sum over dimensions, so it is not comparable with ours; the order of predictors within a model is.\n"
-    "The two errors at n = 100 are the likeliest readings of its number."
+    "“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules; in-sample at n = 100 is its likeliest reading.\n"
+    "It does not say of what n = 100 counts, whether z was held out, or whether errors are means over dimensions: "
+    "not comparable with ours; the order of predictors within a model is."
 )
+SPARE = (f"in-sample error, n = {SMALL} questions", "error, held out", "R²")  # columns
 NOT_DRAWN = "The paper's errors, 0.017 (TP-Transformer) and 0.009 (Transformer), are not drawn: it does not say on which scale they are."
 
 
@@ -26,7 +27,8 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     for model, error in PRINTED.items():
         texts = (f"{model} (printed)", "last", ROWS["heads"], *"–––", *[f"{error:.3f}"] * 2)
         table.cells.loc[len(table.cells)] = list(texts)
-    return replace(table, caption=f"{table.caption}\n{CAPTION}", ruled=(*table.ruled, n))
+    caption = f"{table.caption}\n{CAPTION}"
+    return replace(table, caption=caption, ruled=(*table.ruled, n), spare=SPARE)
 
 
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:

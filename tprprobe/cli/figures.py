@@ -89,7 +89,10 @@ def figure(
             )
         entries = catalogue.list_figures() if source is None else catalogue.list_drawable(source)
         if source is not None:
-            common.say(f"{source}: figures of this {'store' if store else 'run'}: {len(entries)}")
+            none = "; --store STORE lists those of its store" * (not entries and not store)
+            common.say(
+                f"{source}: figures of this {'store' if store else 'run'}: {len(entries)}{none}"
+            )
         longest = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")

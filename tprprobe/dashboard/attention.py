@@ -23,15 +23,17 @@ from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import map_grid, map_squares
 from tprprobe.figures.colors import text_color
+from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.scenes import Dots
-from tprprobe.figures.theme import find_theme, shade
+from tprprobe.figures.scenes import Dots, Squares
+from tprprobe.figures.theme import shade
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special, sign
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
+SHOWN = 120  # tokens of a column with lines
 MAX_HEADS = 24  # of a figure on paper
 DEPENDS = "words look most, special tokens left out, at the word that they depend on"
 BASELINES = {  # that need no head
@@ -41,16 +43,16 @@ BASELINES = {  # that need no head
     "shuffled": "another head, drawn at random",
     **{f"offset {n:+d}": f"the best fixed distance, {n:+d}" for n in OFFSETS},
 }
-AXES = "down: queries (attend) · across: keys (attended to)"
+ARROW = " → "  # between what a decoder reads and writes
 SAME = "chosen and scored on the same, so a little too high"
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
 
-def show_matrix(store: Store, maps: Maps, head: int) -> View:
+def show_matrix(store: Store | None, maps: Maps, head: int) -> View:
     """The view of the whole map of a head.
 
     Args:
-        store: The store.
+        store: The store; None: the maps are of a text that is asked.
         maps: The maps of :func:`read_maps`.
         head: The head.
 
@@ -65,10 +67,41 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
         >>> len(tp.dashboard.show_matrix(store, maps, head=0).data) == maps.weights[0].size
         True
     """
-    scene = map_squares(store, maps.site, maps.sample, head)
-    pairs, relation = gold_pairs(store, maps)
-    table, title = _list_weights(maps, head), f"{maps.site}, head {head}, sample {maps.sample}"
-    return View(title, table, scene, f"○ gold: {relation}" if pairs else "")
+    pairs, relation = gold_pairs(store, maps) if store else ([], "")
+    weights, step = _shrink(maps.weights[head], CELLS)
+    texts = np.full(weights.shape, "")
+    for query, key in pairs:
+        texts[query // step, key // step] = "○"
+    signs = _name_queries(maps.queries), _list_signs(maps.keys)
+    rows, columns = ([f"{i} {names[i]}" for i in range(0, len(names), step)] for names in signs)
+    attends = "read → written (attends)" if ARROW in rows[0] else "query (attends)"
+    scene = Squares(weights, rows, columns, (attends, "key (attended to)"), texts)
+    title, note = site_label(maps.site, head), f"○ gold: {relation}" if pairs else ""
+    if store is None:
+        return View(title, _list_weights(maps, head), scene, note)
+    figure = lambda: render(map_squares(store, maps.site, maps.sample, head))  # noqa: E731
+    title = f"{title}, sample {maps.sample}"
+    return View(title, _list_weights(maps, head), scene, note, figure)
+
+
+def read_prompt(
+    site: str, tokens: Sequence[str], weights: Float[np.ndarray, "head query key"]
+) -> Maps:
+    """The maps of a site on a text that is asked; of an answer its queries are numbers."""
+    names = ([*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape[1:])
+    sides = (pd.DataFrame({"token": texts, "row": -1, "side": "asked"}) for texts in names)
+    return Maps(site, 0, weights, *sides)
+
+
+def _list_signs(tokens: pd.DataFrame) -> list[str]:
+    return [sign(token).strip() for token in tokens["token"]]
+
+
+def _name_queries(tokens: pd.DataFrame) -> list[str]:
+    """The tokens that attend; those of a decoder by what it reads and writes."""
+    signs = _list_signs(tokens)
+    pairs = pairwise([*signs, "…"]) if tokens["side"].iloc[0] == "target" else ()
+    return [f"{source}{ARROW}{target}" for source, target in pairs] or signs
 
 
 def _list_weights(maps: Maps, head: int) -> pd.DataFrame:
@@ -179,75 +212,53 @@ def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statemen
 
 
 def link_head(site: str, head: Any) -> Link:
-    """The page with a head's map."""
     return Link(f"Show {site_label(site, head)}", "attention", {"maps": site, "head": str(head)})
 
 
 def pack_heads(maps: Mapping[str, Float[np.ndarray, "head query key"]]) -> list[dict[str, object]]:
     """Attention maps, small, by the name of their site, each to be picked."""
-    return [
-        {
-            "heading": site_label(site.rpartition(".")[0]),
-            "items": [
-                {
-                    "name": f"{site}:{n}",
-                    "map": pack_weights(weights, SMALL),
-                    "text": f"head {n}",
-                    "title": site_label(site, n),
-                }
-                for n, weights in enumerate(heads)
-            ],
-        }
-        for site, heads in maps.items()
-    ]
+    groups = []
+    for site, heads in maps.items():
+        items = [
+            {"name": f"{site}:{n}", "map": pack_weights(weights, SMALL), "text": f"head {n}"}
+            for n, weights in enumerate(heads)
+        ]
+        groups += [{"heading": site_label(site.rpartition(".")[0]), "items": items}]
+    return groups
 
 
-def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, object]:
-    """One head's map: the tokens of queries and keys with their rows, weights, gold pairs."""
-    pairs, relation = gold_pairs(store, maps)
-    packed = _pack_map(maps.weights[head], maps.queries, maps.keys, dark)
-    if packed["queries"]["side"] == "target":  # rows are named by what they read and write
-        signs = packed["queries"]["signs"]
-        signs = [f"{source} → {target}" for source, target in pairwise([*signs, "…"])]
-        packed["queries"] |= {"signs": signs, "special": [False] * len(signs)}
-        packed["axes"] = AXES.replace("attend)", "read → written)", 1)
-    return packed | {"pairs": [list(pair) for pair in pairs], "gold": relation}
+def pack_attention(maps: Maps, head: int) -> dict[str, object]:
+    """One head's weights, and the tokens of queries and keys with their rows; of many tokens the first."""
+    weights = maps.weights[head][:SHOWN, :SHOWN]
+    queries, keys, sees_later = maps.queries[:SHOWN], maps.keys[:SHOWN], np.triu(weights, 1).any()
+    return {
+        "weights": weights.astype(float).round(3).tolist(),
+        "queries": _pack_side(queries, _name_queries(queries), sees_later),
+        "keys": _pack_side(keys, _list_signs(keys), sees_later),
+    }
 
 
-def pack_prompt(
-    tokens: Sequence[str], weights: Float[np.ndarray, "query key"], dark: bool
-) -> dict[str, object]:
-    """One head's map of a text that is asked; of an answer its queries are numbers."""
-    names = ([*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape)
-    queries, keys = (pd.DataFrame({"token": texts, "row": -1, "side": "asked"}) for texts in names)
-    return _pack_map(weights, queries, keys, dark)
-
-
-def _pack_map(
-    weights: Float[np.ndarray, "query key"], queries: pd.DataFrame, keys: pd.DataFrame, dark: bool
-) -> dict[str, Any]:
-    sees_later = np.triu(weights, 1).any()
-    sides = {"queries": _pack_side(queries, sees_later), "keys": _pack_side(keys, sees_later)}
-    ramp = find_theme(dark).scale
-    packed = {"map": pack_weights(weights, CELLS), "pairs": [], "gold": "", "ramp": ramp, **sides}
-    return packed | {"axes": AXES}
-
-
-def _pack_side(tokens: pd.DataFrame, sees_later: object) -> dict[str, object]:
+def _pack_side(tokens: pd.DataFrame, signs: list[str], sees_later: object) -> dict[str, object]:
     """The tokens of one axis; of causal maps all can see the first token, which is special."""
-    signs = [sign(token).strip() for token in tokens["token"]]
     special = [is_special(text) for text in signs]
-    special[0] |= not sees_later
+    special[0] |= not (sees_later or ARROW in signs[0])
     side = str(tokens["side"].iloc[0])
     return {"signs": signs, "special": special, "rows": tokens["row"].tolist(), "side": side}
 
 
 def pack_weights(weights: Float[np.ndarray, "query key"], max_side: int) -> dict[str, object]:
-    """Weights in 8 bits; of a large map the largest weight of every block of ``step`` × ``step``."""
-    step = -(-max(weights.shape) // max_side)
-    rows, columns = (-(-n // step) for n in weights.shape)
-    padded = np.zeros((rows * step, columns * step), weights.dtype)
-    padded[: weights.shape[0], : weights.shape[1]] = weights
-    largest = padded.reshape(rows, step, columns, step).max((1, 3))
+    """Weights in 8 bits, of a large map the largest of every block."""
+    largest, _ = _shrink(weights, max_side)
     codes = np.rint(255 * np.clip(largest, 0, 1)).astype(np.uint8)
-    return {"rows": rows, "columns": columns, "step": step, "weights": b64encode(codes).decode()}
+    rows, columns = codes.shape
+    return {"rows": rows, "columns": columns, "weights": b64encode(codes.tobytes()).decode()}
+
+
+def _shrink(
+    weights: Float[np.ndarray, "query key"], max_side: int
+) -> tuple[Float[np.ndarray, "row column"], int]:
+    """The largest weight of every block of as many rows and columns as leave ``max_side``, and that number."""
+    step = -(-max(weights.shape) // max_side)
+    padded = np.pad(weights, [(0, -n % step) for n in weights.shape])
+    rows, columns = (n // step for n in padded.shape)
+    return padded.reshape(rows, step, columns, step).max((1, 3)), step

@@ -106,7 +106,6 @@ def summarize_change(row: Mapping[str, Any]) -> str:
 
 
 def tabulate(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Experiments as a table, the newest first."""
     return pd.DataFrame([{"experiment": n, **row} for n, row in enumerate(rows, 1)][::-1])
 
 

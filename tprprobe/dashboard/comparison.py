@@ -76,12 +76,11 @@ def summarize_agreement(
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
     shared = os.path.commonpath([os.path.dirname(name) for name in names]) or "."
     names = [os.path.relpath(name, shared) for name in names]
-    is_named = {
-        name: scene.names["name"] != UNNAMED
+    counts = [
+        f"{(scene.names['name'] != UNNAMED).sum()} of {len(scene.names)} in {name}"
         for scene, name in zip(scenes, names, strict=True)
         if scene.names is not None
-    }
-    counts = [f"{flags.sum()} of {len(flags)} in {name}" for name, flags in is_named.items()]
+    ]
     rand = adjusted_rand_score(joined["cluster_x"], joined["cluster_y"])
     text = (
         f"On {len(joined):,} tokens of {joined['first'].nunique():,} different texts that both have, the clusters of {names[0]} and of {names[1]} agree by "

@@ -158,7 +158,6 @@ def read_examination(store: Store) -> list[tuple[ExaminedQuestion, Path | None]]
 
 
 def show_sites(store: Store) -> View:
-    """The sites of a store, with their sizes."""
     cells = store.summary[["site", "axes", "shape", "dtype", "bytes"]]
     shapes = [" × ".join(f"{n:,}" for n in shape) for shape in cells["shape"]]
     cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(decimal))
@@ -166,7 +165,6 @@ def show_sites(store: Store) -> View:
 
 
 def list_vectors(store: Store) -> list[str]:
-    """The sites with vectors."""
     return [name for name, spec in store.specs.items() if not spec.is_attention]
 
 

@@ -28,7 +28,8 @@ FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindin
 FAMILIES |= {"saturated": "+ a vector for every pair"}
 STEPS = {"bag": "fillers alone", "additive": "roles", "factored": "bindings"}  # of a sentence
 STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
-STEP += ["learned", "learned_low", "learned_high", "twin", "rank", "n", "n_fit"]
+STEP += ["share", "share_low", "share_high", "learned", "learned_low", "learned_high", "twin"]
+STEP += ["rank", "n", "n_fit"]
 MAX_SYMBOLS = 40  # fillers or roles of a map, the commonest
 
 

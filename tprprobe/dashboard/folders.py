@@ -62,18 +62,10 @@ class Runs:
 
     def beside(self, store: Store | None, *kinds: str) -> dict[str, Path]:
         """The folders of kinds of results that were made of the store, or of its model; all of them without a store."""
-        return self._sort(store, kinds)[0] if store else self._list(kinds)
+        return self.sort(store, *kinds)[0] if store else self._list(kinds)
 
-    def of_others(self, store: Store, *kinds: str) -> dict[str, Path]:
-        """The folders of kinds of results that were made of other stores or models."""
-        return self._sort(store, kinds)[1]
-
-    def unclaimed(self, store: Store, *kinds: str) -> list[str]:
-        """The names of results of these kinds that do not say what they were made of."""
-        return list(self._sort(store, kinds)[2])
-
-    def _sort(self, store: Store, kinds: Sequence[str]) -> list[dict[str, Path]]:
-        """Results made of the store, of another one, and of nothing that they record."""
+    def sort(self, store: Store, *kinds: str) -> list[dict[str, Path]]:
+        """Results made of the store (or its model), of another one, and of nothing that they record."""
         paths = self._list(kinds)
         groups = sort_results(store, paths.values())
         return [{name: path for name, path in paths.items() if path in group} for group in groups]

@@ -150,7 +150,6 @@ def _show_heads(rows: pd.DataFrame, edit: str) -> View:
 
 
 def _summarize_sweep(rows: pd.DataFrame) -> Statement:
-    """What an edit changed most in the answers."""
     edited = rows[rows["edit"] != "none"]
     if "change" not in edited or edited["change"].isna().all():
         return Statement(f"{len(rows)} edits were tried.")
@@ -167,7 +166,6 @@ def _summarize_sweep(rows: pd.DataFrame) -> Statement:
 
 
 def _show_edits(rows: pd.DataFrame) -> View:
-    """Exact match of every edit of whole sites, with its interval."""
     is_full = rows["strength"].eq(1) | rows["edit"].eq("none")
     names = rows["edit"].mask(~is_full, rows["edit"] + " × " + rows["strength"].astype(str))
     groups = rows["site"].where(rows["edit"] != "none", "as trained")

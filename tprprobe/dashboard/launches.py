@@ -67,7 +67,6 @@ class Job:
 
     @property
     def outcome(self) -> int | None:
-        """The exit status; None while it runs."""
         return self.process.poll()
 
     def read_output(self) -> str:
@@ -111,7 +110,6 @@ def start(launch: Launch) -> Job:
 
 
 def _free(folder: Path, name: str) -> Path:
-    """A folder that does not exist yet."""
     path, number = folder / name, 2
     while path.exists() or path.with_suffix(".toml").exists():
         path, number = folder / f"{name}-{number}", number + 1
@@ -142,7 +140,6 @@ def _decomposition(_: Runs, store: Store) -> Plan:
 
 
 def _states(store: Store, option: str) -> tuple[str, ...]:
-    """The states of all layers."""
     stacks = [site.partition(".")[0] for site in list_vectors(store) if site.endswith(".hidden")]
     return (option, f"{stacks[0]}.*.hidden") if stacks else ()
 
@@ -156,20 +153,10 @@ def _attention(runs: Runs, store: Store) -> Plan:
     """The extraction of a store anew, with attention maps beside the sites that it has."""
     origin, name = store.facts.data, runs.find_model(store)
     _require(name, NO_MODEL)
-    settings = {
-        "--ckpt": name,
-        "--data": origin.name or "DATA",
-        "--split": origin.split,
-        "-n": origin.n,
-    }
-    settings |= {"--seed": origin.seed or None, "--target": store.facts.target}
-    defaults = {"--split": "all", "--target": "reference"}
-    words = [
-        word
-        for option, value in settings.items()
-        if value is not None and value != defaults.get(option)
-        for word in (option, str(value))
-    ]
+    settings = {"--ckpt": name, "--data": origin.name or "DATA", "--split": origin.split}
+    settings |= {"-n": origin.n, "--seed": origin.seed or None, "--target": store.facts.target}
+    given = {option: str(value) for option, value in settings.items() if value is not None}
+    words = [word for setting in given.items() for word in setting]
     sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, "*.attention"))
     words += [word for pattern in sites for word in ("--sites", pattern)]
     command = shlex.join(["tprprobe", "extract", *words, "--labels", "LABELS", "--out", "STORE"])

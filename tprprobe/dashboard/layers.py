@@ -9,6 +9,7 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.kinds import RECONSTRUCTION
+from tprprobe.analyses.probing.rows import rank_layers
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
@@ -25,6 +26,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
+COLUMNS += ["ranked"]  # which other layers a paired test does not tell from the best
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 3  # of the first line
 GAINS = {"gain": "gain of bindings", "learned": "learned of the gain"}
@@ -37,7 +39,7 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     """
     measures = (_measure_probes, _measure_decompositions, _measure_reconstruction, _measure_edits)
     tables = [pair for measure in measures for pair in measure(runs, store)]
-    rows = [lines[COLUMNS] for lines, _ in tables if len(lines)]
+    rows = [lines.reindex(columns=COLUMNS) for lines, _ in tables if len(lines)]
     bands = [band[BAND] for _, band in tables if len(band)]
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS)
     return Lines(
@@ -56,12 +58,11 @@ def list_panels(lines: Lines) -> list[str]:
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
-    data = lines.rows.drop(columns="query")
+    data = lines.rows.drop(columns=["query", "ranked"])
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
 
 def select_panels(lines: Lines, panels: list[str]) -> Lines:
-    """Some panels of the plot."""
     rows, bands = (table[table["panel"].isin(panels)] for table in (lines.rows, lines.bands))
     return replace(lines, rows=rows.reset_index(drop=True), bands=bands)
 
@@ -80,19 +81,21 @@ def summarize_layers(lines: Lines) -> Statement:
         where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
         verb = "is largest" if rows["x"].nunique() > 1 else "is measured"
         write = percent if is_percent else number
-        claims.append(f"{measure} {verb} {where}, {write(best, 'value')}")
+        rank = f" ({best['ranked']}; paired, Holm)" if pd.notna(best["ranked"]) else ""
+        control = lines.bands[(lines.bands["panel"] == panel) & (lines.bands["x"] == best["x"])]
+        for row in control.to_dict("records"):
+            rank = f", its strongest control {write(row, 'value')}{rank}"
+        claims.append(f"{measure} {verb} {where}, {write(best, 'value')}{rank}")
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
 
 
 def _measure(rows: pd.DataFrame, name: str, panel: Any, **columns: Any) -> pd.DataFrame:
-    """Rows with a measure and its interval as value, low and high, by layer."""
     return measured(rows, name, panel=panel, x=rows["site"].map(layer_of), **columns)
 
 
 def _queries(**columns: Any) -> Any:
-    """What the address of the page of every row says."""
     return pd.DataFrame(columns).astype(str).to_dict("records")
 
 
@@ -111,6 +114,8 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             lines = scene.rows.assign(panel=panel, page="probes")
             lines = lines[lines["stands_for"] != BASELINE]  # they stand on their own page
             lines["query"] = _queries(task=[task] * len(lines))
+            ranks = [*rank_layers(of_kind[of_kind["control"] == "real"]).values()]
+            lines["ranked"] = ranks[0].partition("; ")[2] or None if len(ranks) == 1 else None
             yield lines, scene.bands.assign(panel=panel)
 
 
@@ -158,7 +163,6 @@ def _measure_reconstruction(runs: Runs, store: Store) -> Measured:
 
 
 def _measure_edits(runs: Runs, store: Store) -> Measured:
-    """Changes of what is answered or expected, by the layer whose vectors are edited."""
     for name, folder in runs.beside(store, "interventions", "behaviors").items():
         for edit, rows in read_interventions(folder).items():
             if "change" in rows:

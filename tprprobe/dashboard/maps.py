@@ -16,11 +16,11 @@ from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
+from tprprobe.dashboard.statements import number
 from tprprobe.dashboard.view import View
 from tprprobe.figures.cluster_labels import color_clusters
 from tprprobe.figures.colors import text_color, value_colors
 from tprprobe.figures.theme import NEITHER, write_colors
-from tprprobe.statistics import read_interval
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import sign, visible
 
@@ -55,6 +55,7 @@ def show_map(
     data = scene.tokens.assign(row=scene.rows, x=scene.points[:, 0], y=scene.points[:, 1])
     data = data.assign(cluster=scene.roles.labels, value=values.to_numpy())
     order, colors = _color_values(scene, field, values)
+    data["marked"] = False if marked is None else marked
     marked = marked if marked is not None and marked.any() else None
     points = Points(scene.points, values.tolist(), order, name_axes(scene), marked, colors)
     return View(f"{scene.place}, colored by {field}", data, points, scene.note)
@@ -72,9 +73,10 @@ def _color_values(
 
 
 def name_axes(scene: Cloud) -> list[str]:
-    """What the two axes of a scene's map are, with the share that each explains."""
+    """What the two axes of a scene's map are, with the share that each explains (of PCA: of standardized dimensions)."""
+    of = " of standardized variance" * (scene.plane.method == "pca")
     shares = zip(scene.plane.axes, scene.plane.explained, strict=True)
-    return [name if np.isnan(share) else f"{name} ({share:.0%})" for name, share in shares]
+    return [name if np.isnan(share) else f"{name} ({share:.0%}{of})" for name, share in shares]
 
 
 def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
@@ -89,7 +91,11 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     labels = middle.reindex(named).rename_axis("text").reset_index()
     labels = labels.astype({"x": float, "y": float}).to_dict("records")
     packed = {"title": f"{scene.place}, colored by {field}", "axes": name_axes(scene)}
-    packed |= {"unit": "samples" if scene.side == SAMPLE else "tokens"}
+    unit = "samples" if scene.side == SAMPLE else "tokens"
+    of_all = (
+        len(scene.tokens) < scene.roles.summary["size"].sum()
+    )  # a slice, whose clusters are of all
+    packed |= {"unit": unit, "commonest": f"commonest {'of all ' * bool(of_all)}{unit}"}
     packed |= {"values": order, "labels": labels, "clusters": _pack_clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
         return packed | {"colors": write_colors([*color_clusters(scene.roles)])}
@@ -139,22 +145,13 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
 
 
 def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
-    """The name of every cluster, with precision and recall (value, low, high; held out).
-
-    None for data without names; without a name no measures, but what its strongest candidate ``lacks``.
-    """
+    """The name of every cluster with precision and recall, or what its strongest candidate ``lacks``; None for data without names."""
     if scene.names is None:
         return None
-    fields = ("name", "precision", "recall", "lacks")
-    packed: list[dict[str, Any]] = [dict.fromkeys(fields) for _ in range(scene.roles.k)]
-    for row in scene.names.to_dict("records"):
-        cluster = packed[row["cluster"]]
-        if row["name"] == UNNAMED:
-            cluster["lacks"] = visible(row["unnamed_because"], 120)
-            continue
-        cluster["name"] = visible(row["name"], 120)
-        for measure in ("precision", "recall"):  # None for what is not known, as JSON has no NaN
-            interval = read_interval(row, measure)
-            ends = (interval.value, interval.low, interval.high)
-            cluster[measure] = [None if np.isnan(end) else float(end) for end in ends]
-    return packed
+    return [
+        {"lacks": visible(row["unnamed_because"], 120)}
+        if row["name"] == UNNAMED
+        else {"name": visible(row["name"], 120)}
+        | {name: [f"{row[name]:.2f}", number(row, name, ".2f")] for name in ("precision", "recall")}
+        for row in scene.names.sort_values("cluster").to_dict("records")
+    ]

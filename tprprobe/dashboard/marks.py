@@ -20,15 +20,12 @@ PLACE = rf"{NUMBER},{NUMBER}"
 ROWS = r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
 ROW_KINDS = (*SIDES, SAMPLE)  # what rows are
 FORMS = dict.fromkeys(ROW_KINDS, ROWS) | {"cluster": r"\d+(?:,\d+)*"}
-FORMS |= {"box": rf"{NUMBER}(?:,{NUMBER}){{3}}", "lasso": rf"{PLACE}(?:,{PLACE}){{2,}}"}
+FORMS |= {"lasso": rf"{PLACE}(?:,{PLACE}){{2,}}"}
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Marked tokens: rows (``source``, ``target``, ``sample``), clusters, or an area of the map.
-
-    ``box`` is x0,y0,x1,y1 and ``lasso`` x,y,x,y,… in the coordinates of the map.
-    """
+    """Marked tokens: rows (``source``, ``target``, ``sample``), clusters, or an area of the map (``lasso``: x,y,x,y,…)."""
 
     kind: str
     value: str
@@ -46,11 +43,9 @@ class Mark:
             return np.isin(scene.roles.labels, self.clusters)
         if self.kind in ROW_KINDS:
             return self.contains(scene.rows, scene.side)
-        numbers = np.array(self.value.split(","), float).reshape(-1, 2)
-        if self.kind == "box":
-            low, high = numbers.min(0), numbers.max(0)
-            return ((scene.points >= low) & (scene.points <= high)).all(1)
-        return Outline(numbers).contains_points(scene.points)
+        return Outline(np.array(self.value.split(","), float).reshape(-1, 2)).contains_points(
+            scene.points
+        )
 
     def contains(self, rows: Integer[np.ndarray, " row"], side: str) -> Bool[np.ndarray, " row"]:
         """The rows of a side that are marked, as flags."""
@@ -67,7 +62,7 @@ def read_mark(text: str | None) -> Mark | None:
         return None
     kind, _, value = text.partition(":")
     if len(text) > MAX_TEXT or kind not in FORMS or not re.fullmatch(FORMS[kind], value):
-        accepted = "give source:1-5,9 or cluster:3 or box:x0,y0,x1,y1"
+        accepted = "give source:1-5,9 or cluster:3 or lasso:x,y,x,y,x,y"
         raise InputError(f"unknown mark {text[:40]!r}: {accepted}")
     if kind in ("cluster", *ROW_KINDS) and max(map(int, re.findall(r"\d+", value))) > MAX_ROW:
         raise InputError(f"no token {value[:40]}: rows are counted from 0")

@@ -43,11 +43,10 @@ def summarize_names(rows: pd.DataFrame) -> Statement:
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:
     """Every named cluster of the trained model, the surest first: name, site, head, cluster of k, measures."""
-    tables = [*map(read_names, runs.beside(store, "names", "word-names").values())]
-    for i, clusters in enumerate(tables):
-        if "k" not in clusters:
-            of_head = clusters.groupby(WORD_KEYS, dropna=False)["cluster"]
-            tables[i] = clusters.assign(k=of_head.transform("size"))
+    tables = [
+        table.assign(k=table.groupby(WORD_KEYS, dropna=False)["cluster"].transform("size"))
+        for table in map(read_names, runs.beside(store, "names", "word-names").values())
+    ]
     if not tables:
         return pd.DataFrame(columns=COLUMNS)
     rows = pd.concat(tables, ignore_index=True)

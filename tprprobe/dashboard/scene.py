@@ -57,5 +57,5 @@ def _explain_best(names: pd.DataFrame) -> str:
 
 
 def _measure(scene: Cloud, row: Row) -> str:
-    groups = "documents" if "document" in scene.tokens else "samples"
+    groups = "documents" if "document" in scene.tokens else "different texts"
     return f"precision {number(row, 'precision', '.2f')} on {row['size']:,} tokens of {row['documents']:,} {groups}"

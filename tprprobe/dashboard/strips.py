@@ -9,7 +9,7 @@ import pandas as pd
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.maps import pack_colors
+from tprprobe.dashboard.maps import pack_colors, pack_names
 from tprprobe.dashboard.marks import ROW_KINDS, Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
@@ -101,4 +101,5 @@ def pack_strips(
         | {f"{name}s": strip[name].tolist() for name in names}
         for strip in (sample.head(MAX_TOKENS) for _, sample in tokens.groupby("sample"))
     ]
-    return {"side": (pair or scene).side, "colors": pack_colors(scene), "strips": strips}
+    looks = {"colors": pack_colors(scene), "names": pack_names(scene)}
+    return {"side": (pair or scene).side, "strips": strips} | looks

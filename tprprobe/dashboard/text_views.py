@@ -30,7 +30,7 @@ def show_salience(table: pd.DataFrame, title: str) -> View:
         for n, row in zip(digits, values, strict=True)
     ]
     texts = np.array(brief) if len(table) <= WRITTEN else None
-    note = "Red: makes the answer more probable; blue: less. Numbers: natural logarithms of probability (of a model without a head: cosine)."
+    note = "Red: makes the answer more probable; blue: less, as strong as in its row. Numbers: natural logarithms of probability (of a model without a head: cosine)."
     columns = _number(table["token"])
     scene = Squares(
         scaled, [*map(str, numbers.index)], columns, ("", "token"), texts, told, True, title=title
@@ -64,7 +64,9 @@ def summarize_texts(texts: TextComparison) -> str:
     if len(texts.heads):
         row = texts.heads.iloc[texts.heads["distance"].argmax()]
         where = site_label(row["site"], row["head"])
-        sentences += [f"Attention differs most in {where}: {row['distance']:.0%} of its weight."]
+        sentences += [
+            f"Attention differs most in {where}: {100 * row['distance']:.0f} % of its weight."
+        ]
     return " ".join(sentences)
 
 

@@ -126,7 +126,7 @@ class Extraction:
             model.needs_equal_lengths = len(self.sample) < len(self.data)
         else:
             pairs = self._encode([self.data[i] for i in ends])
-            compare_padded(model, pairs, self.names, self.vocabulary.pad)
+            compare_padded(model, pairs, self.names, self.vocabulary.pad, ends)
 
     def write(self, passes: Sequence[Pass], samples: range, ends: Sequence[int]) -> None:
         """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last.
@@ -157,14 +157,14 @@ class Extraction:
     ) -> None:
         """Writes a block, whose first sample has that place in the stores, where they lack it."""
         maps, pad = start < self.attention_samples, self.vocabulary.pad
-        size = self.limits.get("batch_tokens")
+        size, numbers = self.limits.get("batch_tokens"), range(start, len(self.data))
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         shared = self.prepared.pop(start, None) or self._prepare(start, examples, names)
         for control, writer, end in passes:
             if writer.samples_done <= place and start < end:
                 with control() if control else nullcontext(self.model) as model:
-                    shared_block = None if control else shared.block
-                    block = shared_block or read_block(model, shared.pairs, names, pad, size)
+                    read = partial(read_block, model, shared.pairs, names, pad, size)
+                    block = shared.block if shared.block and not control else read(numbers=numbers)
                 block.check(shared.pairs, start)
                 rows = self.pooling.rows(block.rows, self.specs, shared.table)
                 writer.append(rows, shared.stored, block.maps, shared.counts)

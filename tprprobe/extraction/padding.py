@@ -10,9 +10,13 @@ from tprprobe.extraction.passes import read_block
 from tprprobe.site.attachment import Attached
 
 
-def compare_padded(model: Attached, pairs: Pairs, sites: Sequence[str], pad: int) -> None:
-    """Reads texts of several lengths together and alone; if these differ, batches have texts of one length, and a line says so."""
-    together = read_block(model, pairs, sites, pad)
+def compare_padded(
+    model: Attached, pairs: Pairs, sites: Sequence[str], pad: int, numbers: Sequence[int]
+) -> None:
+    """Reads texts of several lengths, samples of these numbers, together and alone; if these differ, batches have texts of one length,
+    and a line says so.
+    """
+    together = read_block(model, pairs, sites, pad, numbers=numbers)
     model.needs_equal_lengths = True
     separate = read_block(model, pairs, sites, pad)
     arrays = [(together.rows[name], rows) for name, rows in separate.rows.items()]

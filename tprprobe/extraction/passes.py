@@ -1,6 +1,6 @@
 """Vectors of a block of samples: forward passes read at sites, laid out as a store's ragged rows."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, cast
@@ -51,6 +51,13 @@ def _no_numbers(site: str, sample: int) -> InputError:
     )
 
 
+def _too_long(model: Readable, sample: int, n_ids: int, error: IndexError) -> InputError:
+    return InputError(
+        f"{model.name} cannot read sample {sample} of {n_ids} ids ({error}): where it reads fewer, give max_tokens=; "
+        "otherwise an embedding has no row for an id"
+    )
+
+
 def decoder_inputs(pairs: Pairs) -> Tensor:
     """Offsets of what the decoder reads: every target without its last symbol."""
     return pairs.target.offsets - torch.arange(len(pairs.target.offsets))
@@ -91,8 +98,12 @@ def read_block(
     pad: int,
     batch_tokens: int | None = None,
     needs_answers: bool = False,
+    numbers: Sequence[int] | None = None,
 ) -> Block:
-    """Vectors and maps of all samples, one teacher-forced pass each; without ``needs_answers`` it ends behind the last site."""
+    """Vectors and maps of all samples, one teacher-forced pass each; without ``needs_answers`` it ends behind the last site.
+
+    ``numbers`` are those of the samples in their data; default: 0, 1, ….
+    """
     run = model.run if needs_answers else getattr(model, "run_for_sites", model.run)
     batches = pairs.by_tokens(batch_tokens, model) if batch_tokens else pairs.by_length(BATCH, model)  # fmt: skip
     offsets = {  # as lists, which are cheap to index
@@ -108,7 +119,13 @@ def read_block(
         for indices in batches:
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
-            right = _are_right(run(source, target[:, :-1]), target, pad)
+            try:
+                logits = run(source, target[:, :-1])
+            except IndexError as error:
+                longest = int(indices[-1])  # they are sorted by length
+                number = longest if numbers is None else numbers[longest]
+                raise _too_long(model, number, source.shape[1], error) from error
+            right = _are_right(logits, target, pad)
             if unreached := [site for site in sites if site not in acts]:
                 raise InputError(f"the pass does not reach {unreached[0]}: leave this site out")
             yield _Batch.copy(indices.tolist(), right, acts)

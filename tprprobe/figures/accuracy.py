@@ -1,18 +1,44 @@
 """Exact match over the modules of the Mathematics Dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from tprprobe.errors import unknown
+from tprprobe.errors import InputError, unknown
 from tprprobe.figures.colors import palette
 from tprprobe.figures.legends import legend
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
+from tprprobe.files import assets, hub
+from tprprobe.files.settings import read_toml
 
-SMALL = "small-test"  # fresh questions of the size that small checkpoints are trained on
+SMALL, LEARNED = (
+    "small-test",
+    "small",
+)  # splits: fresh questions of the size that small checkpoints learn from
+UNSEEN = 0.03  # exact match whose bar is too short to be seen
+
+
+def describe_training(models: Iterable[str]) -> str:
+    """Which models learned from small questions alone, by their recipes; empty where none did."""
+    names = ", ".join(name for name in dict.fromkeys(models) if _list_splits(name) == {LEARNED})
+    if not names:
+        return ""
+    return (
+        f"Trained on questions in numbers of one to three digits alone (fresh ones: {SMALL}): {names}. The other splits have "
+        "far larger numbers, as the paper's models learned from: low scores there are no failed reproduction."
+    )
+
+
+def _list_splits(model: str) -> set[str | None]:
+    """The splits that a model was trained on; empty where its recipe is not found."""
+    try:
+        recipe = read_toml(assets.find("models", model) / hub.RECIPE)
+    except InputError:
+        return set()
+    return {mix.get("split") for stage in recipe["stages"] for mix in stage["mix"]}
 
 
 def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
@@ -32,10 +58,13 @@ def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
     panels = np.atleast_1d(figure.subplots(len(tables), sharex=True, height_ratios=counts))
     for axes, (name, rows) in zip(panels, tables.items(), strict=True):
         _draw_modules(axes, rows, models)
-        tidy(axes, f"Exact match by module, {name} (lines: 95 % intervals)", grid="x")
+        tidy(axes, f"Exact match, {name}", grid="x")
         axes.tick_params(axis="y", length=0, labelsize=6.5)
     panels[-1].set_xlabel("exact match")
     legend(figure, *panels[0].get_legend_handles_labels())
+    figure.put_below(list(filter(None, ["Lines: 95 % intervals.", describe_training(models)])))
+    columns = {"exact_match": "value"}
+    figure.numbers = pd.concat(tables.values(), ignore_index=True).rename(columns=columns)
     return figure
 
 
@@ -47,7 +76,17 @@ def _draw_modules(axes: Axes, rows: pd.DataFrame, models: Sequence[str]) -> None
         y = of_model["module"].map(modules.index) + 0.8 * ((i + 0.5) / len(models) - 0.5)
         axes.barh(y, of_model["exact_match"], 0.8 / len(models), color=color, label=model)
         axes.hlines(y, of_model["low"], of_model["high"], color=INK, linewidth=0.8)
+        for row, place in zip(of_model.to_dict("records"), y, strict=True):
+            if row["exact_match"] < UNSEEN:
+                text, look = f"{row['exact_match']:.0%}", {"va": "center", "fontsize": 5}
+                axes.text(row["high"] + UNSEEN / 2, place, text, color=INK, **look)
     axes.set(xlim=(0, 1), ylim=(len(modules) - 0.5, -0.5))
-    axes.set_yticks(range(len(modules)), [name.replace("__", " · ") for name in modules])
+    areas = {name.partition("__")[0] for name in modules}
+    names = [
+        name.partition("__")[2] if len(areas) == 1 else name.replace("__", " · ")
+        for name in modules
+    ]
+    axes.set_yticks(range(len(modules)), names)
+    axes.set_ylabel("".join(areas) if len(areas) == 1 else "")
     axes.xaxis.set_major_formatter(PercentFormatter(1))
     axes.set_axisbelow(True)

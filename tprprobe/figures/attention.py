@@ -22,13 +22,15 @@ CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · ⊢ start, ⊣ end
 
 
 def row_strips(
-    store: Store, site: str, sample: int, head: int, positions: Sequence[int] | None = None
+    store: Store, site: str, sample: int, head: int, positions: Sequence[int] | str | None = None
 ) -> Strips:
     """A row of squares a query, which is framed; darker squares get more attention, the number below is the weight in percent.
 
     ``positions`` are those of the queries; default: the digits of every number right of a '/'. Source: schlag Fig. 3.
     """
     weights, queries, keys = read_map(store, site, sample, head)
+    if isinstance(positions, str):
+        positions = [int(p) if p.isdecimal() else -1 for p in positions.split(",")]
     positions = _list_divisors(queries) if positions is None else list(positions)
     if not positions:
         raise InputError(f"sample {sample} has no digit after a '/': give positions")

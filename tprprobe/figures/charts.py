@@ -100,8 +100,9 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     legended: set[str] = set()
     for i, panel in enumerate(panels):
         cell: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
-        for trace in _band(lines.bands[lines.bands["panel"] == panel], dark):
-            chart.add_trace(trace, **cell)
+        bands = lines.named_bands
+        for _, band in bands[bands["panel"] == panel].groupby("line", sort=False):
+            chart.add_traces(_band(band, dark), rows=cell["row"], cols=cell["col"])
         of_panel = lines.rows[lines.rows["panel"] == panel]
         for line, points in of_panel.groupby("line", sort=False):
             name, style = str(line), styles[str(line)]
@@ -141,7 +142,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
 
 def _room(rows: pd.DataFrame) -> dict[str, list[float]]:
     """A range for values that are all the same, beside which an axis would go from −1 to 1."""
-    if rows["value"].max() - rows["value"].min() >= 0.001:
+    if rows["value"].max() - rows["value"].min() >= 0.01:
         return {}
     ends = rows[["value", "low", "high"]].to_numpy(float)
     return {"range": [float(np.nanmin(ends)) - 0.05, float(np.nanmax(ends)) + 0.05]}
@@ -192,7 +193,7 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     hint = "%{z:.2f}" if squares.told is None else "%{customdata}"
     chart = go.Figure(
         go.Heatmap(
-            z=squares.values, zmin=-1 if squares.signed else 0, zmax=end, colorscale=scale, showscale=squares.signed,
+            z=squares.values, zmin=-1 if squares.signed else 0, zmax=end, colorscale=scale, showscale=squares.signed and bool(squares.bar),
             xgap=1, ygap=1, colorbar={"thickness": 10, "len": 0.6}, customdata=squares.told,
             hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=columns, y=rows,
         )
@@ -202,11 +203,13 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
         look = {"colorscale": [find_theme(dark).page] * 2, "showscale": False, "hoverinfo": "skip"}
         look |= {"opacity": PALER}
         chart.add_heatmap(z=pale, x=columns, y=rows, xgap=1, ygap=1, **look)
-    backs = shade(np.nan_to_num(squares.values.ravel()) / end, dark)
-    for index, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
-        if squares.texts is not None and squares.texts[index]:
-            look = {"showarrow": False, "font": {"color": ink, "size": 11}}
-            chart.add_annotation(x=index[1], y=index[0], text=squares.texts[index], **look)
+    texts = np.full(squares.values.shape, "") if squares.texts is None else squares.texts
+    written = np.nonzero(texts != "")
+    values = np.nan_to_num(squares.values[written]) / end
+    backs = shade(np.abs(values), dark and not squares.signed)  # signed: dark at both ends
+    for y, x, back in zip(*written, backs, strict=True):
+        look = {"showarrow": False, "font": {"color": text_color(back), "size": 11}}
+        chart.add_annotation(x=x, y=y, text=texts[y, x], **look)
     chart.update_xaxes(title=squares.titles[1], type="category", showgrid=False)
     chart.update_yaxes(
         title=squares.titles[0], autorange="reversed", type="category", showgrid=False

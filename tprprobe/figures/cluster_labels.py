@@ -17,7 +17,7 @@ from tprprobe.store.token_texts import is_special, quote_sign, sign, visible
 
 KEY_LENGTH = 34  # characters of what a color means
 SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
-TAGS = "Capitals and signs: parts of speech; small letters: relations to the head"
+TAGS = "Capitals: parts of speech; small letters: relations to the head; in quotes: tokens"
 NOT_STABLE = f"*: not stable, other random starts find the cluster with a mean Jaccard index below {RECOVERED:g}"
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
@@ -59,7 +59,7 @@ def is_unstable(names: pd.DataFrame) -> pd.Series:
 
 def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     """The name of a cluster, in parentheses the word that it is made of where that is one, and a star if it is not stable."""
-    name, word = quote_sign(str(row["name"])), SINGLE.match(str(row.get("commonest", "")))
+    name, word = str(row["name"]), SINGLE.match(str(row.get("commonest", "")))
     single = f" ({quote_sign(sign(word[1]))})" if word and sign(word[1]) not in name else ""
     if row["name"] == UNNAMED:
         return name
@@ -82,6 +82,7 @@ def describe_clusters(
     texts = dict[int, str]()
     for label, listed in zip(summary["cluster"].tolist(), listed_tokens, strict=True):
         name = names.get(label, "")
+        listed = BETWEEN.join(map(quote_sign, listed.split(BETWEEN)))
         is_shared = [*plain.values()].count(plain.get(label, "")) > 1
         listed = listed.split(BETWEEN)[0] if is_shared else cut_between(listed, length)
         tokens = f" ({listed})" * ((is_shared and listed not in name) or not name)

@@ -150,11 +150,10 @@ def cluster_strips(
             entries = [key_of_own[i] for i in named]
             entries += [f"{letter}…: others of the baseline model" for letter in others]
             key += [(UNMATCHED_COLOR, text) for text in entries]
-        verdict = "stable" if roles.stability >= STABLE else "not stable"
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
             f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
-            f"k-means, k = {roles.k}, {vectors} vectors; {verdict}: ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
+            f"k-means, k = {roles.k}, {vectors} vectors; stability: ARI of {roles.n_seeds} seeds {roles.stability:.2f} ({STABLE:g} needed)",
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"
@@ -179,15 +178,16 @@ def cluster_strips(
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
 
     room = look.height or (ROOM if look.width and n_rows is None else math.inf)
-    while samples is None and len(ids) > 1 and measure_page(build(sorted(ids))) > room:
-        ids = ids[:-1]
-    if samples is None and measure_page(build(ids)) > room:  # the text of most clusters that fits
-        sizes = {i: measure_page(build([i])) for i in candidates[:N_TRIED]}
-        fitting = [i for i, height in sizes.items() if height <= room] or [
-            min(sizes, key=sizes.__getitem__)
-        ]
-        ids = [max(fitting, key=lambda i: groups[i]["label"].nunique())]
-    return build(ids if samples is not None else sorted(ids))
+    if samples is not None:
+        return build(ids)
+    if measure_page(build(ids)) > room:  # those that fit, then others of many clusters that do
+        others = sorted(candidates[:N_TRIED], key=lambda i: -groups[i]["label"].nunique())
+        ids, chosen = [], [*ids, *others]
+        for i in dict.fromkeys(chosen):
+            if len(ids) < (n_rows or 12) and measure_page(build([*ids, i])) <= room:
+                ids.append(i)
+        ids = ids or [min(others, key=lambda i: measure_page(build([i])))]
+    return build(sorted(ids))
 
 
 def _shorten(tokens: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ from tprprobe.figures.style import (
 ROW, MARK_ROW = 0.24, 0.08  # inches of a row of dots, of each of its marks at least
 HATCH = "/////"  # of a part that is not shown to be there
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
+BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
+DASHES = (*LEVELS.values(), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))  # of other levels
 LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
@@ -105,8 +108,9 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     room, end = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names)), shares.find_end()
     colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
     rows = rows if "sure" in rows else rows.assign(sure=True, low=np.nan, high=np.nan)
-    for panel, title in zip(axes.flat, panels, strict=True):
-        table = rows[rows["panel"] == title].pivot(index="name", columns="part").loc[names]
+    titles, above = current_look().name_panels(panels, shares.title)
+    for panel, name, title in zip(axes.flat, panels, titles, strict=True):
+        table = rows[rows["panel"] == name].pivot(index="name", columns="part").loc[names]
         values = table["value"][steps].clip(lower=0)
         starts = values.cumsum(axis=1) - values
         for step in steps:
@@ -138,8 +142,8 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         axes[0, 0].barh(0, 0, label="hatched: not shown to be above 0", **look)
     for panel in axes[-1]:
         panel.set_xlabel(shares.label)
-    if shares.title and ax is None:
-        headline(figure, shares.title)
+    if above and ax is None:
+        headline(figure, above)
     _explain(figure, axes, ax is not None)
     return figure
 
@@ -154,12 +158,13 @@ def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
 
 def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Options]) -> None:
     """One panel: lines with the bands of their intervals, over the band of the strongest control."""
-    band = lines.bands[lines.bands["panel"] == name]
-    if len(band):
+    bands = lines.named_bands
+    by_line = bands[bands["panel"] == name].groupby("line", sort=False)
+    for dashes, (label, band) in zip(cycle(BANDS), by_line, strict=False):
         x = band["x"].astype(float)
         panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
-        dash = "-" if len(band) > 1 else ".-"
-        panel.plot(x, band["value"], dash, color=MUTED, linewidth=0.9, label=lines.band)
+        look: Options = {"linestyle": dashes, "marker": "" if len(band) > 1 else "."}
+        panel.plot(x, band["value"], color=MUTED, linewidth=0.9, label=label, **look)
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
     if lines.hollow and not lines.rows["sure"].all():
@@ -169,8 +174,8 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.plot([], [], label=lines.hollow, markerfacecolor="white", **empty)
     levels = lines.levels[lines.levels["panel"] == name]
     for i, level in enumerate(levels.to_dict("records")):
-        dash = LEVELS.get(level["line"], [*LEVELS.values()][i % 2])
-        look: Options = {"color": MUTED, "linewidth": 0.9, "linestyle": dash}
+        dash = LEVELS.get(level["line"], DASHES[i % len(DASHES)])
+        look = {"color": MUTED, "linewidth": 0.9, "linestyle": dash}
         panel.axhline(level["value"], label=level["line"], **look)
     if lines.log:
         panel.set_xscale("log")
@@ -192,7 +197,10 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     if lines.is_percent(name):
         panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
     if lines.limits:
-        panel.set_ylim(*lines.limits)
+        siblings = panel.get_shared_y_axes().get_siblings(panel)
+        ends = [other.get_ylim() for other in siblings if other is not panel and other.lines]
+        lows, highs = zip(lines.limits, *ends, strict=True)  # of given axes that share theirs, too
+        panel.set_ylim(*(None if None in x else f(x) for f, x in ((min, lows), (max, highs))))
         if (lines.limits[0] or 0) > 0 and not current_look().ylim:
             _mark_cut(panel)
 

@@ -9,6 +9,7 @@ from tprprobe.analyses.attention.head_relations import follow_relations, pick_he
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
+from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import write_interval
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
@@ -25,6 +26,7 @@ SQUARES_NOTE = (
     f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
     "chance or, where the relation is no fixed distance itself, above the best fixed distance."
 )
+BEYOND = ["beyond", "beyond_low", "beyond_high"]  # columns
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
 MAX_ROWS = 16  # layers whose squares have numbers
 DIRECTIONS = {False: "to the parent", True: "to the dependent"}
@@ -71,5 +73,11 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     rows, columns = [*map(site_label, wide.index)], [*map(str, wide["share"].columns)]
     groups = wide["group"].fillna("").to_numpy(object)
     cell_texts = texts if len(rows) <= MAX_ROWS else None
-    look: Any = {"groups": groups, "note": SQUARES_NOTE}
+    note = "\n".join(filter(None, [examined_heads.attrs.get("origin"), SQUARES_NOTE]))
+    ends = {"value_low": "low", "value_high": "high"}
+    marks = heads.rename(columns=ends).assign(layer=heads["site"].map(layer_of))
+    marks = marks.reindex(
+        columns=["site", "layer", "head", "relation", "value", "low", "high", *BEYOND]
+    )
+    look: Any = {"groups": groups, "note": note, "marks": marks.reset_index(drop=True)}
     return Squares(shares, rows, columns, ("", "head"), cell_texts, **look)

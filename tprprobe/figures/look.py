@@ -85,6 +85,11 @@ class Look:
             kind = " by name" if isinstance(self.colors, Mapping) else ""
             raise InputError(f"{name} has no colors{kind} to choose: leave colors out")
 
+    def name_panels(self, names: Sequence[str], title: str) -> tuple[list[str], str]:
+        """The titles of panels, and that above them; one that is asked for stands above a single panel in place of its name."""
+        is_named = len(names) == 1 and self.title is not None
+        return ([str(self.title)], "") if is_named else (list(names), title)
+
     @property
     def scale(self) -> float:
         """How much larger texts are than usual."""

@@ -28,7 +28,7 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.state_shares import PLACE, STATES, describe_last, share_bars
+from tprprobe.figures.state_shares import PLACE, STATES, UNITS, describe_last, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
@@ -57,8 +57,7 @@ QUESTIONS = {
 
 def describe_run(subject: Any) -> str:
     """What was read, in what order, and what numbers in brackets and the baseline model are."""
-    state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
-    unit = state.get(subject.unit, "one vector")
+    unit = UNITS.get(subject.unit, "one vector")
     baseline = ", ".join(subject.store.twins)
     name = subject.data.name
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name

@@ -24,7 +24,7 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
 from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
-from tprprobe.figures.colors import HUES
+from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.legends import legend
 from tprprobe.figures.look import TICKS, current_look
@@ -37,7 +37,6 @@ from tprprobe.figures.style import (
     Options,
     check_axes,
     headline,
-    is_ours,
     open_panels,
     refuse_low,
     tidy,
@@ -54,7 +53,7 @@ N_ROWS, N_NAMED, N_PLACES = (
     40,
     8,
 )  # clusters, named ones of a model, and sites that the command prints
-MEASURES = {"precision": ("o", HUES[5]), "recall": ("s", HUES[1])}
+MEASURES = {"precision": "o", "recall": "s"}  # their marks
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 MIN_LINES, LINE = (
     4.0,
@@ -105,7 +104,8 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
         for _, rival in rivals.iterrows():
             gain = read_interval(rival, f"{GAIN}{task}")
             text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), {interval_text(gain, '+z.2f')}: {_judge_gain(gain)}"
-        lines.append(f"{text} (0: chance, 1: the same groups; found without labels).")
+        scale = " (0: chance, 1: the same groups; found without labels)" * (not lines)
+        lines.append(f"{text}{scale}.")
     return lines
 
 
@@ -118,11 +118,7 @@ def _choose(names: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
 
 def _judge_gain(gain: Interval) -> str:
     if not gain.low <= 0 <= gain.high and not np.isnan(gain.low):
-        return (
-            "training adds this, whether or not single groups have names"
-            if gain.value > 0
-            else "training takes this away"
-        )
+        return "training adds this" if gain.value > 0 else "training takes this away"
     return "not shown to differ"
 
 
@@ -159,15 +155,16 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     cells["cluster"] = np.where(rows["model"] == TRAINED, "", "baseline model, ") + cells["cluster"]
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
-    pointer = point_to(len(names) - len(cells), out)
+    n_trained = int((names["model"] == TRAINED).sum() - (rows["model"] == TRAINED).sum())
+    pointer = point_to(len(names) - len(cells), out, f" ({n_trained} of the trained model)")
     return f"{Table(cells[printed], _title(names), notes).markdown()}\n{pointer}\n"
 
 
-def point_to(n_clusters: int, out: Source | None) -> str:
+def point_to(n_clusters: int, out: Source | None, share: str = "") -> str:
     """Where further clusters are."""
     folder = out or "OUT"
     where = f"{folder}/results.parquet" if out else "in OUT, with --out OUT"
-    return f"{n_clusters} more clusters: {where}. Beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
+    return f"{n_clusters} more clusters{share}: {where}. Beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
 
 
 def _explain(names: pd.DataFrame) -> str:
@@ -216,9 +213,23 @@ def _intervals(rows: pd.DataFrame, name: str) -> pd.Series:
 class NamesTable(PanelTable):
     """The named clusters of a model above those of its baseline model; the figure has a panel for each model."""
 
+    @property
+    def numbers(self) -> pd.DataFrame:
+        """The numbers of the figure, a row per mark."""
+        columns = ["panel", "cluster", "name", "measure", "value", "low", "high"]
+        marks = [
+            [title.partition("\n")[0], row["cluster"], describe_name(row), measure]
+            + [row[f"{measure}{end}"] for end in ("", "_low", "_high")]
+            for title, rows in self.panels
+            for row in rows.to_dict("records")
+            for measure in MEASURES
+        ]
+        return pd.DataFrame(marks, columns=columns)
+
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure: precision and recall of every name, with their intervals."""
-        axes = None if ax is None else check_axes(ax, [title for title, _ in self.panels])
+        titles, above = current_look().name_panels([title for title, _ in self.panels], self.title)
+        axes = None if ax is None else check_axes(ax, titles)
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
         n_lines = max(
@@ -227,12 +238,14 @@ class NamesTable(PanelTable):
         for panel in () if axes is None else axes.flat:
             refuse_low(panel, n_lines * LINE)
         figure, panels = open_panels(6.3, LINE * n_lines + 0.9, 1, len(self.panels), axes)
-        for panel, (title, rows), column in zip(panels.flat, self.panels, labels, strict=True):
+        for panel, (_, rows), column, title in zip(
+            panels.flat, self.panels, labels, titles, strict=True
+        ):
             _draw_names(panel, rows, column, title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
         legend(figure if axes is None else panels.flat[0], *keys)
         if isinstance(figure, Drawing):
-            headline(figure, self.title)
+            headline(figure, above)
             figure.put_below([self.caption])
         return figure
 
@@ -242,11 +255,11 @@ def _draw_names(
 ) -> None:
     heights = np.array([label.count("\n") + 1.4 for label in labels])
     y = np.cumsum(heights) - heights / 2
-    for shift, (measure, (marker, color)) in zip((-0.2, 0.2), MEASURES.items(), strict=True):
+    for measure, shift, color in zip(MEASURES, (-0.2, 0.2), line_colors(2), strict=True):
         look: Options = {"color": color, "clip_on": False, "in_layout": False}
         ends = rows[f"{measure}_low"], rows[f"{measure}_high"]
         panel.hlines(y + shift, *ends, linewidth=1, **look)
-        look |= {"marker": marker, "markersize": 3.5, "linestyle": "", "label": measure}
+        look |= {"marker": MEASURES[measure], "markersize": 3.5, "linestyle": "", "label": measure}
         panel.plot(rows[measure], y + shift, **look)
     if rows.empty:
         look: Options = {"ha": "center", "va": "center", "color": MUTED, "fontsize": SMALL}
@@ -255,9 +268,6 @@ def _draw_names(
     panel.set_yticks(y, labels, parse_math=False)
     panel.set_xticks([0, 0.5, 1], ["0", "50", "100%"])
     tidy(panel, title, "x", PANEL_TITLE)
-    if not is_ours(panel):  # over the names, too
-        panel.set_title("")
-        panel.set_title(title, loc="right")
     panel.tick_params(labelsize=6 if current_look().is_narrow else TICKS)
     panel.tick_params("y", length=0)
 
@@ -284,15 +294,15 @@ def tabulate_names(
         place = site or f"layer {layer}, head {head}"
         raise unknown("place of this run", place, [site_label(*place) for place in places])
     counts = count_names(rows[rows["model"] == TRAINED], PLACE)
+    choice = f"Of {len(counts)} sites or heads that with most tokens in named clusters. "
     best: Any = counts.nlargest(1, "coverage").iloc[0]
     rows = _choose(rows, best)
     panels, tables, count_texts = [], [], []
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
         title = "baseline model" if panels else "trained model"
-        count_texts.append(
-            f"{title}{f' ({model})' * bool(panels)}: {len(of_model)} of {len(clusters)}"
-        )
+        model = f"{title}{f' ({model})' * bool(panels)}"
+        count_texts.append(f"{model}: {len(of_model)} of {len(clusters)}")
         heading = f"{title}\n{len(of_model)} of {len(clusters)} named"
         if current_look().is_narrow:
             heading = heading.replace(" model", "").removesuffix(" named")
@@ -300,14 +310,16 @@ def tabulate_names(
         cells = {"model": model, "cluster": of_model["cluster"].astype(str)}
         cells["name"] = [describe_name(row) for row in of_model.to_dict("records")]
         cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
-        tables.append(pd.DataFrame(cells, of_model.index))
+        empty = {key: ["–"] for key in cells} | {"model": [model], "name": ["no name holds"]}
+        tables.append(pd.DataFrame(cells if len(of_model) else empty))
     note = _explain(pd.concat([of_model for _, of_model in panels]))
     origin = "".join(
         f"{kind}: {rows[key].iloc[0]}. "
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}Named groups, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
+    caption = f"{origin}{choice * (len(counts) > 1)}Named clusters, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
-    return NamesTable(pd.concat(tables, ignore_index=True), title, caption, ruled, panels)
+    cells = pd.concat(tables, ignore_index=True)
+    return NamesTable(cells, title, caption, ruled, panels, block=("model",))

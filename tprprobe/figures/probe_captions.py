@@ -79,7 +79,11 @@ def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: st
     marked = MARKED if rows["beats_controls"].notna().any() else ""
     seeds = ", mean over seeds" * (probes.get("seed", pd.Series(dtype=int)).nunique() > 1)
     predicted = "In a decoder the state that predicts a word is probed. "
-    predicted *= any(side_of(place) == "target" for place in rows["place"])
+    at_tokens = {*probes.loc[probes["is_at_token"], "task"]}
+    predicted *= any(
+        side_of(place) == "target" and task not in at_tokens
+        for task, place in rows[["task", "place"]].to_numpy()
+    )
     opening = CAPTION.format(score[0].upper() + score[1:], seeds, cells, predicted)
     warnings = _warn_of_fewer_targets(fill_columns(probes)) + f"\n{UNALIKE}" * _is_unalike(rows)
     return f"{opening}{note}{marked}{_describe_targets(rows)}{warnings}"
@@ -108,8 +112,8 @@ def _describe_targets(rows: pd.DataFrame) -> str:
 
 
 def is_unread(row: Mapping[str, Any]) -> bool:
-    """True for the rule that knows a word, beside a decoder's states, which have not read it."""
-    return row["side"] == "target" and row["control"] == "identity"
+    """True for the rule that knows a word, beside a decoder's states that have not read it."""
+    return (row["side"], row["control"], row["is_at_token"]) == ("target", "identity", False)
 
 
 def side_of(place: str) -> str:
@@ -141,7 +145,7 @@ def fill_columns(probes: pd.DataFrame) -> pd.DataFrame:
         )
     sites: Any = probes["site"].astype(str)
     is_target = sites.str.startswith("decoder")
-    absent = {"head": ALL_HEADS, "layer": sites.map(layer_of), "control": ""}
+    absent = {"head": ALL_HEADS, "is_at_token": False, "layer": sites.map(layer_of), "control": ""}
     absent |= {"side": np.where(is_target, "target", "source"), "n_train": 0, "n_test": 0}
     absent |= {"beats_controls": probes.get("beyond")}  # of version 0.4 and before
     probes = probes.assign(**{name: cells for name, cells in absent.items() if name not in probes})

@@ -157,7 +157,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
         means[column] = pd.Categorical(means[column], order)
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*NAMES])]
-    of_side = ["task", "side", "model", "control"]
+    of_side = ["task", "side", "model", "control", "is_at_token"]
     by_side = baselines.groupby(of_side, sort=False, as_index=False)["f1"]
     label = "F1" if metric == "f1" else metric
     means.attrs["label"] = (
@@ -233,10 +233,10 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     rows = measured(means, "f1").iloc[np.lexsort((kinds, tasks, places))].set_index("row")
     control = {"control_f1": "value", "control_low": "low", "control_high": "high"}
     bands = means.dropna(subset=["control_f1"]).sort_values("control_f1")
-    bands = bands.drop_duplicates(["panel", "x"], keep="last").rename(columns=control)
-    bands = bands[BAND].sort_values("x")
+    bands = bands.drop_duplicates(["panel", "x", "model"], keep="last").rename(columns=control)
+    bands = _name_models(bands[[*BAND, "model"]].sort_values("x").assign(line=""), ["panel", "x"])
     levels = [
-        (panel, NAMES[row["control"]], row["f1"])
+        (panel, NAMES[row["control"]], row["f1"], row["model"])
         for (panel, task, place), points in rows.groupby(["panel", "task", "place"], sort=False)
         for row in _of_place(attributes["baselines"], str(task), str(place))
         if row["model"] in {*points["model"]} and not is_unread(row)
@@ -246,7 +246,8 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     )
     lower_limit = max(LOWEST, np.floor(5 * lowest) / 5)  # a tick
     upper_limit = 1 + CEILING * (rows["value"].max() > 1 - CEILING)  # marks there are seen whole
-    in_sight = pd.DataFrame([row for row in levels if row[-1] >= lower_limit], columns=LEVEL)
+    in_sight = pd.DataFrame(levels, columns=[*LEVEL, "model"]).query("value >= @lower_limit")
+    in_sight = _name_models(in_sight, ["panel", "line"])
     controls = sorted({*means["control_name"]} - {"none"})
     band = f": {CONTROLS.get(controls[0], controls[0])}" if len(controls) == 1 else ""
     band += f" (of {', '.join(compared)})" * (len(compared) < len(vectors))
@@ -261,10 +262,20 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     )  # fmt: skip
 
 
+def _name_models(controls: pd.DataFrame, place: list[str]) -> pd.DataFrame:
+    """Controls, those of models that differ at a place with the model before the name of their line."""
+    controls = controls.drop_duplicates([*place, "value"])
+    is_own = controls["panel"].isin(controls.loc[controls.duplicated(place), "panel"])
+    names = (controls["model"].astype(str) + ": " + controls["line"]).where(
+        is_own, controls["line"]
+    )
+    return controls.assign(line=names).drop(columns="model")
+
+
 def _dot_tasks(lines: Lines) -> Dots:
     """The lines of a single layer as dots, a row a task, the strongest control and levels among them."""
     levels = lines.levels.assign(low=lines.levels["value"], high=lines.levels["value"])
-    bands = lines.bands.assign(line=lines.band)
+    bands = lines.named_bands
     controls = pd.concat([bands, levels]).assign(stands_for=RIVAL, sure=True)
     rows = pd.concat([lines.rows, controls], ignore_index=True)
     rows = rows.assign(name=rows["panel"], hue=rows["group"], group=rows["line"])
@@ -284,7 +295,7 @@ def _list_embeddings(
         point = points.iloc[0]
         for row in _of_place(controls, point["task"], point["place"]):
             is_drawn = EMBEDDING_LAYER in {*points["x"]} or row["site"] in {*points["site"]}
-            is_drawn |= is_one and points["control_name"].eq("static").all()
+            is_drawn |= points["control_name"].eq("static").all()
             if (row["model"], row["control"]) == (model, "static") and not is_drawn:
                 name = EMBEDDING if is_one else f"{model}: {EMBEDDING}"
                 place |= {"line": name, "group": EMBEDDING if is_one else point["group"]}

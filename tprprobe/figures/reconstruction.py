@@ -34,13 +34,15 @@ ROWS = {
     "mean": "mean of z",
 }
 SPARE = (  # columns, errors on what was fitted to first
-    *(f"error, n = {SMALL} {unit}" for unit in ("documents", "positions")),
+    *(f"in-sample error, n = {SMALL} {unit}" for unit in ("documents", "positions")),
     *("error, held out", "R² over random"),
 )
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
-    "Error: squared error per dimension of z, on held-out documents (a quarter; of arithmetic: questions) with [95 % interval] over these, the maps fitted once: another split moves it, too; "
-    f"n = {SMALL}: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws.\n“R² over random”: beyond random projections of the layer's input as wide as a head (mean of several draws, over which its interval is, too)."
+    "Held out, as every R² is: on a quarter of the documents (of arithmetic: questions), with [95 % interval] over these, the maps fitted once: "
+    "another split moves it, too. Errors are squared, per dimension of z.\n"
+    "“R² over random”: beyond random projections of the layer's input as wide as a head (mean of several draws, over which its interval is, too).\n"
+    f"In-sample: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
 SPREAD = "R²: of maps fitted to {} documents, on a third as many others."
@@ -159,8 +161,8 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
             "R² over random": "–"
             if predictor in UNCOMPARED
             else write_interval(row, "gain", "+.3f"),
-            f"error, n = {SMALL} positions": errors.get("position", "–"),
-            f"error, n = {SMALL} documents": errors.get("question", "–"),
+            f"in-sample error, n = {SMALL} positions": errors.get("position", "–"),
+            f"in-sample error, n = {SMALL} documents": errors.get("question", "–"),
         }
 
 

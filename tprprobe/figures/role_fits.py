@@ -33,19 +33,8 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "permuted": (None, "permuted"),
     "untrained": (None, "untrained"),
 }
-SPARE = (  # columns, the first to be left out in a column of a paper first
-    *(
-        "saturated",
-        "PCA",
-        "random vectors",
-        "shuffled fillers",
-        "rank",
-        "family",
-        "permuted",
-        "untrained",
-    ),
-    *("fillers", "+ roles", "withheld", "learned"),
-)
+DETAILS = ("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family")  # columns
+SPARE = ("withheld", "learned", "fillers", "+ roles", "untrained", "permuted")
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
@@ -76,7 +65,9 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
         rows += [_row(str(name), str(site), str(roles), fits, measure) for roles, fits in schemes]
         summaries.append(summarize_cheapest(f"{name} {site}", of_site, measure))
     title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
-    table = Table(pd.DataFrame(rows), title, "", rules, block=("name", "site"), spare=SPARE)
+    is_double = all(row["score"].partition(" ")[0] in row["+ bindings"].split() for row in rows)
+    spare = (*DETAILS, *["+ bindings"] * is_double, *SPARE)  # the first is left out first
+    table = Table(pd.DataFrame(rows), title, "", rules, block=("name", "site"), spare=spare)
     table, full = table.drop_empty(), table
     notes = [NO_PCA] if "PCA" in full.cells and "PCA" not in table.cells else []
     return replace(table, caption="\n".join([CAPTION.format(label), *notes, *summaries]))

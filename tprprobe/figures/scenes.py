@@ -110,6 +110,11 @@ class Lines(Scene):
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
 
+    @property
+    def named_bands(self) -> pd.DataFrame:
+        """The bands with the name of their line, in which ``bands`` that differ by model have the model."""
+        return self.bands.assign(line=self.bands.get("line", "") + self.band)
+
     def choose(self, panel: int | str) -> "Lines":
         alone = super().choose(panel)
         return replace(alone, note=self.notes.get(alone.panels[0], self.note))
@@ -118,8 +123,7 @@ class Lines(Scene):
         """Lines, and the levels and the strongest control of their panels; layers and steps are integers."""
         names = ["panel", "line", "x", "value", "low", "high"]
         names += [name for name in ("best", "n_train", "n_test") if name in self.rows]
-        bands = self.bands.assign(line=self.band)
-        table = pd.concat([self.rows, bands, self.levels], ignore_index=True)
+        table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
         whole: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
         return table.assign(**whole).rename(columns={"x": self.x})
@@ -133,6 +137,7 @@ class Squares(Scene):
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
 
     ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are pale.
+    ``marks`` are the rows of a file of numbers, where these tell more than the values.
     """
 
     values: Float[np.ndarray, "row column"]
@@ -145,11 +150,20 @@ class Squares(Scene):
     bar: str = ""
     groups: np.ndarray | None = None
     within: Bool[np.ndarray, "row column"] | None = None
+    marks: pd.DataFrame | None = None
 
     def tabulate(self) -> pd.DataFrame:
-        index = pd.Index(self.rows, name=self.titles[0] or "row") if self.rows else None
-        table = pd.DataFrame(self.values, index, list(self.columns) or None)
-        return table.drop(columns=GAP, errors="ignore")
+        if self.marks is not None:
+            return self.marks.dropna(axis=1, how="all")
+        height, width = np.shape(self.values)
+        columns = np.array([*self.columns] or range(width))
+        names = {
+            self.titles[0] or "row": np.repeat([*self.rows] or range(height), width),
+            self.titles[1] or "column": np.tile(columns, height),
+        }
+        return pd.DataFrame(names | {"value": np.ravel(self.values)})[
+            np.tile(columns != GAP, height)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +179,7 @@ class Grid(Scene):
 
     def tabulate(self) -> pd.DataFrame:
         tables = {picture.title: picture.tabulate() for picture in self.pictures}
-        return pd.concat(tables, names=["picture"])
+        return pd.concat(tables, names=["picture"]).droplevel(1)
 
     def choose(self, panel: int | str) -> Any:
         return replace(self.pictures[find_panel(panel, self.panels)], note=self.note)

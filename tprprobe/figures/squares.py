@@ -85,6 +85,7 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     if squares.groups is not None:
         return _paint_groups(panel, squares)
     is_full = squares.texts is not None and (_is_flat(squares) or not is_ours(panel))
+    colors = colors.with_extremes(bad=panel.figure.get_facecolor())
     image = panel.imshow(
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
         aspect="equal" if squares.rows and not is_full else "auto",

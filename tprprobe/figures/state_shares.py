@@ -8,6 +8,7 @@ import pandas as pd
 from tprprobe.analyses.decomposition import binds
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Shares
+from tprprobe.site.patterns import layer_of
 from tprprobe.store.layout import SAMPLE, TWINS
 
 PLACE = "left"  # the roles that are places
@@ -17,6 +18,7 @@ STEPS = {  # the name of a part, the row of its step, and its column
     "tokens × length": ("additive", "share_by_length"),
     "bindings of tokens to places": ("factored", "share"),
 }
+UNITS = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
 REMAINDER, BASELINE = "rest", "baseline model"
 STATES = {
     "mean": "the means over a text of its states",
@@ -42,11 +44,18 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
     rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
     model = model or str(rows.get("name", pd.Series("model")).iloc[0])
     step_rows = [
-        {"panel": BASELINE if control else model, "name": site_label(str(site))} | part
+        {
+            "panel": BASELINE if control else model,
+            "name": site_label(str(site)),
+            "layer": layer_of(str(site)),
+        }
+        | part
         for (control, site), steps in rows.groupby(["control", "site"], sort=False)
         for part in _list_parts(steps)
     ]
-    return Shares(pd.DataFrame(step_rows), "share of the variance of states", note=NOTE)
+    note = "\n".join(filter(None, [examined_states.attrs.get("origin"), NOTE]))
+    bars = pd.DataFrame(step_rows).astype({"layer": "Int64"})
+    return Shares(bars, "share of the variance of states", note=note)
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:

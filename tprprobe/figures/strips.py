@@ -188,7 +188,8 @@ def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
 
 def measure_page(scene: Strips) -> float:
     """The height in inches of a figure of these strips."""
-    return _lay_out(scene).height
+    title = current_look().title
+    return _lay_out(scene if title is None else replace(scene, title=title)).height
 
 
 def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:

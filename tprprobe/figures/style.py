@@ -31,12 +31,7 @@ FILES: Any = {
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
 TITLE, PANEL_TITLE, SMALL = 9, 7.5, 6.5  # points: figures, one of several panels, small text
-TALL, CURVES, MAP, ROW = (
-    20.0,
-    0.8,
-    0.3,
-    0.085,
-)  # inches: of a trial; from which on panels can be read
+TALL, CURVES, MAP, ROW = 20.0, 0.8, 0.3, 0.085  # inches: of a trial, of panels that can be read
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
 REACH = 1.15  # sides of given axes that their title and labels may take
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
@@ -53,6 +48,7 @@ class Drawing(Figure):
     Attributes:
         scene: What the figure shows; only set where its panels can be drawn alone.
         caption: The notes below it.
+        numbers: A row for every mark, where a drawing without a scene tells them.
 
     Examples:
         >>> tp.draw("attention", store, head=0).savefig("map.svg")
@@ -62,6 +58,7 @@ class Drawing(Figure):
     _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
     scene: Any
+    numbers: Any = None
     caption = ""
 
     def put_below(self, lines: Sequence[str]) -> None:
@@ -87,9 +84,13 @@ class Drawing(Figure):
         width, height = self.get_size_inches()
         self._below = 0.0
         for text, lines in self._notes:
-            wrapped = wrap_lines("\n".join(lines), width, LETTER, indent="  ")
-            text.set(text=wrapped, y=-(self._below + 0.05) / height)
-            self._below += 0.15 + 0.13 * (wrapped.count("\n") + 1)
+            text.set_y(-(self._below + 0.05) / height)
+            for letter in LETTER * 1.03 ** np.arange(40):  # until the widest line fits
+                text.set_text(wrap_lines("\n".join(lines), width, letter, indent="  "))
+                if text.get_window_extent().x1 < self.bbox.x1:
+                    break
+            n_lines = text.get_text().count("\n") + 1
+            self._below += 0.15 + 0.13 * current_look().scale * n_lines
 
     def fit_height(self, height: float) -> None:
         """Lays out the figure so that its file, with the lines below, has so many inches.

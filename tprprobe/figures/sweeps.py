@@ -42,7 +42,11 @@ def head_squares(rows: pd.DataFrame, edit: str, scale: float = 0.0) -> Squares:
     labels = [site_label(site).removesuffix(", role") for site in sites]
     strength = rows["strength"].iloc[0]
     title = edit if strength == 1.0 else f"{edit} × {strength:g}"
-    return Squares(loss, labels, [*map(str, heads)], ("", "head"), texts, hints, title=title)
+    marks = rows[["site", "head", *CHANGE]].set_axis(
+        ["site", "head", "value", "low", "high"], axis=1
+    )
+    names = [*map(str, heads)]
+    return Squares(loss, labels, names, ("", "head"), texts, hints, title=title, marks=marks)
 
 
 def _write_points(value: float, low: float, high: float) -> str:

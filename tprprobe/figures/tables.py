@@ -9,10 +9,12 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.console import note
+from tprprobe.errors import InputError
 from tprprobe.figures.look import SOFT, WIDTHS, current_look
 from tprprobe.figures.scenes import find_panel
 from tprprobe.figures.style import (
@@ -31,7 +33,7 @@ from tprprobe.figures.style import (
 )
 from tprprobe.files.writing import write_file
 
-POINTS, MIN_POINTS = 7.5, 5  # of the text of cells; below the latter a warning says so
+POINTS, MIN_POINTS = 7.5, 4  # of the text of cells, usual and legible
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
@@ -123,7 +125,8 @@ class Table:
                 left_out.append(name)
                 del columns[name]
         if (inches := _measure(columns)) > WIDTHS["acl"]:
-            note(f"{self.title}: {inches:.1f} inches are wider than a column of acl: use table*")
+            wide = f"{self.title}: {inches:.1f} inches are wider than a column of acl"
+            note(f"{wide}: shorten a heading (--label OLD=NEW), or use table*")
         rows: list[list[str]] = []
         ruled, (headings, *folded) = [], zip(*columns.values(), strict=True)
         for i, (title, texts) in enumerate(zip(titles, folded, strict=True)):
@@ -171,7 +174,8 @@ class Table:
         lengths = [max(BOLD * _count(name), *map(_count, texts), 0) for name, *texts in columns]
         gap = SEPARATION if inches is None else NARROW_SEPARATION
         widths = [(length + gap) * CHARACTER for length in lengths]
-        title, caption, scale = self.title, self.caption * current_look().notes, 1.0
+        has_notes = ax is None and current_look().notes
+        title, caption, scale = self.title, self.caption * has_notes, 1.0
         caption_width = max(map(len, caption.splitlines()), default=0) * LETTER
         width = max(sum(widths), len(title) * 0.085, caption_width)
         if inches:
@@ -190,14 +194,17 @@ class Table:
             figure.set_layout_engine(None)
             axes = figure.add_axes((0, 0, 1, 1))
             text_scale = figure.get_figwidth() / size[0]
-            if POINTS * text_scale < MIN_POINTS:
-                points = POINTS * text_scale
-                note(f"{self.title}: its text is {points:.1f} points: give a larger width")
         else:
             [[axes]] = check_axes(ax, [self.title])
             figure = axes.figure
-            room = axes.bbox.width / figure.dpi
-            text_scale = min(1.0, room / (width + 2 * MARGIN))
+            size = (width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
+            text_scale = min(1.0, *(axes.bbox.size / figure.dpi / size))
+        if POINTS * text_scale < MIN_POINTS:
+            place = "this width" if ax is None else f"axes of {_join(axes.bbox.size / figure.dpi)}"
+            raise InputError(
+                f"{self.title}: its text would have {POINTS * text_scale:.1f} points in {place}: give {_join(np.array(size) * MIN_POINTS / POINTS)} "
+                "inches or more, or write the table (--out NAME.tex, .md, .csv)"
+            )
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
         self._draw_cells(axes, columns, widths, (top, n_head))
@@ -254,6 +261,11 @@ class Table:
         ]
 
 
+def _join(size: Iterable[float]) -> str:
+    """Two sides in inches, rounded up."""
+    return " × ".join(f"{np.ceil(10 * side) / 10:g}" for side in size)
+
+
 def _name_block(names: Sequence[str]) -> str:
     """The title of a block, in which numbers are of layers."""
     return ", ".join(f"layer {name}" if name.isdecimal() else name for name in names)
@@ -271,7 +283,7 @@ def _fold(cells: Iterable[str]) -> list[list[str]]:
 
 def _halve(text: str) -> int:
     """The characters of the narrowest two lines of a text."""
-    widths = range(max(map(len, text.split()), default=1), len(text) + 1)
+    widths = range(max(map(len, text.replace("-", "- ").split()), default=1), len(text) + 1)
     return next((width for width in widths if len(wrap(text, width)) <= 2), 1)
 
 

@@ -132,7 +132,9 @@ def decode_cell(cell: str, word: int) -> list[Target]:
 
 
 def words_of_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> list[int]:
-    """For every token the number of the first word that shares a character with it, −1 if none does."""
+    """For every token the number of the first word that shares a character with it, −1 if none does; its own if tokens are words."""
+    if [*tokens] == [*words[: len(tokens)]]:
+        return [*range(len(tokens))]  # several may have one place, such as the two of “im”
     numbers, word = [], 0
     for start, end in tokens:
         while word < len(words) and words[word][1] <= max(start, words[word][0]):

@@ -204,15 +204,21 @@ def _read_words(prompt: Prompt, inputs: Mapping[str, EditedInput]) -> ModelOutpu
 
 
 def _read_neighbors(prompt: Prompt, inputs: Mapping[str, EditedInput], store: Store) -> ModelOutput:
-    """The samples whose mean states in the last layer are nearest, by cosine."""
+    """The samples of other texts whose mean states in the last layer are nearest, by cosine."""
     site, values = list_states(prompt.model)[-1], {}
     means, texts = mean_states(store, site)
+    is_other = np.array([" ".join(text.split()) != prompt.text for text in texts])
+    samples = np.flatnonzero(is_other | ~is_other.any())
+    means = means[samples]
     unit = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
     for edit, (source, edits) in inputs.items():
         with intervene(prompt.model, edits):
             mean = prompt.run(source, site)[site][0].double().mean(0).cpu()
         values[edit] = unit @ (mean / mean.norm().clamp_min(1e-12)).numpy()
-    return _rank(values, lambda i: {NEAREST_SAMPLE: visible(texts[i], 90), "sample": i})
+    return _rank(
+        values,
+        lambda i: {NEAREST_SAMPLE: visible(texts[samples[i]], 90), "sample": int(samples[i])},
+    )
 
 
 def _rank(

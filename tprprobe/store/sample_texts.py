@@ -51,7 +51,7 @@ def score_answers(
     rows = store.tokens[["sample", "question", "answer", "correct"]]
     rows = rows if samples is None else rows[rows["sample"].isin(samples)]
     rows = rows.drop_duplicates("sample").dropna().astype({"answer": str, "question": str})
-    is_asked = (rows["answer"] != "") & (rows["answer"] != rows["question"])
-    right = rows.loc[is_asked, "correct"].astype(bool)
-    is_scored = right.any() or (is_arithmetic and len(right))
+    rows = rows[rows["answer"] != ""]
+    is_asked, right = (rows["answer"] != rows["question"]).any(), rows["correct"].astype(bool)
+    is_scored = is_asked and (is_arithmetic or right.any())
     return wilson(int(right.sum()), len(right)) if is_scored else None

@@ -53,7 +53,6 @@ def _sign(character: str) -> str:
     return SIGNS.get(character, f"‹{ord(character):04X}›")
 
 
-def quote_sign(name: str) -> str:
-    """The name, in quotation marks if it has no letter, as those of punctuation."""
-    is_quoted = any(map(str.isalnum, name)) or name.startswith("‘")
-    return name.replace("‘ ’", "‘␣’") if is_quoted else f"‘{name}’"
+def quote_sign(token: str) -> str:
+    """The token, in quotation marks if it has neither letter nor digit."""
+    return token if any(map(str.isalnum, token)) else f"‘{token}’"

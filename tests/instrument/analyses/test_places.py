@@ -95,7 +95,7 @@ def test_clusters_of_chance_get_no_place():
 def test_the_baseline_models_places_stand_beside():
     assert compare_places(0, [0]) == ""
     assert compare_places(9, [0]).endswith("9 of the names say where a token stands, none of the baseline model’s.")  # fmt: skip
-    assert "position embeddings alone" in compare_places(9, [3])
+    assert "positions alone" in compare_places(9, [3])
 
 
 class CrossMaps(Store):

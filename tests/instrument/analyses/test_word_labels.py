@@ -12,7 +12,7 @@ from planted.sentences import ENCODER, plant
 
 import tprprobe as tp
 from tprprobe.analyses.naming import load_word_names
-from tprprobe.analyses.naming.fields import list_exact, read_labels
+from tprprobe.analyses.naming.fields import Field, describe, list_exact, read_labels
 from tprprobe.analyses.naming.name_counts import count_names
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.dashboard.folders import find_runs
@@ -61,6 +61,11 @@ def test_clusters_of_words_have_the_names_of_their_labels(store):
     cluster_names = tp.name_roles(store, planted)["name"].tolist()
     for tag, name in zip(names, cluster_names, strict=True):
         assert tag == "none" or name.split(" ∧ ")[0] == tag
+
+
+def test_a_label_that_is_a_sign_is_told_from_the_token():
+    labels = pd.DataFrame({"pos": [".", "NN"]})
+    assert describe(labels, {"pos": Field(("pos",))})["pos"].tolist() == ["POS .", "NN"]
 
 
 def test_what_a_tagger_guessed_names_nothing(store):
@@ -158,12 +163,19 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     table = table.assign(distinctive=["the", "[SEP]", "he · it"], unnamed_because="")
     of_names = tabulate_names(table)
     assert "special tokens ([SEP]) count as unnamed: 1 (trained)" in of_names.caption
-    assert "0.60] \\\\\n\\midrule\npermuted & 0" in of_names.latex()
+    assert "0.60] \\\\\n\\midrule\nbaseline model (permuted) & 0" in of_names.latex()
     cells = of_names.cells
     assert cells.to_numpy().tolist() == [
-        ["trained", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
-        ["permuted", "0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
+        ["trained model", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
+        ["baseline model (permuted)", "0", "NN ∧ nsubj", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
     ]
+    marks = of_names.numbers[["panel", "name", "measure", "low"]].to_numpy().tolist()
+    assert marks[::2] == [
+        ["trained model", "DT (the)*", "precision", 0.8],
+        ["baseline model", "NN ∧ nsubj", "precision", 0.8],
+    ]
+    unnamed = tabulate_names(table.assign(name=["DT", "[SEP]", "unnamed"]))
+    assert unnamed.cells.iloc[1].tolist()[1:] == ["–", "no name holds", "–", "–"]
     titles = {
         tuple(panel.get_title("left") for panel in tp.draw("names", table, panel=panel).axes)
         for panel in (1, "baseline model")
@@ -176,7 +188,7 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     assert printed.startswith("**Names of clusters of characters**")
     assert printed.count("\n| layer 0: 0") == 20
     assert printed.count("\n| baseline model, layer 0: 0") == 20
-    assert "20 more clusters: runs/names/results.parquet" in printed
+    assert "20 more clusters (20 of the trained model): runs/names/results.parquet" in printed
     with pytest.raises(InputError, match="layer 0"):
         tabulate_names(table, layer=3)
 

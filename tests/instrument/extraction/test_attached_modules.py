@@ -95,6 +95,72 @@ def test_targets_that_no_site_reads_are_not_reported(tmp_path, capsys):
     assert set(store.tokens["side"]) == {"source"}
 
 
+def test_a_text_that_the_module_has_no_places_for_names_its_sample(tmp_path):
+    """Of the first texts, which are compared, and of those after them."""
+
+    class Placed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.places = nn.Embedding(10, 8), nn.Embedding(4, 8)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return self.words(ids) + self.places(torch.arange(ids.shape[1]))
+
+    forward = lambda module, batch: module(batch[0])  # noqa: E731
+    model = tp.attach(Placed(), {"encoder.0.hidden": ""}, forward=forward)
+    for sample, texts in ((1, TEXTS), (1001, ["1 2"] * 1000 + TEXTS)):
+        line = f"Placed cannot read sample {sample} of 7 ids .*: where it reads fewer, give max_tokens="
+        with pytest.raises(InputError, match=line):
+            extract(model, texts, tmp_path / f"{sample}", control=False)
+    store = extract(model, TEXTS, tmp_path / "cut", control=False, max_tokens=4)
+    assert len(store.tokens) == 2 + 4 + 3 + 4
+
+
+TREEBANK = [
+    ["1 Das DET", "2 Haus NOUN", "3 liegt VERB", "4-5 im _", "4 in ADP", "5 dem DET", "6 Tal NOUN", "7 . PUNCT"],
+    ["1 Haus NOUN", "2 und CCONJ", "3 das DET", "4 Tal NOUN", "5 . PUNCT"],
+]  # fmt: skip
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    """Two sentences without a blank before the period."""
+    blocks = []
+    for rows in TREEBANK:
+        fields = [row.split() for row in rows]
+        blocks.append([f"# newdoc id = d{len(blocks)}"])
+        for n, word, tag in fields:
+            after = "SpaceAfter=No" if word == "Tal" else "_"
+            blocks[-1].append(f"{n}\t{word}\t_\t{tag}\t_\t_\t0\troot\t_\t{after}")
+    file = tmp_path / "words.conllu"
+    file.write_text("\n\n".join(map("\n".join, blocks)) + "\n\n")
+    return tp.load_data(str(file))
+
+
+@pytest.mark.parametrize("kind", ["list", "function", "pairs"])
+def test_ids_of_a_treebanks_words_keep_labels_and_are_named_by_one_piece(kind, treebank, tmp_path):
+    """Also of a contraction's words, which have one place; two unknown words are none of both, two cases of a word are that word."""
+    known = {word: i for i, word in enumerate(["das", "in", "dem", "tal", "."], 2)}
+    words_of = {example.source: example.sentence.words for example in treebank}
+    find = lambda text: [known.get(word.lower(), 1) for word in words_of[text]]  # noqa: E731
+    vocabulary = {
+        "list": [find(text) for text in words_of],
+        "function": find,
+        "pairs": lambda text: [*zip(find(text), words_of[text], strict=True)],
+    }[kind]
+    forward = lambda module, batch: module(batch[0])  # noqa: E731
+    model = tp.attach(nn.Sequential(nn.Embedding(10, 8)), {"encoder.embedding": "0"}, None, forward)
+    out = tmp_path / "store"
+    tokens = tp.extract(model, treebank, out=out, vocabulary=vocabulary, control=False).tokens
+    named = ["in", "dem"] if kind == "pairs" else ["<3>", "<4>"]
+    shown = ["das", "<1>", "<1>", *named, "Tal", ".", "<1>", "<1>", "das", "Tal", "."]
+    assert tokens["token"].tolist() == shown
+    if kind != "pairs":  # whose pieces are looked for in the text
+        tags = [row.split()[2] for rows in TREEBANK for row in rows if "_" not in row]
+        assert tokens["upos"].tolist() == tags
+        assert tokens["word"].tolist() == [*range(7), *range(5)]
+
+
 class Packed(nn.Module):
     """A bidirectional GRU over sequences that are packed, so that it reads no padding."""
 

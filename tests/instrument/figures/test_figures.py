@@ -377,7 +377,8 @@ def test_colors_are_used_or_refused_and_numbers_are_written(store, tmp_path):
     with pytest.raises(InputError, match="attention has no colors by name to choose"):
         tp.draw("attention", store, colors={"a": "red"})
     path = catalogue.write_figure("attention", store.path, [], {"sample": 1}, tmp_path / "map.csv")
-    np.testing.assert_allclose(pd.read_csv(path, index_col=0), store.attention(MAPS, 1)[0])
+    weights = pd.read_csv(path)["value"]
+    np.testing.assert_allclose(weights, store.attention(MAPS, 1)[0].ravel())
     with pytest.raises(InputError, match=r"ends in \.pdf, \.svg or \.png"):
         catalogue.write_figure("roles", store.path, [], {"k": 4}, tmp_path / "roles.csv")
 

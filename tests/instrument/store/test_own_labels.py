@@ -120,12 +120,36 @@ def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
     assert "labels of dep for 1 of 2 samples" in messages
     assert "1 of 2 sentences are no text of the store, the first: No such text" in messages
     assert "own labels dep" in " ".join(inspect_store(str(store.path)).as_text().split())
+    file.write_text(json.dumps(lines[0] | {"targets": [target | {"label": "subj"}]}))
+    add_file_labels(store.path, "dep", file)
+    assert "dep: these labels replace others of that name" in capsys.readouterr().err
     file.write_text(json.dumps({"text": "It r ains", "targets": [target]}))
     with pytest.raises(InputError, match=r"sentence 1 has 3 words, sample 1 of .* 2: extract from"):
         add_file_labels(store, "dep", file)
     file.write_text(json.dumps(lines[1]))
     with pytest.raises(InputError, match="no sentence with labels of dep is a text of"):
         add_file_labels(store, "dep", file)
+
+
+def test_labels_of_the_data_are_not_replaced_by_those_of_a_file(tmp_path):
+    """Unless they are the same; the store is as it was."""
+    tokens = number_tokens([["Rome", "shines"], ["It", "rains"]])
+    texts = [["Rome shines", "It rains"][sample] for sample in tokens["sample"]]
+    tokens = tokens.assign(question=texts, pos=["NNP", "VBZ", "PRP", "VBZ"])
+    store = write_store(tmp_path / "store", {"layers.0.hidden": np.zeros((4, 2))}, tokens)
+    file = tmp_path / "other.jsonl"
+
+    def write(*tags):
+        targets = [[{"span1": [i, i + 1], "label": tags[n + i]} for i in (0, 1)] for n in (0, 2)]
+        lines = zip(["Rome shines", "It rains"], targets, strict=True)
+        file.write_text("\n".join(json.dumps({"text": t, "targets": made}) for t, made in lines))
+
+    write("NNP", "VBZ", "PRP", "VB")
+    with pytest.raises(InputError, match=r"already has another pos .*--labels NAME=FILE"):
+        add_file_labels(store, "pos", file)
+    write("NNP", "VBZ", "PRP", "VBZ")
+    assert add_file_labels(store, "pos", file) is store
+    assert not (store.path / OWN_LABELS).exists()
 
 
 def test_pieces_of_words_and_tokens_without_words(store):

@@ -95,20 +95,25 @@ def capture_variance(
 def read_heads(
     store: Store, pattern: str, positions: int, seed: int
 ) -> Iterator[tuple[dict[str, Any], Bound]]:
-    """Every head of the role sites that match, in the store and in its control, with its fillers
-    and roles.
-    """
+    """Every head of the role sites that match and have fillers, in the store and in its control, with its fillers and roles."""
     for untrained, source in ((False, store), (True, store.control)):
         if source is not None:
-            for site in source.select(pattern):
+            sites = source.select(pattern)
+            bound_sites = [site for site in sites if _beside(site) in source.sites]
+            for site in bound_sites or sites:
                 for head, bound in enumerate(_read(source, site, positions, seed)):
                     place = {"layer": layer_of(site), "site": site, "head": head}
                     yield place | {"untrained": untrained}, bound
 
 
+def _beside(site: str) -> str:
+    """The site of the fillers of some roles."""
+    return f"{site.rpartition('.')[0]}.filler"
+
+
 def _read(store: Store, site: str, positions: int, seed: int) -> Iterator[Bound]:
     """The roles of every head of a site, and the fillers, at randomly chosen positions."""
-    filler = store.select(f"{site.rpartition('.')[0]}.filler")[0]
+    filler = store.select(_beside(site))[0]
     shapes = [store.specs[name].shape for name in (site, filler)]
     if len(shapes[0]) != 2 or shapes[0] != shapes[1]:
         raise InputError(

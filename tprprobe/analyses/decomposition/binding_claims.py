@@ -49,8 +49,10 @@ def describe_binding(row: Row) -> str:
         baseline = f"beyond the {row['twin']} baseline model"
         gain += f", of which learned {_score(row, 'learned')} ({baseline})"
     is_unlearned = (learned if np.isnan(lowest) else lowest) <= 0
-    beside = ", not more than its baseline models" if is_unlearned else ""
-    return f"Binds fillers to {roles}{beside}: {share + '; ' if share else ''}{gain}"
+    claim = f"Binds fillers to {roles}"
+    if is_unlearned:
+        claim = f"No binding of fillers to {roles} beyond that of its baseline models"
+    return f"{claim}: {share + '; ' if share else ''}{gain}"
 
 
 def _score(row: Row, name: str) -> str:

@@ -26,7 +26,7 @@ SAMPLE_COLUMNS = ("question", "answer", "prediction", "source", "target", "side"
 class Field:
     """One or more gold columns whose values, clipped to least … most, become a text.
 
-    `words` has the texts of values; others are put into `text`.
+    `words` has the texts of values; others are put into `text`, a label without letters or digits behind its task (`POS .`).
     """
 
     columns: tuple[str, ...]
@@ -48,9 +48,9 @@ class Field:
 
     def _word(self, key: tuple) -> str:
         value = key[0] if len(key) == 1 else key
-        return (
-            self.words[value] if value in self.words else REPEATED.sub("", self.text.format(*key))
-        )
+        text = self.words.get(value) or REPEATED.sub("", self.text.format(*key))
+        is_sign = self.text == "{}" and not any(map(str.isalnum, text))
+        return f"{self.columns[0].upper()} {text}" if is_sign else text
 
 
 def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def list_exact(store: Store) -> dict[str, Field]:
         return {}
     counted = (name.partition(".")[2] for name in store.facts.counts)
     own = [*store.labels, *(name for name in counted if name not in OTHER_LABELS)]
-    fields = {name: Field((name,), f"{name} {{}}") for name in own} | LABELS
+    fields = LABELS | {name: Field((name,), f"{name} {{}}") for name in own if name not in LABELS}
     return {name: fields[name] for name in fields if name in columns and name not in guessed}
 
 

@@ -37,7 +37,6 @@ from tprprobe.statistics import Row, adjust, bounds, divide, replicate_totals, w
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
-from tprprobe.store.token_texts import quote_sign
 
 RATE = 0.01  # of false discoveries
 REPLICATES = 1000
@@ -119,7 +118,7 @@ def _explain_unnamed(row: Row) -> str:
     """A cluster's strongest candidate, and what it lacks; empty if the cluster has a name."""
     if row["name"] != UNNAMED:
         return ""
-    candidate, n_documents = row["candidate"] and quote_sign(row["candidate"]), row["documents"]
+    candidate, n_documents = row["candidate"], row["documents"]
     if n_documents < 2:
         tokens = "its held-out tokens are of one document" if n_documents else "no held-out tokens"
         return f"{candidate or 'no label'}: {tokens}"
@@ -136,7 +135,7 @@ def _explain_unnamed(row: Row) -> str:
 def _explain_no_candidate(strongest: str, precision: float) -> str:
     if not strongest:
         return "no label is more frequent in it than elsewhere"
-    return f"{quote_sign(strongest)}: precision {_round_down(precision)}, {PRECISION:g} needed"
+    return f"{strongest}: precision {_round_down(precision)}, {PRECISION:g} needed"
 
 
 def _round_down(share: float) -> str:

@@ -73,5 +73,5 @@ def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:
         return ""
     baselines = "".join(f", {n or 'none'} of the baseline model’s" for n in of_baselines)
     is_trained = of_baselines and not any(of_baselines)
-    untrained = "" if is_trained else "; position embeddings alone can make such clusters"
+    untrained = "" if is_trained else "; without training, positions alone can make such clusters"
     return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}{untrained}."

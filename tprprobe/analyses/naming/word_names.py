@@ -26,7 +26,6 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import jackknife
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
-from tprprobe.store.token_texts import is_special
 
 TABLE = "names.csv"  # of version 0.3 and before
 AGREEMENT, GAIN = "ami_", "gain_ami_"  # before a task: agreement of clusters with labels; its gain
@@ -92,7 +91,8 @@ def _name(
         names = name_roles(store, clusters, seed)
         described = clusters.summary.set_index("cluster").loc[names["cluster"]]
         place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
-        place |= {"unit": _find_unit(store, site), "stability": clusters.stability}
+        unit = "texts" if store.side(site) == SAMPLE else "tokens"
+        place |= {"unit": unit, "stability": clusters.stability}
         facts = store.facts
         place |= {"model_name": facts.model.name or "", "data": Path(facts.data.name or "").name}
         tokens = _classify(store, clusters)
@@ -105,14 +105,6 @@ def _name(
                 place |= jackknife(_agree(shared, task) - values).columns(f"{GAIN}{task}")
         tables.append(names.assign(distinctive=described["distinctive"].to_numpy(), **place))
     return stack_tables({"names": pd.concat(tables, ignore_index=True)})
-
-
-def _find_unit(store: Store, site: str) -> str:
-    """What the vectors of a site are of."""
-    if store.side(site) == SAMPLE:
-        return "texts"
-    words = store.tokens_of(site)["token"].astype(str).unique()
-    return "characters" if all(len(word) < 2 or is_special(word) for word in words) else "tokens"
 
 
 def _classify(store: Store, clusters: Clusters) -> pd.DataFrame:

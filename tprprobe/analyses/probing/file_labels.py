@@ -31,7 +31,7 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
         The store, whose column ``task`` is also on disk.
 
     Raises:
-        InputError: No sentence of the file is in the store, or one has other words there.
+        InputError: No sentence of the file is in the store, one has other words there, or the store's data have other labels of that name.
     """
     sentences = defaultdict[str, list[Labelled]](list)
     for sentence in read_annotated(file, task):
@@ -59,6 +59,14 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
     if missing := [s[0].text for text, s in sentences.items() if text not in texts]:
         n_missing = f"{len(missing):,} of {len(sentences):,} sentences are no text of the store"
         note(f"{file}: {n_missing}, the first: {missing[0]:.60}")
+    if task in tokens:
+        if (tokens[task].astype(object).fillna("")[tokens["side"] == SIDE] == cells[source]).all():
+            return store
+        if task not in store.labels or f"{SIDE}.{task}" in store.facts.counts:
+            raise InputError(
+                f"{file}: {store.path} already has another {task} from its data: give these labels another name (--labels NAME=FILE)"
+            )
+        note(f"{task}: these labels replace others of that name")
     table = tokens.assign(**{task: cells})
     save_labels(store.path, table, task)
     return replace(store, table=table, labels=(*store.labels, task))

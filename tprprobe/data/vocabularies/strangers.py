@@ -1,7 +1,7 @@
 """What turns texts into ids for a module that is not ours: a tokenizer, a function, or the ids themselves."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -103,28 +103,38 @@ def _find_name(name: Callable[[int], object], i: int) -> str | None:
 
 
 def _of_function(function: Callable[[str], object], data: Dataset, rows: int) -> CustomCodec:
-    """Symbols are named by pairs, or by the one word that they stand for; else by number."""
-    names: dict[int, str] = {}
-    ambiguous, is_named = set(), False
+    """Symbols are named by the one piece of pairs, or the one word, that they stand for, whatever its case; else by number."""
+    pieces, is_named = defaultdict[int, set[str]](set), False
+    labelled = [sentence for example in data for sentence in example.labels(None) if sentence]
+    words = {sentence.text: sentence.offsets for sentence in labelled}
+    read = lambda text: _placed(text, function(text), words=words.get(text, ()))  # noqa: E731
     sources = [example.source for example in data]
     for text in [*sources, *([example.target for example in data] if data.has_targets else [])]:
-        ids, places, tokens = _placed(text, function(text))
-        words = tokens or [text[start:end] for start, end in places]
-        for i, word in zip(ids, words, strict=True):
-            if names.setdefault(i, word) != word or not word:
-                ambiguous.add(i)
+        ids, places, tokens = read(text)
+        for i, piece in zip(ids, tokens or [text[slice(*place)] for place in places], strict=True):
+            pieces[i].add(piece)
         is_named = is_named or tokens is not None
+    lowered = {i: {piece.lower() for piece in pieces[i]} for i in pieces}
+    names = {
+        i: min(pieces[i] if len(pieces[i]) == 1 else lowered[i])
+        for i in pieces
+        if len(lowered[i]) == 1
+    }
     if not is_named:
-        words = Counter(names.values())
-        names = {i: word for i, word in names.items() if i not in ambiguous and words[word] == 1}
-    encode = lambda text: _placed(text, function(text))[:2]  # noqa: E731
-    return CustomCodec(encode, names.get if names else str, rows)
+        counts = Counter(names.values())
+        names = {i: word for i, word in names.items() if word and counts[word] == 1}
+    return CustomCodec(lambda text: read(text)[:2], names.get if names else str, rows)
 
 
 def _placed(
-    text: str, values: Any, name: Callable[[int], object] | None = None
+    text: str,
+    values: Any,
+    name: Callable[[int], object] | None = None,
+    words: Sequence[Span] = (),
 ) -> tuple[list[int], Sequence[Span], list[str] | None]:
-    """The ids of a text, their places and, where known, names. Nameless ids stand at the words if there are as many."""
+    """The ids of a text, their places and, where known, names. Nameless ids stand at the ``words`` of a treebank, or at what is between
+    blanks, if there are as many.
+    """
     result, tokens = values, None
     try:
         values = values.tolist() if hasattr(values, "tolist") else list(values)
@@ -139,8 +149,9 @@ def _placed(
         tokens = [str(name(i)) for i in ids]
     if tokens is not None:
         return ids, place_pieces(text, tokens, _join), tokens
-    places = [match.span() for match in re.finditer(r"\S+", text)]
-    return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids), None
+    blocks = [match.span() for match in re.finditer(r"\S+", text)]
+    places = (spans for spans in (words, blocks) if len(spans) == len(ids))
+    return ids, next(places, [NOWHERE] * len(ids)), None
 
 
 def _join(tokens: list[str]) -> str:

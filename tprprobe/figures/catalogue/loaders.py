@@ -14,18 +14,20 @@ from tprprobe.analyses.naming import load_named
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.inputs import Input
 from tprprobe.figures.kinds import HEADS, STATE_SHARES
+from tprprobe.figures.state_shares import UNITS
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import Kind
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.interventions.kinds import BEHAVIORS, PATCHINGS, SWEEPS
+from tprprobe.site.patterns import is_causal
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 from tprprobe.training.kinds import RUNS
 from tprprobe.training.logs import read_log
 
-PROBED = "settings.json"  # of `tprprobe probe --out`
+PROBED, EXAMINED = "settings.json", "examination.json"  # of `probe` and `examine`
 LOGGED = columns(number="value", whole="step")
 
 
@@ -38,6 +40,24 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
 def load_single(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     """The table in one folder."""
     return load_tables([take_single(sources)], kind).fillna({"control": ""})
+
+
+def load_examined(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
+    """A table of a page of ``examine``, with the model's name and what its notes say of model, texts and states."""
+    folder = Path(take_single(sources))
+    table, file = load_single([folder], kind), folder / EXAMINED
+    if file.is_file():
+        page = read_json(file)
+        unit = page.get("unit", "last" if is_causal(page["sites"][-1]) else "mean")
+        texts = f"{page['data'].rpartition('/')[2]}, {page['n']:,} texts"
+        state = f" The state of a text is {UNITS.get(unit, 'one vector')}." * (kind is STATE_SHARES)
+        if kind is HEADS and STORE.is_in(folder / "store"):
+            texts += (
+                f" (attention: the first {as_store(folder / 'store').facts.attention_samples:,})"
+            )
+        table = table.assign(name=page["model"])
+        table.attrs["origin"] = f"Model: {page['model']}. Data: {texts}.{state}"
+    return table
 
 
 def take_single(sources: Iterable[Source]) -> Source:
@@ -88,8 +108,8 @@ def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
 
 
 def _read_evaluations(path: Path) -> list[tuple[object, ...]]:
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    evaluations = [evaluation for file in files if (evaluation := _read_evaluation(file))]
+    files = sorted([*path.glob("*.json"), *path.glob("*/*.json")]) if path.is_dir() else [path]
+    evaluations = [*filter(None, map(_read_evaluation, files))]
     if not evaluations:
         raise InputError(
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
@@ -156,16 +176,19 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     ]
     data = [_probed(folder, "data").rpartition("/")[2] for folder in folders]
     tables = [
-        rows.assign(model=name, data=texts, is_guessed=rows["task"].isin(_list_guessed(folder)))
+        rows.assign(model=name, data=texts, **_read_tasks(folder, rows["task"]))
         for name, texts, rows, folder in zip(labels, data, tables, folders, strict=True)
     ]
     return pd.concat(tables, ignore_index=True)
 
 
-def _list_guessed(folder: Path) -> list[str]:
-    """The tasks of a run whose labels a pipeline guessed."""
-    labellers = read_json(folder / PROBED)["store"].get("labels") or {}
-    return [task for task, labeller in labellers.items() if labeller]
+def _read_tasks(folder: Path, tasks: pd.Series) -> dict[str, pd.Series]:
+    """Which tasks of a run have labels that a pipeline guessed, and which are read at the states of a decoder's own tokens."""
+    settings = read_json(folder / PROBED)
+    labellers = settings["store"].get("labels") or {}
+    guessed = [task for task, labeller in labellers.items() if labeller]
+    at_tokens = settings.get("at_tokens", [])
+    return {"is_guessed": tasks.isin(guessed), "is_at_token": tasks.isin(at_tokens)}
 
 
 def _probed(folder: Path, kind: str) -> str:
@@ -215,9 +238,9 @@ INPUTS = {
         partial(load_single, kind=PATCHINGS),
     ),
     "examined_states": _in_folders(
-        "shares of states", "examine", STATE_SHARES, partial(load_single, kind=STATE_SHARES)
+        "shares of states", "examine", STATE_SHARES, partial(load_examined, kind=STATE_SHARES)
     ),
-    "examined_heads": _in_folders("heads", "examine", HEADS, partial(load_single, kind=HEADS)),
+    "examined_heads": _in_folders("heads", "examine", HEADS, partial(load_examined, kind=HEADS)),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "cluster_names": Input(
         "a run of `name`: give --ckpt with its folder (`tprprobe name STORE --out FOLDER`)",

@@ -19,6 +19,7 @@ from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
 from tprprobe.figures.tables import NUMBERS, PanelTable, Table
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
@@ -31,6 +32,9 @@ LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_reade
 
 def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
+    recorded = [] if isinstance(source, Store) else _list_recorded(source)
+    if recorded:
+        return recorded
     if isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir():
         inputs, folders = {"store": source}, []
     else:
@@ -46,6 +50,26 @@ def list_drawable(source: Store | Source) -> list[Entry]:
         )
         and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
+
+
+def _list_recorded(folder: Source) -> list[Entry]:
+    """The figures whose sources a folder records."""
+    return [entry for entry in load_figures() if _read_recorded(entry, folder) is not None]
+
+
+def _read_recorded(entry: Entry, folder: Source) -> dict[str, object] | None:
+    """What a figure was made of, where NAME.json in a folder says so (``sources``, below that folder)."""
+    record = Path(folder) / f"{entry.name}.json"
+    sources = read_json(record).get("sources") if record.is_file() else None
+    return None if sources is None else place_sources(entry, [record.parent / s for s in sources])
+
+
+def place_sources(entry: Entry, sources: Sequence[Source]) -> dict[str, object]:
+    """Folders by the names of a figure's inputs; without any what is there by default."""
+    return {
+        key: (sources[0] if key == "store" else sources) if sources else kind.default
+        for key, kind in entry.inputs.items()
+    }
 
 
 def _list_folders(folder: Any) -> list[Path]:
@@ -168,10 +192,11 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
 
 
 def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
-    """The numbers of a scene, or of one of its panels; none of a drawing."""
+    """The numbers of a scene, or of one of its panels; of a drawing, those that it tells."""
     scene = getattr(picture, "scene", picture)
     if not isinstance(scene, Scene):
-        return pd.DataFrame()
+        numbers = getattr(picture, "numbers", None)
+        return pd.DataFrame() if numbers is None else numbers
     numbers = (scene if look.panel is None else scene.choose(look.panel)).tabulate()
     return numbers if isinstance(numbers.index, pd.RangeIndex) else numbers.reset_index()
 
@@ -235,6 +260,8 @@ def read_source(entry: Entry, source: Any) -> dict[str, object]:
     if len(paths) > 1:
         raise InputError(f"{entry.name} is made of {' and '.join(inputs)}: give one folder of them")
     folder = Path(paths[0])
+    if recorded := _read_recorded(entry, folder):
+        return recorded
     folders = find_inputs(folder) if folder.is_dir() else {}
     lists = {key: listed for key, listed in folders.items() if key != "store"}
     folders |= {key: [folder] for key, listed in lists.items() if folder in listed}
