@@ -103,12 +103,13 @@ def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
 
 
 def test_an_attached_module_is_examined_with_the_ids_of_its_texts(tmp_path):
-    module = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4))
+    module = nn.Sequential(nn.Embedding(30, 4), nn.Linear(4, 4))
     sites = {"encoder.embedding": "0", "encoder.0.hidden": "1"}
     attached = attach(module, sites, forward=lambda module, batch: module(batch[0]))
-    texts = [f"{i % 7} {j % 5} 8" for i in range(7) for j in range(5)]
+    texts = [f"{i} {i * i % 29} {i // 2}" for i in range(30)]
     examined = examine(attached, lambda text: [*map(int, text.split())], texts, tmp_path / "run")
-    assert {*examined.tables["nested"]["site"]} == {*sites}
+    assert "k-means divides the tokens at layer 0 into" in repr(examined)
+    assert "Not measured: the model has no attention" in repr(examined)
 
 
 def test_what_training_changed_has_an_interval():

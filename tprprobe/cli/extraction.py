@@ -102,8 +102,11 @@ def extract(
         counts = f", documents {documents}" * bool(documents)
         common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
         tasks = list_tasks(name.partition(".")[2] for name in store.facts.counts)
-        probing = f"tprprobe probe {tasks[0]} {out}, or " if tasks else ""
-        common.say(f"next: {probing}tprprobe app {out}")
+        command = f"probe {tasks[0]}" if tasks else ""
+        if any(name.endswith(".self.value") for name in store.sites):
+            command = "reconstruct"  # what these sites are for
+        following = f"tprprobe {command} {out}, or " if command else ""
+        common.say(f"next: {following}tprprobe app {out}")
         common.say_first(store, n, spaced)
     return None
 

@@ -39,7 +39,7 @@ from tprprobe.store.layout import TWINS
 N_BEHAVIOR = 60  # pairs of sentences in which two words change places
 HEADLESS = "it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M"
 NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
-CHARACTERS = "the model reads characters, of which no label is known; `tprprobe probe token {} --probe bilinear` asks which is at which place"
+CHARACTERS = "the model reads characters, of which no label is known; `tprprobe probe token {} --sites {} --probe bilinear` asks which is at which place (it takes minutes)"
 UNLABELLED = "the words of these texts have no labels: give a treebank, or --labels spacy:PIPELINE"
 
 
@@ -130,7 +130,7 @@ def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.Dat
 def measure_probes(subject: Subject) -> pd.DataFrame:
     """Probes of the labels of words at all sites, beside those of the input embeddings and of the baseline model."""
     if not subject.has_words:
-        raise InputError(CHARACTERS.format(subject.store.path))
+        raise InputError(CHARACTERS.format(subject.store.path, subject.sites[-1]))
     if not subject.probed:
         raise InputError(UNLABELLED)
     inner = tuple(site for site in subject.sites if not site.endswith(".embedding"))

@@ -105,7 +105,8 @@ def _measure(
     _check_lengths(texts, tokens, other_tokens)
     answer_ids = read_answer_ids(model, texts, answers)
     answer, rival = (spell([i]) for i in answer_ids)
-    note(f"answers: {answer!r}; to the other text {rival!r}")
+    advice = "" if answers else "; other answers are compared by --answers A,B (answers=)"
+    note(f"answers: {answer!r}; to the other text {rival!r}{advice}")
     with capture(model, names) as states:
         runs = PatchedRuns(model, sources[0], answer_ids)
     with capture(model, names) as other_states:
