@@ -89,10 +89,8 @@ def figure(
             )
         entries = catalogue.list_figures() if source is None else catalogue.list_drawable(source)
         if source is not None:
-            none = "; --store STORE lists those of its store" * (not entries and not store)
-            common.say(
-                f"{source}: figures of this {'store' if store else 'run'}: {len(entries)}{none}"
-            )
+            n = len(entries) or "0; --store STORE lists those of a store"
+            common.say(f"{source}: figures of this {'store' if store else 'run'}: {n}")
         longest = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")

@@ -147,9 +147,8 @@ def cluster_strips(
             named = [i for i in unmatched if i in key_of_own]
             named = named if len(named) <= N_OTHERS or not look.is_narrow else []
             others = [_letter(i) for i in unmatched if i not in named][:1]
-            entries = [key_of_own[i] for i in named]
-            entries += [f"{letter}…: others of the baseline model" for letter in others]
-            key += [(UNMATCHED_COLOR, text) for text in entries]
+            entries = [f"{letter}…: others of the baseline model" for letter in others]
+            key += [(UNMATCHED_COLOR, text) for text in [key_of_own[i] for i in named] + entries]
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
             f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
@@ -249,14 +248,20 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     tokens = tokens.groupby("sample").head(MAX_TOKENS)
     sizes = tokens["sample"].value_counts(sort=False)
     longest_token = max(count_slots(write_token(token)) for token in tokens["token"].unique())
-    longest, samples = int(sizes.max()), sizes[sizes > 1].index.tolist()
-    n_across = max(1, COLUMNS // (longest + 1)) if longest_token == 1 else 1
+    samples = sizes[sizes > 1].index.tolist()
+    n_across = max(1, COLUMNS // int(sizes.median() + 1)) if longest_token == 1 else 1
     samples = sorted(_choose_samples(tokens, samples, None, N_TEXTS * n_across))
     colors = color_clusters(roles)
     strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
-    lines = [join_strips(strips[i : i + n_across]) for i in range(0, len(strips), n_across)]
+    lines = [strips[:1]]
+    for strip in strips[1:]:
+        n_slots = sum(len(beside.tokens) + 1 for beside in [*lines[-1], strip]) - 1
+        if n_across > 1 and n_slots <= COLUMNS:
+            lines[-1].append(strip)
+        else:
+            lines.append([strip])
     key: list[tuple[ColorType, str]] = [(colors[i], text) for i, text in texts.items()]
-    return Strips(lines, key)
+    return Strips(list(map(join_strips, lines)), key)
 
 
 def explain_ends(store: Store) -> str:

@@ -48,17 +48,10 @@ from tprprobe.store.reader import Source
 PLACE = ["site", "head"]
 WORD_KEYS = [*PLACE, "model"]
 ORIGIN = {"Model": "model_name", "Data": "data"}  # columns of a table of words
-N_ROWS, N_NAMED, N_PLACES = (
-    18,
-    40,
-    8,
-)  # clusters, named ones of a model, and sites that the command prints
+N_ROWS, N_NAMED, N_PLACES = 18, 40, 8  # clusters, named ones of a model, and sites in print
 MEASURES = {"precision": "o", "recall": "s"}  # their marks
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
-MIN_LINES, LINE = (
-    4.0,
-    0.115,
-)  # of names, from which on panels have room for titles and legend; inches of one
+MIN_LINES, LINE = 4.0, 0.115  # of names beside a title and a legend; inches of one
 HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
 REPORT = (
     "Numerators and denominators, predicted from clusters, beside controls: `tprprobe report {}`."

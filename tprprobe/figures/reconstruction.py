@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,7 +86,8 @@ def _name_twins(results: pd.DataFrame) -> pd.DataFrame:
 
 def _name_data(results: pd.DataFrame) -> list[str]:
     """A line that names the data; none of results of earlier versions."""
-    names = results["data"].fillna("").unique().tolist() if "data" in results else []
+    paths: Any = results["data"].fillna("") if "data" in results else pd.Series(dtype=str)
+    names = paths.str.rpartition("/")[2].unique().tolist() if len(paths) else []
     return [f"Data: {', '.join(filter(None, names))}."] if any(names) else []
 
 

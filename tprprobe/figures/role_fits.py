@@ -164,7 +164,7 @@ def _describe_gains(families: pd.DataFrame) -> str:
         if family in rows and family in BELOW
     ]
     bound = rows.get(FACTORED)
-    if bound and not binds(bound):
+    if bound and (not binds(bound) or bound.get("beyond_low", np.nan) <= 0):
         texts[-1] += " (not beyond shuffled roles)"
     if bound and np.isfinite(bound.get("learned", np.nan)):
         texts.append(f"learned {write_interval(bound, 'learned')}")

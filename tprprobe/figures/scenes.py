@@ -161,9 +161,8 @@ class Squares(Scene):
             self.titles[0] or "row": np.repeat([*self.rows] or range(height), width),
             self.titles[1] or "column": np.tile(columns, height),
         }
-        return pd.DataFrame(names | {"value": np.ravel(self.values)})[
-            np.tile(columns != GAP, height)
-        ]
+        table = pd.DataFrame(names | {"value": np.ravel(self.values)})
+        return table[np.tile(columns != GAP, height)].reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     keeps_shape = not (is_flat or inches)
     figure, [[panel]] = open_panels(max(across + room, 3.4), height, ax=ax, keeps_shape=keeps_shape)
     image = paint_squares(panel, squares)
-    if squares.bar:
+    if squares.bar and current_look().legend:
         ends = (np.nanmin(squares.values) < -1, np.nanmax(squares.values) > 1)
         arrows = {(True, True): "both", (True, False): "min", (False, True): "max"}
         look: Options = {"fraction": 0.05, "shrink": 0.7, "extend": arrows.get(ends, "neither")}

@@ -153,6 +153,7 @@ class Table:
         style = cells.style.hide(axis="index")
         style.format(escape="latex").format_index(escape="latex", axis=1)
         columns = "".join("r" if is_number else "l" for is_number in table.numeric)
+        columns = f"@{{}}{columns}@{{}}" if is_narrow else columns
         text = style.to_latex(hrules=True, column_format=columns, sparse_columns=False)
         lines = text.splitlines(keepends=True)
         for row in reversed(table.ruled):  # behind the heading and its rules
@@ -198,12 +199,12 @@ class Table:
             [[axes]] = check_axes(ax, [self.title])
             figure = axes.figure
             size = (width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
-            text_scale = min(1.0, *(axes.bbox.size / figure.dpi / size))
-        if POINTS * text_scale < MIN_POINTS:
-            place = "this width" if ax is None else f"axes of {_join(axes.bbox.size / figure.dpi)}"
+            text_scale = min(1.0, *np.divide(axes.bbox.size, figure.dpi * np.array(size)))
+        if (points := POINTS * text_scale) < MIN_POINTS:
+            sides = [f"{np.ceil(10 * side * MIN_POINTS / POINTS) / 10:g}" for side in size]
             raise InputError(
-                f"{self.title}: its text would have {POINTS * text_scale:.1f} points in {place}: give {_join(np.array(size) * MIN_POINTS / POINTS)} "
-                "inches or more, or write the table (--out NAME.tex, .md, .csv)"
+                f"{self.title}: its text would have {points:.1f} points in this room: give {' × '.join(sides)} inches "
+                "or more, or write the table (--out NAME.tex, .md, .csv)"
             )
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
@@ -261,11 +262,6 @@ class Table:
         ]
 
 
-def _join(size: Iterable[float]) -> str:
-    """Two sides in inches, rounded up."""
-    return " × ".join(f"{np.ceil(10 * side) / 10:g}" for side in size)
-
-
 def _name_block(names: Sequence[str]) -> str:
     """The title of a block, in which numbers are of layers."""
     return ", ".join(f"layer {name}" if name.isdecimal() else name for name in names)
@@ -304,7 +300,7 @@ def _measure(columns: Mapping[str, Sequence[Sequence[str]]]) -> float:
     widths = [
         max(_count_ems(line) for lines in cells for line in lines) for cells in columns.values()
     ]
-    return sum(GUTTER + EM * width for width in widths)
+    return sum(GUTTER + EM * width for width in widths) - GUTTER
 
 
 def _count_ems(line: str) -> float:

@@ -27,6 +27,7 @@ from tprprobe.figures import catalogue, colors, strips, style
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
+from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.look import Look
 from tprprobe.figures.overlay import marks_legend
 from tprprobe.figures.scenes import Shares
@@ -245,13 +246,16 @@ def test_input_embeddings_are_the_layer_before_the_first_and_hollow_marks_are_ex
     assert "layer 1 is best; every other layer is worse" in scene.note
 
 
-def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
+def _plan_shares():
     places = ("additive", 0.3, -0.1, 0.7), ("bag", 0.5, 0.2, 0.8), ("factored", 0.1, -0.1, 0.3)
-    shares = pd.DataFrame(places, columns=["family", "share", "share_low", "share_high"]).assign(
+    return pd.DataFrame(places, columns=["family", "share", "share_low", "share_high"]).assign(
         site="encoder.0.hidden", roles="left", control="",
         share_by_length=0.0, share_by_length_low=-0.1, share_by_length_high=0.1,
     )  # fmt: skip
-    figure = render(replace(share_bars(shares, "model"), note=""))
+
+
+def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
+    figure = render(replace(share_bars(_plan_shares(), "model"), note=""))
     assert texts(figure) == ["50%"]
     hatched = [bar.get_width() for bar in figure.axes[0].patches if bar.get_hatch()]
     assert sorted(hatched)[-2:] == pytest.approx([0.1, 0.3])
@@ -267,6 +271,9 @@ def test_bars_and_intervals_beyond_the_whole_stand_where_their_numbers_are():
     ends = [line.get_segments()[0][:, 0] for line in panel.collections]
     np.testing.assert_allclose(ends, [[0.8, 1.0], [1.1, 1.35]])
     assert panel.get_xlim() == pytest.approx((0, 1.35))
+    ax = Figure().subplots()
+    tp.draw("examined-states", _plan_shares(), ax=ax, panel=0, title="mine")
+    assert ax.get_title() == "mine"
 
 
 def test_every_panel_has_axes_of_its_own(scores):
@@ -277,6 +284,10 @@ def test_every_panel_has_axes_of_its_own(scores):
         tp.draw("probes", scores, ax=axes[0])
     tp.draw("probes", scores, ax=axes[1], panel=1)
     assert [axes[1].get_title(), len(axes[0].lines)] == ["DEP", 0]
+    shared = Figure().subplots(1, 2, sharey=True)
+    for panel, table in zip(shared, (scores.assign(f1_low=0.1), scores), strict=True):
+        tp.draw("probes", table, ax=panel, task="pos")
+    assert shared[0].get_ylim()[0] <= 0.1
     with pytest.raises(InputError, match="unknown panel of this figure 'NER'"):
         tp.draw("probes", scores, panel="NER")
     axes[1].clear()
@@ -288,6 +299,18 @@ def test_every_panel_has_axes_of_its_own(scores):
     assert ax.get_title() == "DEP"
     with pytest.raises(InputError, match="unknown task of these probes 'deps'; did you mean 'dep'"):
         tp.draw("probes", scores, task="deps")
+
+
+def test_several_models_have_their_own_controls_and_own_tokens_are_known(scores):
+    rows = scores[scores["task"] == "pos"].assign(model="a", side="target", site="decoder.0.hidden")
+    majority = rows.head(1).assign(control="identity", f1=0.6, layer=None)
+    tables = pd.concat([rows, majority])
+    other = tables.assign(model="b", f1=tables["f1"] + 0.1, is_at_token=True)
+    lines = tp.figures.probes.probe_table(
+        pd.concat([tables.assign(is_at_token=False), other])
+    ).lines
+    assert lines.named_bands.groupby("line")["value"].max().round(1).tolist() == [0.6, 0.7]
+    assert lines.levels[["line", "value"]].to_numpy().tolist() == [[CONTROLS["identity"], 0.7]]
 
 
 def test_words_and_colors_are_ones_own_in_given_axes_too(scores):
@@ -492,7 +515,8 @@ def test_lines_below_a_figure_leave_its_legend_where_it_is(tmp_path):
         figure.subplots().plot([0, 1], label="a line")
         figure.legend(loc="outside lower center")
         if name == "told":
-            figure.put_below(["holds"] * 4)
+            figure.put_below(["holds"] * 4 + ["WWWWWW " * 30])
+            assert figure.texts[0].get_window_extent().x1 < figure.bbox.x1
         figure.savefig(tmp_path / f"{name}.png")
         pictures[name] = imread(tmp_path / f"{name}.png")[..., :3]
     height = len(pictures["plain"])

@@ -14,6 +14,7 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 from planted.printed import DPI, FIGURES, FOLDER
 
+from tprprobe.errors import InputError
 from tprprobe.figures import colors
 from tprprobe.figures.dots import render
 from tprprobe.figures.line_styles import BASELINE, EMBEDDING, style_lines
@@ -158,6 +159,9 @@ def test_a_table_has_room_for_its_headings_and_none_too_much_below():
     figure.canvas.draw()
     lowest = min(text.get_window_extent().y0 for text in figure.axes[0].texts)
     assert 0 < lowest < 0.35 * figure.dpi
+    axes = Figure(figsize=(1, 1)).subplots()
+    with pytest.raises(InputError, match=r"1\.\d points in this room: give \S+ × \S+ inches"):
+        Table(cells, "Title").draw(axes)
 
 
 def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_no_room():

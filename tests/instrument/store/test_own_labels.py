@@ -148,6 +148,7 @@ def test_labels_of_the_data_are_not_replaced_by_those_of_a_file(tmp_path):
     with pytest.raises(InputError, match=r"already has another pos .*--labels NAME=FILE"):
         add_file_labels(store, "pos", file)
     write("NNP", "VBZ", "PRP", "VBZ")
+    file.write_text(f"{file.read_text()}\n{file.read_text()}")  # sentences that come twice
     assert add_file_labels(store, "pos", file) is store
     assert not (store.path / OWN_LABELS).exists()
 

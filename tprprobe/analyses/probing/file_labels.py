@@ -47,18 +47,14 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
         lasts = words.get(LAST_WORD, words[WORD]).tolist()
         if matches := sentences.get(_without_blanks(str(words[QUESTION].iloc[0]))):
             _check_words(store, max(lasts) + 1, matches[0], f"{file}: sentence", sample)
-            targets = [target for match in matches for target in match.targets.get(task, ())]
+            repeated = (target for match in matches for target in match.targets.get(task, ()))
+            targets = dict.fromkeys(repeated)  # a sentence may come twice, or a line a target
             ranges = [*zip(firsts, lasts, strict=True)]
             cell_of_range = encode_shared(targets, len(matches[0].words), {*ranges})
             cells[source[rows]] = [cell_of_range[word_range] for word_range in ranges]
             n_labeled += 1
     if not (cells != "").any():
         raise InputError(f"{file}: no sentence with labels of {task} is a text of {store.path}")
-    note(f"{store.path}: labels of {task} for {n_labeled:,} of {store.samples:,} samples: {file}")
-    texts = {_without_blanks(str(text)) for text in tokens[QUESTION].unique()}
-    if missing := [s[0].text for text, s in sentences.items() if text not in texts]:
-        n_missing = f"{len(missing):,} of {len(sentences):,} sentences are no text of the store"
-        note(f"{file}: {n_missing}, the first: {missing[0]:.60}")
     if task in tokens:
         if (tokens[task].astype(object).fillna("")[tokens["side"] == SIDE] == cells[source]).all():
             return store
@@ -67,6 +63,11 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
                 f"{file}: {store.path} already has another {task} from its data: give these labels another name (--labels NAME=FILE)"
             )
         note(f"{task}: these labels replace others of that name")
+    note(f"{store.path}: labels of {task} for {n_labeled:,} of {store.samples:,} samples: {file}")
+    texts = {_without_blanks(str(text)) for text in tokens[QUESTION].unique()}
+    if missing := [s[0].text for text, s in sentences.items() if text not in texts]:
+        n_missing = f"{len(missing):,} of {len(sentences):,} sentences are no text of the store"
+        note(f"{file}: {n_missing}, the first: {missing[0]:.60}")
     table = tokens.assign(**{task: cells})
     save_labels(store.path, table, task)
     return replace(store, table=table, labels=(*store.labels, task))
