@@ -85,6 +85,7 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
         assert f"{name}: " in html
         assert f"## {name}: " in text
     assert "[SVG](schlag-sec6.2.svg)" in text
+    assert [entry.name for entry in catalogue.list_drawable(out)] == ["schlag-sec6.2"]
     assert "tprprobe inspect nowhere" in html
     assert "sha256" in html
 

@@ -82,7 +82,7 @@ def describe_clusters(
     texts = dict[int, str]()
     for label, listed in zip(summary["cluster"].tolist(), listed_tokens, strict=True):
         name = names.get(label, "")
-        listed = BETWEEN.join(map(quote_sign, listed.split(BETWEEN)))
+        listed = BETWEEN.join(quote_sign(token) for token in listed.split(BETWEEN) if token)
         is_shared = [*plain.values()].count(plain.get(label, "")) > 1
         listed = listed.split(BETWEEN)[0] if is_shared else cut_between(listed, length)
         tokens = f" ({listed})" * ((is_shared and listed not in name) or not name)

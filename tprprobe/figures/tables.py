@@ -199,7 +199,7 @@ class Table:
             [[axes]] = check_axes(ax, [self.title])
             figure = axes.figure
             size = (width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
-            text_scale = min(1.0, *np.divide(axes.bbox.size, figure.dpi * np.array(size)))
+            text_scale = min(1.0, *np.asarray(axes.bbox.size) / (figure.dpi * np.array(size)))
         if (points := POINTS * text_scale) < MIN_POINTS:
             sides = [f"{np.ceil(10 * side * MIN_POINTS / POINTS) / 10:g}" for side in size]
             raise InputError(

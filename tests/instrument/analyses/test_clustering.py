@@ -1,6 +1,7 @@
 """Clusters find planted groups, in memory and streamed, whatever the scale of a dimension."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from tprprobe.analyses.clustering import (
 )
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.kmeans import fit_seeds, measure_recovery
+from tprprobe.figures.cluster_labels import describe_clusters
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +152,17 @@ def test_sites_without_heads_and_of_answers(store):
 # ---------------------------------------------------------------- the summary
 
 
-def test_summary_of_a_made_example():
+def test_summary_of_a_made_example(store):
     tokens = pd.DataFrame({"token": ["a", " ", "a", "b"], "position": [0, 1, 4, 3]})
     summary = clusters.summarize(np.array([0, 0, 0, 1]), tokens, k=3)
     assert summary["top"].tolist() == ["a 67%, ␣ 33%", "b 100%", ""]
     assert summary["size"].tolist() == [3, 1, 0]
     assert summary["distinctive"].tolist() == ["a · ␣", "b", ""]
     assert summary["mean_position"][0] == pytest.approx(5 / 3)
+    keys = describe_clusters(
+        replace(cluster(store, LAST, k=3), summary=summary), {1: "letter (.90)"}
+    )
+    assert keys == {0: "0: (a · ‘␣’)", 1: "1: letter (.90)", 2: "2: ()"}
     assert summary["entropy"][1] == 0
     assert summary["entropy"].isna().tolist() == [False, False, True]
 
