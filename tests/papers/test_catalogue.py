@@ -25,6 +25,7 @@ from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, verdicts_of
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
 from tprprobe.figures.catalogue import registry
+from tprprobe.figures.catalogue.loaders import load_evaluations
 from tprprobe.figures.tables import Table
 from tprprobe.store import open_store
 
@@ -170,6 +171,13 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, options,
     with pytest.raises(InputError, match=message) as error:
         catalogue.make(name, **options)
     assert "\n" not in str(error.value)
+
+
+def test_an_evaluation_of_pairs_is_one_row(tmp_path):
+    score = {"exact_match": 0.9, "exact_match_interval": [0.8, 1.0], "n": 80}
+    write_evaluation(tmp_path, modules={}, data="pairs.tsv", **score)
+    rows = load_evaluations([tmp_path])
+    assert rows[["module", "n", "exact_match"]].to_numpy().tolist() == [["pairs.tsv", 80, 0.9]]
 
 
 def test_no_division_no_attention_figure(run):

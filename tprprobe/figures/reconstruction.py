@@ -112,7 +112,7 @@ def summarize_reconstruction(results: pd.DataFrame) -> str:
 def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) -> str:
     of_twin = largest_fit(twin, "held_out").set_index(["layer", "predictor"])["r2"]
     lines = [
-        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals over held-out documents, of differences over the draws of projections, too)"
+        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals over held-out documents, of differences over the draws of projections, too; the baseline model has other states: compare its heads with its own projections and PCA)"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
@@ -125,10 +125,6 @@ def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) ->
         if number in of_twin:
             values = [of_twin[number, name] for name in PREDICTORS]
             lines[-1] += "; baseline model {:.3f}, random {:.3f}, PCA {:.3f}".format(*values)
-    if len(of_twin):
-        lines.append(
-            "  The states of the baseline model are others, so compare its heads with its own random projections and PCA."
-        )
     return "\n".join(lines)
 
 

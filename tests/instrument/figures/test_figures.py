@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
+from planted.cli import run_command
 from planted.questions import CROSS, HIDDEN, LAST, MAPS, plant
 from planted.sentences import plant as plant_labelled
 
@@ -335,6 +336,15 @@ def test_words_and_colors_are_ones_own_in_given_axes_too(scores):
     assert to_rgb(handles[labels.index("hidden")].get_color()) == (1, 0, 0)
     with pytest.raises(InputError, match="unknown line of this figure 'hiden'"):
         tp.draw("probes", scores, task="pos", colors={"hiden": "red"})
+
+
+def test_attention_maps_of_any_site_and_of_positions_are_drawn(store, tmp_path):
+    title = tp.draw("attention", store, site=CROSS, sample=1).axes[0].get_title("left")
+    assert "cross" in title
+    with pytest.raises(InputError, match="no attention maps"):
+        tp.draw("attention", store, site="encoder.9.cross.attention")
+    options = ["--store", store.path, "--positions", 1, "--out", tmp_path / "row.png"]
+    assert "drawn" in run_command("figure", "attention", *options).stderr
 
 
 def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_path):
