@@ -100,7 +100,5 @@ def cut_between(tokens: str, length: int) -> str:
 
 def color_clusters(roles: Clusters) -> list[tuple[float, float, float]]:
     """A color of the palette for every cluster, gray for one of special tokens alone, such as [CLS]."""
-    words = [SINGLE.match(top) for top in roles.summary["top"]]
-    is_mark = [word is not None and is_special(word[1]) for word in words]
-    colors = iter(palette(roles.k))
-    return [MARK_COLOR if mark else next(colors) for mark in is_mark]
+    words, colors = map(SINGLE.match, roles.summary["top"]), iter(palette(roles.k))
+    return [MARK_COLOR if word and is_special(word[1]) else next(colors) for word in words]

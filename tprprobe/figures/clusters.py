@@ -260,8 +260,7 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
             lines[-1].append(strip)
         else:
             lines.append([strip])
-    key: list[tuple[ColorType, str]] = [(colors[i], text) for i, text in texts.items()]
-    return Strips(list(map(join_strips, lines)), key)
+    return Strips([*map(join_strips, lines)], [(colors[i], text) for i, text in texts.items()])
 
 
 def explain_ends(store: Store) -> str:

@@ -65,14 +65,15 @@ OTHER_LABELS = {*LABELS, "upos", "role", "place"}  # beside these, labels are a 
 
 def list_exact(store: Store) -> dict[str, Field]:
     """The fields of the labels that the store's data tell, and of labels of one's own; what a tagger guessed is not among them."""
-    guessed = store.facts.labels
     columns = store.tokens.columns
     if WORD not in columns:  # without the words' numbers, cells name no words
         return {}
     counted = (name.partition(".")[2] for name in store.facts.counts)
     own = [*store.labels, *(name for name in counted if name not in OTHER_LABELS)]
     fields = LABELS | {name: Field((name,), f"{name} {{}}") for name in own if name not in LABELS}
-    return {name: fields[name] for name in fields if name in columns and name not in guessed}
+    return {
+        name: fields[name] for name in fields if name in columns and name not in store.facts.labels
+    }
 
 
 def read_labels(store: Store, side: str) -> pd.DataFrame:

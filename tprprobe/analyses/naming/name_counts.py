@@ -10,7 +10,6 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.store.token_texts import SPECIAL
 
 NO_EVIDENCE = ", so their number is no evidence of what training adds"
-NO_BASELINE = "there is no baseline model that would tell what training adds"
 
 
 def select_named(names: pd.DataFrame) -> pd.DataFrame:
@@ -58,7 +57,7 @@ def compare_names(counts: Mapping[str, tuple[int, int]], place: str = "the train
     """How many clusters have a name, how many of the baseline model, and what that means, in one sentence."""
     baselines = {model: count for model, count in counts.items() if model != TRAINED}
     if not baselines:
-        return f"{state_names(counts, place)}; {NO_BASELINE}."
+        return f"{state_names(counts, place)}; there is no baseline model that would tell what training adds."
     of_baselines = " and ".join(
         f"{named} of {n} of its baseline model ({model})" for model, (named, n) in baselines.items()
     )

@@ -62,9 +62,7 @@ def _read_frequent(tokens: pd.DataFrame) -> pd.Series:
 
 def count_places(names: "pd.Series[str]") -> int:
     """How many names say where a token stands."""
-    return int(
-        names.astype(str).str.contains(r"(?:^|∧ )(?:place|word) \d+ from the ", regex=True).sum()
-    )
+    return int(names.astype(str).str.contains(r"\b(?:place|word) \d+ from the ").sum())
 
 
 def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:
