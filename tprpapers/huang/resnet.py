@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from jaxtyping import Float, Float32
-from torch import Tensor
+from jaxtyping import Float32
 
 from tprprobe.console import stderr, track
 from tprprobe.errors import InputError
@@ -144,16 +143,13 @@ def _encode(network: Any, block: Sequence[Path], device: str) -> bytes:
         ]
         if images:
             pixels = torch.from_numpy(np.stack([image for _, image in images])).to(device)
-            vectors.append(_pooled(network, pixels).numpy(force=True))
+            states = network(pixel_values=pixels).pooler_output  # [image, width, 1, 1]
+            vectors.append(states.flatten(1).float().numpy(force=True))
             names += [name_of(path) for path, _ in images]
     rows = np.concatenate(vectors) if vectors else np.zeros((0, 1), np.float32)
     column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
     lists = column.cast(pa.list_(pa.float32()))
     return _bytes(pa.table({"image_id": pa.array(names, pa.string()), "features": lists}))
-
-
-def _pooled(network: Any, pixels: Float[Tensor, "image 3 h w"]) -> Float[Tensor, "image width"]:
-    return network(pixel_values=pixels).pooler_output.flatten(1).float()
 
 
 def _read_or_skip(path: Path) -> list[np.ndarray]:
