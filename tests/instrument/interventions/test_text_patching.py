@@ -109,7 +109,15 @@ def test_the_map_has_the_control_of_every_layer_and_is_pale_within_it():
     assert squares.rows[:2] == ["0", "1"]
     assert squares.values[:, -1] == pytest.approx(-0.3)  # the largest, with its sign
     assert squares.texts[0].tolist() == ["0.90", "", "", "−0.30"]
-    assert squares.tabulate().reset_index().columns.tolist() == ["layer", "0: a", "1: b", "random"]
+    marks = squares.tabulate()
+    assert [*marks.columns, *marks["token"][:3]] == [
+        "layer",
+        "token",
+        "value",
+        "0: a",
+        "1: b",
+        "random",
+    ]
     ax = tp.draw("patching", table, labels={"random": "control", "0": "first"}).axes[0]
     names = [label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
     assert names == ["first: a", "1: b", GAP, "control", "first", "1"]
