@@ -48,7 +48,9 @@ def compute_features(
     paths = find_images(images)
     network = load_network(model).to(device)
     with alone(out):
-        KeptRun.open(block_folder, _plan(paths, model), resume, PLAN, PLAN)
+        files = "\n".join(f"{path} {path.stat().st_size}" for path in paths)
+        plan = {"model": model, "images": hashlib.sha256(files.encode()).hexdigest()}
+        KeptRun.open(block_folder, plan, resume, PLAN, PLAN)
         blocks = [paths[start : start + WRITE_SIZE] for start in range(0, len(paths), WRITE_SIZE)]
         for number, block in enumerate(track(blocks, f"{images}", len(blocks))):
             if not (path := block_folder / f"{number:06}.parquet").exists():
@@ -126,11 +128,6 @@ def read_image(path: Path) -> Float32[np.ndarray, "3 height width"]:
     pixels = np.asarray(image.crop((x, y, x + SIZE, y + SIZE)), np.float32) / 255
     mean, deviation = np.array([MEAN, DEVIATION], np.float32)
     return ((pixels - mean) / deviation).transpose(2, 0, 1)
-
-
-def _plan(paths: Sequence[Path], model: str) -> dict[str, str]:
-    files = "\n".join(f"{path} {path.stat().st_size}" for path in paths)
-    return {"model": model, "images": hashlib.sha256(files.encode()).hexdigest()}
 
 
 @torch.no_grad()
