@@ -100,10 +100,6 @@ def _name(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _numpy(path: Path) -> tuple[Any, None]:
-    return np.load(path, mmap_mode="r", allow_pickle=False), None
-
-
 def _hdf5(path: Path) -> tuple[Any, Any]:
     file = open_hdf5(path, NAMES)
     arrays = {name: get_array(file, name) for name in (ARRAY, NAMES) if name in file}
@@ -136,7 +132,7 @@ def _parquet(path: Path) -> tuple[Any, Any]:
 
 
 FORMATS: dict[str, Callable[[Path], tuple[Any, Any]]] = {
-    ".npy": _numpy,
+    ".npy": lambda path: (np.load(path, mmap_mode="r", allow_pickle=False), None),
     ".h5": _hdf5,
     ".hdf5": _hdf5,
     ".zarr": _zarr,

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from jaxtyping import Float, Float32
-from torch import Tensor
+from jaxtyping import Float32
 
 from tprprobe.console import stderr, track
 from tprprobe.errors import InputError
@@ -49,7 +48,9 @@ def compute_features(
     paths = find_images(images)
     network = load_network(model).to(device)
     with alone(out):
-        KeptRun.open(block_folder, _plan(paths, model), resume, PLAN, PLAN)
+        files = "\n".join(f"{path} {path.stat().st_size}" for path in paths)
+        plan = {"model": model, "images": hashlib.sha256(files.encode()).hexdigest()}
+        KeptRun.open(block_folder, plan, resume, PLAN, PLAN)
         blocks = [paths[start : start + WRITE_SIZE] for start in range(0, len(paths), WRITE_SIZE)]
         for number, block in enumerate(track(blocks, f"{images}", len(blocks))):
             if not (path := block_folder / f"{number:06}.parquet").exists():
@@ -129,11 +130,6 @@ def read_image(path: Path) -> Float32[np.ndarray, "3 height width"]:
     return ((pixels - mean) / deviation).transpose(2, 0, 1)
 
 
-def _plan(paths: Sequence[Path], model: str) -> dict[str, str]:
-    files = "\n".join(f"{path} {path.stat().st_size}" for path in paths)
-    return {"model": model, "images": hashlib.sha256(files.encode()).hexdigest()}
-
-
 @torch.no_grad()
 def _encode(network: Any, block: Sequence[Path], device: str) -> bytes:
     """One block of images as a Parquet part; unreadable images are left out."""
@@ -144,16 +140,13 @@ def _encode(network: Any, block: Sequence[Path], device: str) -> bytes:
         ]
         if images:
             pixels = torch.from_numpy(np.stack([image for _, image in images])).to(device)
-            vectors.append(_pooled(network, pixels).numpy(force=True))
+            states = network(pixel_values=pixels).pooler_output  # [image, width, 1, 1]
+            vectors.append(states.flatten(1).float().numpy(force=True))
             names += [name_of(path) for path, _ in images]
     rows = np.concatenate(vectors) if vectors else np.zeros((0, 1), np.float32)
     column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
     lists = column.cast(pa.list_(pa.float32()))
     return _bytes(pa.table({"image_id": pa.array(names, pa.string()), "features": lists}))
-
-
-def _pooled(network: Any, pixels: Float[Tensor, "image 3 h w"]) -> Float[Tensor, "image width"]:
-    return network(pixel_values=pixels).pooler_output.flatten(1).float()
 
 
 def _read_or_skip(path: Path) -> list[np.ndarray]:

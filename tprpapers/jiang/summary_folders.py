@@ -42,15 +42,11 @@ def load_summaries(sources: Iterable[Source]) -> pd.DataFrame:
     for data, of_data in evaluations.groupby("data", sort=False):
         model = of_data["model"].iloc[0]
         texts = of_data.loc[of_data["model"] == model, ["data", "document", *TEXTS]]
-        tables += [
-            _baseline(texts, name, is_english(str(data).split(",")[0])) for name in BASELINES
-        ]
+        english = is_english(str(data).split(",")[0])
+        for name in BASELINES:
+            rows = baseline_rows(texts, name)
+            tables.append(rows.assign(model=name).join(score_summaries(rows, english)))
     return pd.concat(tables, ignore_index=True)
-
-
-def _baseline(texts: pd.DataFrame, name: str, english: bool) -> pd.DataFrame:
-    rows = baseline_rows(texts, name)
-    return rows.assign(model=name).join(score_summaries(rows, english))
 
 
 def _evaluated(path: Path) -> list[pd.DataFrame]:

@@ -57,14 +57,11 @@ def table2(summaries: pd.DataFrame) -> Table:
             ]
             for model, rows_of_model in of_data.groupby("model", sort=False)
         }
-        for table_rows in (_means(scores), _differences(scores)):
+        means = [{"model": model} | _cells(mean_scores(own)) for model, own in scores.items()]
+        for table_rows in (means, _differences(scores)):
             ruled.append(len(rows))
             rows += [{"data": str(data)} | row for row in table_rows]
     return Table(pd.DataFrame(rows).fillna("–"), TITLE2, CAPTION2, ruled=tuple(ruled[1:]))
-
-
-def _means(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
-    return [{"model": model} | _cells(mean_scores(rows)) for model, rows in scores.items()]
 
 
 def _differences(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:

@@ -118,21 +118,16 @@ def _origins(papers: Sequence[Paper]) -> Section:
         "Commands were run in this order; seeds are 0 where none is given. Seconds are by the clock, of a "
         "machine that may have done other work."
     )
-    return Section(ORIGINS, text, tables=[
-        pd.DataFrame(commands), pd.DataFrame(_checkpoints(papers)), pd.DataFrame(_versions())
-    ])  # fmt: skip
-
-
-def _checkpoints(papers: Sequence[Paper]) -> list[dict[str, str]]:
     checkpoints = dict.fromkeys(ckpt for paper in papers for ckpt in paper.checkpoints)
-    return [
-        {"checkpoint": ckpt, "sha256 of its weights": hash_weights(ckpt)} for ckpt in checkpoints
+    hashes = [(ckpt, hash_weights(ckpt)) for ckpt in checkpoints]
+    versions = [
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in PACKAGES),
     ]
-
-
-def _versions() -> list[dict[str, str]]:
-    rows = [{"package": name, "version": version(name)} for name in PACKAGES]
-    return [{"package": "Python", "version": platform.python_version()}, *rows]
+    return Section(ORIGINS, text, tables=[
+        pd.DataFrame(commands), pd.DataFrame(hashes, columns=["checkpoint", "sha256 of its weights"]),
+        pd.DataFrame(versions, columns=["package", "version"]),
+    ])  # fmt: skip
 
 
 def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:

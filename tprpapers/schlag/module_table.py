@@ -42,16 +42,13 @@ def summarize_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for model, of_model in evaluations.groupby("model", sort=False):
         row: dict[str, Any] = {"source": THIS_RUN, "model": model}
-        row["weights"] = _millions(of_model["parameters"].iloc[0])
+        parameters = of_model["parameters"].iloc[0]
+        row["weights"] = "–" if np.isnan(parameters) else f"{parameters / 1e6:.1f}M"
         for split in ("train", SMALL, *MODULES):
             of_split = of_model.loc[of_model["split"].str.startswith(split)]
             row |= {f"{split}{name}": value for name, value in _mean(of_split).items()}
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _millions(parameters: float) -> str:
-    return "–" if np.isnan(parameters) else f"{parameters / 1e6:.1f}M"
 
 
 def _mean(evaluations: pd.DataFrame) -> dict[str, float]:

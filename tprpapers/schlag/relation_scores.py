@@ -110,7 +110,10 @@ def _related(way: str, gold: str, score: str, marks: Marks) -> tuple[Pairs, Pair
     if score == "selectivity":
         return _with_operator(way, below, marks), _with_operator(way, above, marks)
     if score in SKIPPING:
-        around, between = (_count_each(way, flags, marks) for flags in find_skipped(marks))
+        around, between = (  # averaged over digits: pairs of each and any operator
+            (_with_operator(way, digits, marks)[0], int(digits.sum()))
+            for digits in find_skipped(marks)
+        )
         added = between if score == "intervening" else around
         return added, between if score == "skip" else nothing
     pairs = np.zeros_like(nothing[0])
@@ -123,12 +126,6 @@ def _with_operator(way: str, digits: Flags, marks: Marks) -> Pairs:
     """The pairs of a digit and any operator, for weight summed over the queries."""
     queries, keys = (digits, marks.operator) if way == "rows" else (marks.operator, digits)
     return np.outer(queries, keys).astype(float), int(queries.sum())
-
-
-def _count_each(way: str, digits: Flags, marks: Marks) -> Pairs:
-    """The pairs of a digit and any operator, for weight averaged over digits."""
-    pairs, _ = _with_operator(way, digits, marks)
-    return pairs, int(digits.sum())
 
 
 def find_skipped(marks: Marks) -> tuple[Flags, Flags]:

@@ -35,7 +35,9 @@ def pools(folder: Path, longest: int | None) -> Callable[[list[Mix], Codec, torc
         with held(folder / "lock"):
             if not path.exists():
                 _write(path, _shorter(Pool.load(mixes, vocabulary, device), vocabulary, longest))
-        return _read(path, device)
+        tensors: list[Tensor] = torch.load(path, weights_only=True, mmap=True)
+        pairs = Pairs(Ragged(*tensors[:2]), Ragged(*tensors[2:4])).to(device)
+        return Pool(pairs, *tensors[4:])
 
     return load
 
@@ -53,12 +55,6 @@ def _write(path: Path, pool: Pool) -> None:
     tensors = [source.values, source.offsets, target.values, target.offsets]
     with whole(path) as partial, open(partial, "wb") as stream:  # a path would be named in the file
         torch.save([tensor.clone() for tensor in (*tensors, pool.indices, pool.lengths)], stream)
-
-
-def _read(path: Path, device: torch.device) -> Pool:
-    tensors: list[Tensor] = torch.load(path, weights_only=True, mmap=True)
-    pairs = Pairs(Ragged(*tensors[:2]), Ragged(*tensors[2:4])).to(device)
-    return Pool(pairs, *tensors[4:])
 
 
 def tested(plan: Plan, folder: Path, workers: int) -> pd.DataFrame:

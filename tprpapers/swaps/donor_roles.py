@@ -91,9 +91,7 @@ def measure_donors(
     tables = []
     for rows in pairs.by_length(BATCH):
         batch = [pairs.batch(rows, model.config.pad), predicted.batch(rows, model.config.pad)]
-        (source, answer), (_, counterfactual) = (
-            [x.to(_device(model)) for x in ids] for ids in batch
-        )
+        (source, answer), (_, counterfactual) = ([x.to(model.device) for x in ids] for ids in batch)
         tokens_by_kind = [[donors_by_kind[name][i] for i in rows.tolist()] for name in DONORS]
         variants = [_variant(model, donors, tokens, source.shape[1]) for tokens in tokens_by_kind]
         scores = score_variants(model, source, [answer, counterfactual], variants)
@@ -103,10 +101,6 @@ def measure_donors(
             for number, name in enumerate(DONORS)
         ]
     return pd.concat(tables, ignore_index=True)
-
-
-def _device(model: Model) -> torch.device:
-    return model.device
 
 
 def _variant(

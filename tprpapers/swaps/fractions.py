@@ -100,7 +100,8 @@ def binding_probe(
 
 
 def _probe(model: Model, table: pd.DataFrame, seed: int) -> pd.DataFrame:
-    pairs = _encode(model, table)
+    questions, answers = table["question"].tolist(), table["answer"].tolist()
+    pairs = encode_texts(questions, answers, require_vocabulary(model))
     solved = _score("exact_match", exact_matches(model, pairs)[0], table["group"])
     rows = []
     for site, states in _read(model, pairs).items():
@@ -135,11 +136,6 @@ def choose(states: Float[np.ndarray, "question d_model"], table: pd.DataFrame, s
 
 def _score(name: str, values: np.ndarray, groups: Any) -> dict[str, float]:
     return bootstrap_mean(values.astype(float), np.asarray(groups), lowest=0).columns(name)
-
-
-def _encode(model: Model, table: pd.DataFrame) -> Pairs:
-    vocabulary = require_vocabulary(model)
-    return encode_texts(table["question"].tolist(), table["answer"].tolist(), vocabulary)
 
 
 @torch.no_grad()

@@ -160,7 +160,7 @@ def test_summary_of_a_made_example(store):
     assert summary["distinctive"].tolist() == ["a · ␣", "b", ""]
     assert summary["mean_position"][0] == pytest.approx(5 / 3)
     keys = describe_clusters(
-        replace(cluster(store, LAST, k=3), summary=summary), {1: "letter (.90)"}
+        replace(cluster(store, LAST, 0, 3), summary=summary), {1: "letter (.90)"}
     )
     assert keys == {0: "0: (a · ‘␣’)", 1: "1: letter (.90)", 2: "2: ()"}
     assert summary["entropy"][1] == 0

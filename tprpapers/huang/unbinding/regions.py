@@ -84,11 +84,7 @@ def _macro(tables: Tables) -> Float[np.ndarray, " replicate"]:
     return np.nanmean(divide(tables[..., 0], tables.sum(2)), axis=1)
 
 
-def _micro(tables: Tables) -> Float[np.ndarray, " replicate"]:
-    return tables[..., 0].sum(1) / tables.sum((1, 2))
-
-
-MEASURES = {"macro": _macro, "micro": _micro}
+MEASURES = {"macro": _macro, "micro": lambda tables: tables[..., 0].sum(1) / tables.sum((1, 2))}
 
 
 def partition_space(words: GeneratedWords, max_words: int = MAX_WORDS, seed: int = 0) -> Regions:

@@ -40,12 +40,9 @@ def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 def summarize_steps(steps: pd.Series) -> pd.Series:
     """`-2` (written two steps before) to `+3` (to come in three); further ones are `before`, `to come`."""
-    near = steps.map(_signed).where(steps.abs() <= NEAR, "further to come")
+    signed = steps.map("{:+d}".format).str.replace("-", "−")
+    near = signed.where(steps.abs() <= NEAR, "further to come")
     return near.mask(steps < -NEAR, "further before")
-
-
-def _signed(steps: int) -> str:
-    return f"{steps:+d}".replace("-", "−")
 
 
 def compare_steps(rows: pd.DataFrame, seed: int = 0) -> dict[str, Interval]:

@@ -32,8 +32,9 @@ LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_reade
 
 def list_drawable(source: Store | Source) -> list[Entry]:
     """The figures and tables that can be drawn of a store alone, or of the results in a folder."""
-    recorded = [] if isinstance(source, Store) else _list_recorded(source)
-    if recorded:
+    if not isinstance(source, Store) and (
+        recorded := [entry for entry in load_figures() if _read_recorded(entry, source) is not None]
+    ):
         return recorded
     if isinstance(source, Store) or STORE.is_in(source) or not Path(source).is_dir():
         inputs, folders = {"store": source}, []
@@ -50,11 +51,6 @@ def list_drawable(source: Store | Source) -> list[Entry]:
         )
         and (store is None or "store" not in entry.inputs or entry.concerns(store))
     ]
-
-
-def _list_recorded(folder: Source) -> list[Entry]:
-    """The figures whose sources a folder records."""
-    return [entry for entry in load_figures() if _read_recorded(entry, folder) is not None]
 
 
 def _read_recorded(entry: Entry, folder: Source) -> dict[str, object] | None:
