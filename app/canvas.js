@@ -11,10 +11,7 @@ const WHOLE = [-0.03, 1.03, -0.03, 1.03]; // of the plane: left, right, below, a
 const page = { scenes: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
 
 export default function mount({ data, parentElement, setStateValue, setTriggerValue }) {
-  if (data.kind in FEEDS) {
-    FEEDS[data.kind](data);
-    return undefined;
-  }
+  if (data.kind in FEEDS) return void FEEDS[data.kind](data);
   if (!page.parts.has(parentElement)) page.parts.set(parentElement, new PARTS[data.kind](parentElement));
   const part = page.parts.get(parentElement);
   if (part instanceof Picks) part.tell = (text) => setTriggerValue("picked", text);
@@ -676,9 +673,18 @@ class Attend {
     this.sides = [make("div", { className: "column" }), make("div", { className: "column" })];
     this.lines = make("canvas", { className: "links" });
     this.told = make("div", { className: "tally", role: "status" });
-    const words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
-    root.append(make("div", { className: "wide" }, this.told, words));
-    new ResizeObserver(() => this.paint()).observe(words);
+    this.words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
+    root.append(make("div", { className: "wide" }, this.words, this.told));
+    const pair = (root.getRootNode().host ?? root).closest(".st-key-pair");
+    new ResizeObserver(() => this.paint()).observe(this.words);
+    new MutationObserver(() => this.align(pair)).observe(pair, { childList: true, subtree: true });
+  }
+
+  // Words stand at the rows of the map beside them.
+  align(pair) {
+    const map = pair.querySelector(".nsewdrag")?.getBoundingClientRect(), box = this.words.getBoundingClientRect();
+    const [top, row] = map?.left > box.right ? [map.top - box.top, map.height / this.data.height] : [0, 20];
+    this.words.style.cssText = `padding-top: ${top}px; --row: ${row}px`;
   }
 
   take(data) {

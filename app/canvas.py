@@ -69,13 +69,12 @@ def choose_head(text: str) -> None:
 
 def show_head(store: Any, maps: Any, head: int) -> None:
     """The weights of a head as lines between words, and as a map beside them."""
-    views = tp.dashboard.attention
     with st.container(key="pair"):
         words, squares = st.columns(2)
     with words:
-        mount("attend", "linked-attend", views.pack_attention(maps, head))
+        mount("attend", "linked-attend", tp.dashboard.attention.pack_attention(maps, head))
     with squares:
-        widgets.show(views.show_matrix(store, maps, head), "matrix")
+        widgets.show(tp.dashboard.attention.show_matrix(store, maps, head), "matrix")
 
 
 def read_picks() -> str:

@@ -193,9 +193,9 @@ def test_a_mark_brings_a_strip_that_has_it_and_a_search_those_that_it_finds(open
 
 
 def test_a_site_of_another_store_is_forgotten(open_page, runs):
-    app = open_page(runs, "compare", other="layer 7, no such site")
+    app = open_page(runs)
     app.session_state["other"] = "encoder.7.hidden"
-    app.run()
+    app.switch_page("pages/compare.py").run()
     assert not app.exception
     assert app.selectbox(key="other").value in tp.open_store(runs / "demo/store").sites
 

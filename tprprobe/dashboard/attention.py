@@ -233,6 +233,7 @@ def pack_attention(maps: Maps, head: int) -> dict[str, object]:
     queries, keys, sees_later = maps.queries[:SHOWN], maps.keys[:SHOWN], np.triu(weights, 1).any()
     return {
         "weights": weights.astype(float).round(3).tolist(),
+        "height": len(maps.queries),
         "queries": _pack_side(queries, _name_queries(queries), sees_later),
         "keys": _pack_side(keys, _list_signs(keys), sees_later),
     }

@@ -75,7 +75,7 @@ def _is_unalike(rows: pd.DataFrame) -> bool:
 
 def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: str) -> str:
     """What scores, marks and controls are; ``cells`` says what else a cell has."""
-    score = rows.attrs["label"]
+    probes, score = fill_columns(probes), rows.attrs["label"]
     marked = MARKED if rows["beats_controls"].notna().any() else ""
     seeds = ", mean over seeds" * (probes.get("seed", pd.Series(dtype=int)).nunique() > 1)
     predicted = "In a decoder the state that predicts a word is probed. "
@@ -85,7 +85,7 @@ def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: st
         for task, place in rows[["task", "place"]].to_numpy()
     )
     opening = CAPTION.format(score[0].upper() + score[1:], seeds, cells, predicted)
-    warnings = _warn_of_fewer_targets(fill_columns(probes)) + f"\n{UNALIKE}" * _is_unalike(rows)
+    warnings = _warn_of_fewer_targets(probes) + f"\n{UNALIKE}" * _is_unalike(rows)
     return f"{opening}{note}{marked}{_describe_targets(rows)}{warnings}"
 
 

@@ -216,8 +216,8 @@ def test_layers_that_the_best_is_not_distinguished_from_are_named():
         *("best", "≈ 10.0 [0.0, 4.0]"),
     ]
     assert rank_layers(joined) == {
-        "pos, encoder.hidden": "layer 1 is best; layer 2 is not distinguished from it",
-        "pos, encoder.self.filler": "layer 2 is best; no other layer is distinguished from it",
+        "pos, encoder.hidden": "layer 1 is best; layer 2 is not distinguished from layer 1",
+        "pos, encoder.self.filler": "layer 2 is best; no other layer is distinguished from layer 2",
     }
     sure = rows.assign(p_behind=0.01)
     assert [*rank_layers(sure).values()] == ["layer 1 is best; every other layer is worse"]
