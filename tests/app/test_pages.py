@@ -192,14 +192,6 @@ def test_a_mark_brings_a_strip_that_has_it_and_a_search_those_that_it_finds(open
     assert headings == [*map(str, wrong[:4])]
 
 
-def test_a_site_of_another_store_is_forgotten(open_page, runs):
-    app = open_page(runs)
-    app.session_state["other"] = "encoder.7.hidden"
-    app.switch_page("pages/compare.py").run()
-    assert not app.exception
-    assert app.selectbox(key="other").value in tp.open_store(runs / "demo/store").sites
-
-
 def test_marks_are_carried_to_the_other_store(open_page, runs):
     app = open_page(runs, "compare", mark="source:1-3")
     assert not app.exception
