@@ -39,9 +39,9 @@ def _show_results(runs, store) -> bool:
         st.subheader("Results")
     for statement in statements[:MAX_RESULTS]:
         widgets.write(statement)
-    if more := statements[MAX_RESULTS:]:
-        draw = lambda: [widgets.write(statement) for statement in more]  # noqa: E731
-        widgets.fold(f"{len(more)} more results", "results", draw)
+    if folded := statements[MAX_RESULTS:]:
+        draw = lambda: [widgets.write(statement) for statement in folded]  # noqa: E731
+        widgets.fold(f"{len(folded)} more results", "results", draw)
     if len(names):
         widgets.fold(f"All {len(names)} named roles", "named", lambda: widgets.table(names))
     return bool(statements)

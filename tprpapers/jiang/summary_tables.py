@@ -57,7 +57,7 @@ def table2(summaries: pd.DataFrame) -> Table:
             ]
             for model, rows_of_model in of_data.groupby("model", sort=False)
         }
-        means = [{"model": model} | _cells(mean_scores(own)) for model, own in scores.items()]
+        means = [{"model": model} | _cells(mean_scores(texts)) for model, texts in scores.items()]
         for table_rows in (means, _differences(scores)):
             ruled.append(len(rows))
             rows += [{"data": str(data)} | row for row in table_rows]

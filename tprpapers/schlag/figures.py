@@ -17,14 +17,13 @@ from tprpapers.schlag.attention_examples import attention_examples, pick_example
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.claim_cases import Cases, of_capture, of_demonstration, of_reconstruction
 from tprpapers.schlag.hadamard.variance import capture_variance
-from tprpapers.schlag.module_table import table1
+from tprpapers.schlag.module_table import draw_modules, table1
 from tprpapers.schlag.relation_scores import most_relating_head
 from tprpapers.study.comparisons import compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
 from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.errors import InputError
-from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import row_strips
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_tables
@@ -171,8 +170,8 @@ BOUND = ("encoder.*.self.role", "encoder.*.self.filler")
 TABLE1 = Maker(table1)
 FIG2 = Maker(partial(draw_roles, raw=True), ("encoder.*.self.role",), like="roles")
 FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True, like="attention")
-FIG4 = Maker(lambda evaluations: module_bars(evaluations, "interpolate"), like="accuracy")
-FIG5 = Maker(lambda evaluations: module_bars(evaluations, "extrapolate"), like="accuracy")
+FIG4 = Maker(lambda evaluations: draw_modules(evaluations, "interpolate"), like="accuracy")
+FIG5 = Maker(lambda evaluations: draw_modules(evaluations, "extrapolate"), like="accuracy")
 RECONSTRUCTION = Maker(draw_reconstruction, VALUES, inputs=RECONSTRUCTED, like="reconstruction")
 RECONSTRUCTION_TABLE = Maker(
     tabulate_reconstruction, VALUES, inputs=RECONSTRUCTED, like="reconstruction-table"

@@ -1,15 +1,21 @@
 """schlag's Table 1: exact match averaged over the modules of the Mathematics Dataset, beside the printed rows."""
 
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tprprobe.figures.accuracy import SMALL, describe_training
+from tprprobe.errors import InputError
+from tprprobe.figures.accuracy import SMALL, module_bars
 from tprprobe.figures.look import current_look
+from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
+from tprprobe.files import assets, hub
+from tprprobe.files.settings import read_toml
 
+TRAINED_ON = "small"  # the split that small checkpoints learn from
 PRINTED, THIS_RUN = "schlag_table1.csv", "this run"
 MODULES = {"interpolate": 56, "extrapolate": 15}
 ENDS = ("low", "high")
@@ -107,3 +113,31 @@ def _percent(rows: pd.DataFrame, split: str) -> list[str]:
 def _solved(rows: pd.DataFrame, split: str) -> list[str]:
     counts = zip(rows[f"{split}_above"], rows[f"{split}_modules"], strict=True)
     return [f"{above:.0f} of {modules:.0f}" if modules else "–" for above, modules in counts]
+
+
+def draw_modules(evaluations: pd.DataFrame, split: str) -> Drawing:
+    """The bars of the modules of a split, with what our models learned from. Source: schlag Figs. 4 and 5."""
+    figure = module_bars(evaluations, split)
+    if training := describe_training(evaluations["model"]):
+        figure.put_below([training])
+    return figure
+
+
+def describe_training(models: Iterable[str]) -> str:
+    """Which models learned from small questions alone, by their recipes; empty where none did."""
+    names = ", ".join(name for name in dict.fromkeys(models) if _list_splits(name) == {TRAINED_ON})
+    if not names:
+        return ""
+    return (
+        f"Trained on questions in numbers of one to three digits alone (fresh ones: {SMALL}): {names}. The other splits have "
+        "far larger numbers, as those that the paper's models learned from: a low score there is no failed reproduction."
+    )
+
+
+def _list_splits(model: str) -> set[str | None]:
+    """The splits that a model was trained on; empty where its recipe is not found."""
+    try:
+        recipe = read_toml(assets.find("models", model) / hub.RECIPE)
+    except InputError:
+        return set()
+    return {mix.get("split") for stage in recipe["stages"] for mix in stage["mix"]}

@@ -9,7 +9,7 @@ import typer
 from tprprobe.cli import options as common
 from tprprobe.errors import InputError
 
-PLACES = ("name", "store", "ckpt", "out", "label")  # what is read and written
+INPUTS_AND_OUTPUT = ("name", "store", "ckpt", "out", "label")  # what is read and written
 CONTEXT: Any = typer.Context.__bases__[0]  # of typer's own copy of click
 
 
@@ -95,7 +95,7 @@ def figure(
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")
         return
-    options = {key: value for key, value in context.params.items() if key not in PLACES}
+    options = {key: value for key, value in context.params.items() if key not in INPUTS_AND_OUTPUT}
     options["labels"] = common.split_labels(label, "--label", "OLD=NEW") or None
     options["colors"] = colors and colors.split(",")
     if ylim:

@@ -56,8 +56,8 @@ class Contents:
 def list_contents(store: Store) -> Contents:
     """What a store holds."""
     labels = [name for name in (*LABELS, "upos") if {WORD, name} <= {*store.tokens}]
-    told = [name for name in labels if name not in store.facts.labels]
-    exact = tuple(dict.fromkeys([*list_exact(store), *told]))
+    gold_labels = [name for name in labels if name not in store.facts.labels]
+    exact = tuple(dict.fromkeys([*list_exact(store), *gold_labels]))
     guessed = tuple(name for name in labels if name not in exact)
     sample = store.tokens["sample"].iloc[:1].tolist()
     is_arithmetic = store.has_questions and gold_tokens(store, sample) is not None

@@ -155,8 +155,8 @@ def _attention(runs: Runs, store: Store) -> Plan:
     _require(name, NO_MODEL)
     settings = {"--ckpt": name, "--data": origin.name or "DATA", "--split": origin.split}
     settings |= {"-n": origin.n, "--seed": origin.seed or None, "--target": store.facts.target}
-    given = {option: str(value) for option, value in settings.items() if value is not None}
-    words = [word for setting in given.items() for word in setting]
+    options = {option: str(value) for option, value in settings.items() if value is not None}
+    words = [word for setting in options.items() for word in setting]
     sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, "*.attention"))
     words += [word for pattern in sites for word in ("--sites", pattern)]
     command = shlex.join(["tprprobe", "extract", *words, "--labels", "LABELS", "--out", "STORE"])

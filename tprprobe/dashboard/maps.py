@@ -74,9 +74,9 @@ def _color_values(
 
 def name_axes(scene: Cloud) -> list[str]:
     """What the two axes of a scene's map are, with the share that each explains (of PCA: of standardized dimensions)."""
-    of = " of standardized variance" * (scene.plane.method == "pca")
+    measure = " of standardized variance" * (scene.plane.method == "pca")
     shares = zip(scene.plane.axes, scene.plane.explained, strict=True)
-    return [name if np.isnan(share) else f"{name} ({share:.0%}{of})" for name, share in shares]
+    return [name if np.isnan(share) else f"{name} ({share:.0%}{measure})" for name, share in shares]
 
 
 def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:

@@ -88,11 +88,11 @@ def subtract_baseline(table: pd.DataFrame, twin: str) -> None:
     sites = table.loc[is_model, "site"]
     value, low, high = table.loc[is_model, ends].to_numpy(float).T
     twin_value, twin_low, twin_high = of_twin.reindex(sites).to_numpy(float).T
-    learned = value - twin_value
-    lows = learned - np.hypot(value - low, twin_high - twin_value)
-    highs = learned + np.hypot(high - value, twin_value - twin_low)
+    gain = value - twin_value
+    lows = gain - np.hypot(value - low, twin_high - twin_value)
+    highs = gain + np.hypot(high - value, twin_value - twin_low)
     names = ["share_learned", "share_learned_low", "share_learned_high"]
-    table.loc[is_model, names] = np.column_stack([learned, lows, highs])
+    table.loc[is_model, names] = np.column_stack([gain, lows, highs])
 
 
 def measure_clusters(subject: Subject) -> pd.DataFrame:

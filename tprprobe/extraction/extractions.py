@@ -163,8 +163,10 @@ class Extraction:
         for control, writer, end in passes:
             if writer.samples_done <= place and start < end:
                 with control() if control else nullcontext(self.model) as model:
-                    read = partial(read_block, model, shared.pairs, names, pad, size)
-                    block = shared.block if shared.block and not control else read(numbers=numbers)
+                    block = None if control else shared.block
+                    block = block or read_block(
+                        model, shared.pairs, names, pad, size, numbers=numbers
+                    )
                 block.check(shared.pairs, start)
                 rows = self.pooling.rows(block.rows, self.specs, shared.table)
                 writer.append(rows, shared.stored, block.maps, shared.counts)

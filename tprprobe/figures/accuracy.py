@@ -1,44 +1,19 @@
 """Exact match over the modules of the Mathematics Dataset."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import unknown
 from tprprobe.figures.colors import palette
 from tprprobe.figures.legends import legend
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
-from tprprobe.files import assets, hub
-from tprprobe.files.settings import read_toml
 
-SMALL, LEARNED = (
-    "small-test",
-    "small",
-)  # splits: fresh questions of the size that small checkpoints learn from
+SMALL = "small-test"  # fresh questions of the size that small checkpoints are trained on
 UNSEEN = 0.03  # exact match whose bar is too short to be seen
-
-
-def describe_training(models: Iterable[str]) -> str:
-    """Which models learned from small questions alone, by their recipes; empty where none did."""
-    names = ", ".join(name for name in dict.fromkeys(models) if _list_splits(name) == {LEARNED})
-    if not names:
-        return ""
-    return (
-        f"Trained on questions in numbers of one to three digits alone (fresh ones: {SMALL}): {names}. The other splits have "
-        "far larger numbers, as the paper's models learned from: low scores there are no failed reproduction."
-    )
-
-
-def _list_splits(model: str) -> set[str | None]:
-    """The splits that a model was trained on; empty where its recipe is not found."""
-    try:
-        recipe = read_toml(assets.find("models", model) / hub.RECIPE)
-    except InputError:
-        return set()
-    return {mix.get("split") for stage in recipe["stages"] for mix in stage["mix"]}
 
 
 def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
@@ -62,7 +37,7 @@ def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
         axes.tick_params(axis="y", length=0, labelsize=6.5)
     panels[-1].set_xlabel("exact match")
     legend(figure, *panels[0].get_legend_handles_labels())
-    figure.put_below(list(filter(None, ["Lines: 95 % intervals.", describe_training(models)])))
+    figure.put_below(["Lines: 95 % intervals."])
     columns = {"exact_match": "value"}
     figure.numbers = pd.concat(tables.values(), ignore_index=True).rename(columns=columns)
     return figure

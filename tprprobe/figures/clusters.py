@@ -144,11 +144,13 @@ def cluster_strips(
         ]
         if baseline is not None:
             unmatched = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
-            named = [i for i in unmatched if i in key_of_own]
-            named = named if len(named) <= N_OTHERS or not look.is_narrow else []
-            others = [_letter(i) for i in unmatched if i not in named][:1]
-            entries = [f"{letter}…: others of the baseline model" for letter in others]
-            key += [(UNMATCHED_COLOR, text) for text in [key_of_own[i] for i in named] + entries]
+            ids_in_key = [i for i in unmatched if i in key_of_own]
+            if look.is_narrow and len(ids_in_key) > N_OTHERS:
+                ids_in_key = []
+            entries = [key_of_own[i] for i in ids_in_key]
+            if letters := [_letter(i) for i in unmatched if i not in ids_in_key]:
+                entries.append(f"{letters[0]}…: others of the baseline model")
+            key += [(UNMATCHED_COLOR, entry) for entry in entries]
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
             f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
@@ -180,12 +182,12 @@ def cluster_strips(
     if samples is not None:
         return build(ids)
     if measure_page(build(ids)) > room:  # those that fit, then others of many clusters that do
-        others = sorted(candidates[:N_TRIED], key=lambda i: -groups[i]["label"].nunique())
-        ids, chosen = [], [*ids, *others]
-        for i in dict.fromkeys(chosen):
+        richest = sorted(candidates[:N_TRIED], key=lambda i: -groups[i]["label"].nunique())
+        ids, ranked = [], dict.fromkeys([*ids, *richest])
+        for i in ranked:
             if len(ids) < (n_rows or 12) and measure_page(build([*ids, i])) <= room:
                 ids.append(i)
-        ids = ids or [min(others, key=lambda i: measure_page(build([i])))]
+        ids = ids or [min(richest, key=lambda i: measure_page(build([i])))]
     return build(sorted(ids))
 
 
@@ -255,7 +257,7 @@ def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Stri
     strips = [_strip(tokens[tokens["sample"] == sample], colors, None) for sample in samples]
     lines = [strips[:1]]
     for strip in strips[1:]:
-        n_slots = sum(len(beside.tokens) + 1 for beside in [*lines[-1], strip]) - 1
+        n_slots = sum(len(text.tokens) + 1 for text in [*lines[-1], strip]) - 1
         if n_across > 1 and n_slots <= COLUMNS:
             lines[-1].append(strip)
         else:

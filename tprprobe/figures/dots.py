@@ -198,7 +198,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
     if lines.limits:
         siblings = panel.get_shared_y_axes().get_siblings(panel)
-        ends = [other.get_ylim() for other in siblings if other is not panel and other.lines]
+        ends = [axes.get_ylim() for axes in siblings if axes is not panel and axes.lines]
         lows, highs = zip(lines.limits, *ends, strict=True)  # of given axes that share theirs, too
         panel.set_ylim(*(None if None in x else f(x) for f, x in ((min, lows), (max, highs))))
         if (lines.limits[0] or 0) > 0 and not current_look().ylim:

@@ -125,8 +125,8 @@ class Lines(Scene):
         names += [name for name in ("best", "n_train", "n_test") if name in self.rows]
         table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
-        whole: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
-        return table.assign(**whole).rename(columns={"x": self.x})
+        integers: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
+        return table.assign(**integers).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent

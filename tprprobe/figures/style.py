@@ -188,13 +188,13 @@ def check_axes(ax: GivenAxes, panels: Sequence[str]) -> np.ndarray:
     return axes
 
 
-def refuse_low(ax: Axes, needed: float, advice: str = "") -> None:
+def refuse_low(ax: Axes, min_height: float, advice: str = "") -> None:
     """Given axes lower than so many inches are refused, with the size of the figure that would do."""
     width, height, figure_width, figure_height = (
         side / ax.figure.dpi for side in (*ax.bbox.size, *ax.figure.bbox.size)
     )
-    if height < needed:
-        enough = np.ceil(10 * figure_height * needed / height) / 10
+    if height < min_height:
+        enough = np.ceil(10 * figure_height * min_height / height) / 10
         raise InputError(
             f"axes of {width:.1f} × {height:.1f} inches are too small here: give figsize=({figure_width:g}, {enough:.1f}){advice}"
         )

@@ -226,20 +226,20 @@ class Table:
     ) -> None:
         """Headings from line ``top`` on, the rows below them, and rules as in a printed table."""
         (top, n_head), x_left, pad = places, 0.0, NARROW_SEPARATION * CHARACTER / 2
-        first = top + n_head
+        y_first = top + n_head
         for (heading, *texts), width, is_number in zip(columns, widths, self.numeric, strict=True):
             x, align = (x_left + width - pad, "right") if is_number else (x_left + pad, "left")
             look: Options = {"ha": align, "va": "center", "parse_math": False, "fontsize": POINTS}
-            axes.text(x, first - 0.15, heading, **{**look, "fontweight": "bold", "va": "bottom"})
+            axes.text(x, y_first - 0.15, heading, **{**look, "fontweight": "bold", "va": "bottom"})
             for line, text in enumerate(texts):
-                own: Options = {"fontsize": SCRIPT * POINTS} if SMALL in text else {}
-                own |= {"fontstyle": "italic"} if BLOCK in text else {}
-                axes.text(x, first + line + 0.5, MARKS.sub("", text), **{**look, **own})
+                font: Options = {"fontsize": SCRIPT * POINTS} if SMALL in text else {}
+                font |= {"fontstyle": "italic"} if BLOCK in text else {}
+                axes.text(x, y_first + line + 0.5, MARKS.sub("", text), **{**look, **font})
             x_left += width
-        for y, thickness in [(top, 1.0), (first, 0.6), (first + len(self.cells), 1.0)]:
+        for y, thickness in [(top, 1.0), (y_first, 0.6), (y_first + len(self.cells), 1.0)]:
             axes.plot([0, x_left], [y, y], color=INK, linewidth=thickness)
         for row in self.ruled:
-            axes.plot([0, x_left], [first + row, first + row], color=FAINT, linewidth=0.6)
+            axes.plot([0, x_left], [y_first + row, y_first + row], color=FAINT, linewidth=0.6)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """The file: a figure, or by its ending Markdown, LaTeX, CSV or Parquet."""

@@ -96,7 +96,7 @@ def test_targets_that_no_site_reads_are_not_reported(tmp_path, capsys):
 
 
 def test_a_text_that_the_module_has_no_places_for_names_its_sample(tmp_path):
-    """Of the first texts, which are compared, and of those after them."""
+    """Both among the first texts, which are read padded and alone, and among later ones."""
 
     class Placed(nn.Module):
         def __init__(self) -> None:

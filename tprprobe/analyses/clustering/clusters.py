@@ -37,10 +37,7 @@ ESTIMATOR = "k-means"
 SHARES = re.compile(r"(\S+)(?= (\d+)%)")  # tokens of a cluster's summary
 N_TOP = 5  # words of a cluster in its summary
 BETWEEN = " · "  # of its distinctive tokens
-STABLE, RECOVERED = (
-    0.5,
-    0.6,
-)  # least agreement of random starts; recovery of a cluster (Hennig 2007)
+STABLE, RECOVERED = 0.5, 0.6  # least agreement of starts; recovery of a cluster (Hennig 2007)
 
 
 class _Run(Document):

@@ -16,9 +16,8 @@ from tprprobe.store.token_texts import spell, visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
 MAX_VALUES = 20  # values that have a color of their own
-REPEATED = re.compile(
-    r"^(\w+?)\w* (?=\1\d+$)|^(\w+) (?=\2$)"
-)  # a task before a label that says it: `place p0`
+# A task before a label that says it: `place p0`.
+REPEATED = re.compile(r"^(\w+?)\w* (?=\1\d+$)|^(\w+) (?=\2$)")
 SAMPLE_COLUMNS = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 
 

@@ -296,12 +296,9 @@ def split_examples(
     names = [_split_names(split, examples, test) for split in corpus.splits]
     for name in (TRAIN, DEV) if test is not None else (TRAIN, DEV, TEST):
         if not (names[0] == name).any():
-            is_left_out = len(names[0]) and (names[0] == LEFT_OUT).all()
-            remedy = (
-                "all have documents or texts that the test store has too: test on others"
-                if is_left_out
-                else "label or extract more samples"
-            )
+            remedy = "label or extract more samples"
+            if len(names[0]) and (names[0] == LEFT_OUT).all():
+                remedy = "all have documents or texts that the test store has too: test on others"
             raise InputError(
                 f"no targets of {task.name} in the {name} documents on the {corpus.side} side: {remedy}"
             )

@@ -51,8 +51,8 @@ def plan_run(
     is_sequence = settings.needs == "sequences"
     if is_sequence:
         table = _with_symbols(table, names)
-    counted = list_counted(name.partition(".")[2] for name in store.facts.counts)
-    tasks = find_tasks(names, table, [*counted, *store.labels])
+    counted_tasks = list_counted(name.partition(".")[2] for name in store.facts.counts)
+    tasks = find_tasks(names, table, [*counted_tasks, *store.labels])
     sites = features.find_sites(store, settings.sites)
     if test is not None:
         features.check_test(store, test, sites, settings)
@@ -88,8 +88,9 @@ def plan_run(
     if refusals or names == ALL:
         unlabelled = {*list_tasks()} - {task.name for task in tasks} if names == ALL else ()
         reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
-        own = [name for name in store.labels if names == ALL and name not in list_tasks()]
-        reasons += [*refusals.values(), *(f"{name}: your labels, give this name" for name in own)]
+        own_labels = [name for name in store.labels if names == ALL and name not in list_tasks()]
+        reasons += refusals.values()
+        reasons += [f"{name}: your labels, give this name" for name in own_labels]
         skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
         names_of_tasks = ", ".join(task.name for task in tasks if task in probed)
         stderr.print(f"probing {names_of_tasks}{skipped}", soft_wrap=True)
@@ -179,8 +180,7 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
 
 
 def _identify(store: Store) -> dict[str, object]:
-    keys = ("model", "data", "samples", "lengths", "labels")
-    manifest = {key: store.manifest.get(key) for key in keys}
+    manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
     return {"path": str(store.path.resolve()), **manifest}
 
 

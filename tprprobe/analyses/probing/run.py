@@ -42,10 +42,8 @@ from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
 COUNTS = "counts"  # the table of a part of a run
-KNOWING, CERTAIN = (
-    ("static", "previous", "identity"),
-    0.995,
-)  # controls that know words, and their F1
+KNOWING = ("static", "previous", "identity")  # controls that know words
+CERTAIN = 0.995  # F1 of such a control, from which on the labels may be what it knows
 
 
 @takes_paths

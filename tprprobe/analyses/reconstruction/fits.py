@@ -253,9 +253,9 @@ def _bounds(
         lost[:, rival] += deviation * np.std(draws, ddof=1) / np.sqrt(len(draws))
     if scored.split == "in_sample":
         p = np.array([_count_parameters(predictor) for predictor in scored.predictors])
-        left = np.maximum(scored.moments.count - p, 1) / scored.moments.count
+        free_share = np.maximum(scored.moments.count - p, 1) / scored.moments.count
         observed = sums[:, :-1].sum(0) / sums[:, -1].sum() * n[:, None]
-        lost = observed + (lost - observed) / np.sqrt(left)
+        lost = observed + (lost - observed) / np.sqrt(free_share)
     mean = lost[:, [0]]
     scores = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
     return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])

@@ -16,9 +16,7 @@ from scipy.sparse import csr_array, vstack
 from tprprobe.statistics import divide
 
 PRECISION, LIFT = 0.7, 1.5  # of a name, at least: what holds for most tokens describes no cluster
-YIELDS = (
-    0.2  # in precision: what a predicate of the last rank has more to name in place of a lower rank
-)
+LEAD = 0.2  # of precision, with which a predicate of the last rank names in place of a lower one
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 AND = " ∧ "
 LONGEST, SUPPORT = 3, 0.002
@@ -134,10 +132,12 @@ def choose_names(
     described = joint.sum(1, keepdims=True)
     measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
     is_eligible = (measures["precision"] >= PRECISION) & (measures["lift"] >= LIFT)
-    rank, last = lattice.ranks[:, None], lattice.ranks.max(initial=0)
-    of_last = np.where(is_eligible & (rank == last), measures["precision"], 0).max(0, initial=0)
-    is_eligible &= (rank == last) | (measures["precision"] >= of_last - YIELDS)
-    is_eligible &= rank == np.where(is_eligible, rank, last).min(0, initial=last)
+    rank, max_rank = lattice.ranks[:, None], lattice.ranks.max(initial=0)
+    token_precision = np.where(is_eligible & (rank == max_rank), measures["precision"], 0).max(
+        0, initial=0
+    )
+    is_eligible &= (rank == max_rank) | (measures["precision"] >= token_precision - LEAD)
+    is_eligible &= rank == np.where(is_eligible, rank, max_rank).min(0, initial=max_rank)
     is_eligible |= ~is_eligible.any(0) & (measures["lift"] > 1)
     f05 = np.where(is_eligible, measures["f05"], -1.0)
     best = f05.max(0, initial=-1.0)

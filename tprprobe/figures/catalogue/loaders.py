@@ -185,10 +185,11 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
 def _read_tasks(folder: Path, tasks: pd.Series) -> dict[str, pd.Series]:
     """Which tasks of a run have labels that a pipeline guessed, and which are read at the states of a decoder's own tokens."""
     settings = read_json(folder / PROBED)
-    labellers = settings["store"].get("labels") or {}
-    guessed = [task for task, labeller in labellers.items() if labeller]
-    at_tokens = settings.get("at_tokens", [])
-    return {"is_guessed": tasks.isin(guessed), "is_at_token": tasks.isin(at_tokens)}
+    columns_by_setting = {"guessed": "is_guessed", "at_tokens": "is_at_token"}
+    return {
+        column: tasks.isin([*settings.get(setting, ())])
+        for setting, column in columns_by_setting.items()
+    }
 
 
 def _probed(folder: Path, kind: str) -> str:

@@ -83,7 +83,7 @@ def draw_attention(
     layer: int = -1,
     head: int = 0,
     sample: int = 0,
-    positions: Sequence[int] | None = (),
+    positions: Sequence[int] | str = (),
     site: str = "",
 ) -> Squares | Strips:
     """The attention map of a head and a sample, at ``site`` or of a layer's self-attention; with ``positions``, the rows of
