@@ -130,7 +130,7 @@ def describe_training(models: Iterable[str]) -> str:
         return ""
     return (
         f"Trained on questions in numbers of one to three digits alone (fresh ones: {SMALL}): {names}. The other splits have "
-        "far larger numbers, as those that the paper's models learned from: a low score there is no failed reproduction."
+        "far larger numbers, as the paper's models learned from: low scores there are no failed reproduction."
     )
 
 
