@@ -83,12 +83,26 @@ class Commands(TyperGroup):
         return name, command if name is None else load_command(name), remaining
 
 
+class Command(TyperCommand):
+    """Says of an option with two values behind it that it is repeated."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        repeatable = {flag for p in self.params if getattr(p, "multiple", False) for flag in p.opts}
+        flags = [word for word in args if word in repeatable]
+        try:
+            return super().parse_args(ctx, args)
+        except trajectory.USAGE_ERROR as error:
+            if flags and "extra argument" in error.message:
+                error.message += f". For several values repeat it: {flags[-1]} A {flags[-1]} B"
+            raise
+
+
 def load_command(name: str) -> Any:
     function = COMMANDS.get(name) or plugins.find("commands")[name].load()
     group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name in OPEN else None
     epilog = EPILOG if name in TABLES else None
-    group.command(name, epilog=epilog, context_settings=settings)(function)
+    group.command(name, cls=Command, epilog=epilog, context_settings=settings)(function)
     return typer.main.get_command(group)
 
 
