@@ -61,14 +61,21 @@ def model_and_data(
     loading: Loading,
     prepare: "Callable[[Dataset], Dataset]" = lambda examples: examples,
 ) -> "tuple[Readable, Dataset]":
-    """The model, and the data as they are prepared, both before the weights are read, which takes longest."""
+    """The model, and the data as they are prepared, both before the weights are read, which takes longest; of data that
+    it was trained on a part of, the test split.
+    """
     from tprprobe.data import load_data
     from tprprobe.models import load_model
-    from tprprobe.models.checkpoint import TRANSFORMERS, default_data
+    from tprprobe.models.checkpoint import TRANSFORMERS, default_data, trained_data
 
     if data is None and ckpt.rpartition(TRANSFORMERS)[1]:
         raise InputError(f"{ckpt} names no data: give --data")
-    examples = None
+    examples, trained = None, trained_data(Path(ckpt))
+    if split is None and trained.get("data") == data is not None:
+        split = trained["split"]
+        say(
+            f"{ckpt} was trained on a part of {data}: reads its test split; --split all: everything"
+        )
     if data is not None:
         examples = prepare(load_data(data, split=split, n=n, seed=seed))
     model = load_model(ckpt, device=device, **loading or {})

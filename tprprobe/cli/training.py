@@ -140,13 +140,9 @@ def evaluate(
     from tprprobe.evaluation.results import save_answers
     from tprprobe.models.answers import add_control, is_scored, save_evaluation, summarize
     from tprprobe.models.answers import evaluate as run
-    from tprprobe.models.checkpoint import trained_data
 
     if out:
         common.check_folder(out, resume=True)
-    if data and split is None and trained_data(Path(ckpt)).get("data") == data:
-        split = "test"
-        common.say(f"{ckpt} was trained on a part of {data}; --split test is scored, not all pairs")
     model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
     rows = rows if is_scored(rows) else add_control(rows, examples)

@@ -1,6 +1,7 @@
 """Sections of a model's page on its decoder, on its roles, and on what is not asked."""
 
 from collections.abc import Iterable
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.cluster_labels import explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
+from tprprobe.figures.heads import describe_halves
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
+from tprprobe.store.layout import TWINS
 
 MIN_WEIGHT = 0.05  # mean attention that is printed
 MAX_PLACES = 6  # of the output, in a sentence
@@ -52,15 +55,15 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
         f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} Most often it looks at: {_list_places(subject, best)}."
+        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} Most often it looks at: {_list_places(subject, best)}. {describe_halves(subject.store)}"
     )
     values = mean_map(subject.store, best["site"], int(best["head"]))
     rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
     texts = np.where(values < MIN_WEIGHT, "", np.char.mod("%.0f", 100 * values))
     scene = Squares(values, rows, columns, ("output place", "source place"), texts, title=where)
     note = (
-        f"Mean attention in percent over the texts of {len(columns)} tokens with outputs of {len(rows)}, the most frequent lengths. Relations: place i, or up to "
-        "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half, and so are the places."
+        f"Mean attention in percent over those of these texts that have {len(columns)} tokens and outputs of {len(rows)}, the most frequent lengths. Relations: place i, "
+        "or up to two places beside it, from the left or from the right."
     )
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     figures = {write_minus(note): render(scene)}
@@ -112,8 +115,10 @@ def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
         return []
     store = subject.folder / "more"
     options = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
-    data = f"--data {subject.data.name} -n {len(subject.data)}"
-    commands = [f"tprprobe extract --ckpt {subject.checkpoint} {data} {options} --out {store}"]
+    data = f"--data {quote(subject.data.name)} --split {subject.data.split} -n {len(subject.data)} --spaced"
+    commands = [
+        f"tprprobe extract --ckpt {subject.checkpoint} {data} {options} --twin {TWINS[0]} --out {store}"
+    ]
     commands += [f"tprprobe name {store} --site '{site}' --k 12" for site in absent.values()]
     lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group and name their vectors."
     return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]

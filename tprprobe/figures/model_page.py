@@ -23,7 +23,7 @@ from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
 from tprprobe.figures.dots import render
-from tprprobe.figures.heads import MARGIN, relation_squares
+from tprprobe.figures.heads import MARGIN, describe_halves, relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
@@ -208,7 +208,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     n_clear = int((is_clear & ~is_real).sum())
     table, follows = table[is_real], is_clear[is_real]
     deeper = f"tprprobe app {subject.folder}    # page Attention"
-    n_heads, n_texts = len(table), subject.store.facts.attention_samples
+    n_heads = len(table)
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
         lack = (
@@ -223,7 +223,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {_list_relations(relations)}. "
         f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
-        f"Measured on {n_texts} of the texts: one half chose the relation of every head, the other half scored it.{SINK if relations.str.startswith('first').any() else ''}"
+        f"{describe_halves(subject.store)}{SINK if relations.str.startswith('first').any() else ''}"
     )
     paired = PAIRED * any("→" in name for name in relations)
     note = f"{scene.note}\nEvery interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{paired}"
@@ -299,20 +299,15 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (training, control_score, rank)))})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
-    text = (
-        f"Linear probes, tested on texts that they did not learn from, read {'; '.join(clauses)}."
-        if clauses
-        else ""
-    )
+    text = f"Linear probes, tested on texts that they did not see, read {'; '.join(clauses)}."
+    text *= bool(clauses)
     lack = f"Not read better than by every control: {'; '.join(unread)}." if unread else ""
-    scene = replace(
-        probe_table(table.assign(model=subject.name)).scene, note=""
-    )  # the caption has it
+    figure = render(replace(probe_table(table.assign(model=subject.name)).scene, note=""))
     note = (
         f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
         f"Filled marks: above every control (paired tests, corrected by Holm).{_say_guesses(subject)}"
     )
-    return _section("probes", text, render(scene), deeper, note, lack)
+    return _section("probes", text, figure, deeper, note, lack)
 
 
 def _say_guesses(subject: Any) -> str:
