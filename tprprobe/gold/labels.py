@@ -1,8 +1,8 @@
 """Labels of words: targets over half-open spans, and how they lie in the token table of a store.
 
 The token table has a column ``word``, the number of the word that a token belongs to in its sample
-and on its side (−1: to none), and a column for every task. A word's cell, the same on all its
-tokens, lists the targets whose first span begins with that word, with a blank between two:
+and on its side (−1: to none), and a column for every task. A word's cell, the same on all
+tokens that no other word shares, lists the targets whose first span begins with that word, with a blank between two:
 ``NN`` (of this word), ``PER[4,6)`` (of words 4 and 5), ``nsubj[0,1)[2,3)`` (of a pair of spans).
 
 A token belongs to the first word that it shares a character with. A word without such a token shares

@@ -2,8 +2,11 @@
 reported of other readers.
 """
 
+import pandas as pd
 import pytest
 
+from tprprobe.analyses.probing import read_task
+from tprprobe.analyses.probing.labelled_words import read_words
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold.annotations import read_annotated
@@ -112,6 +115,17 @@ def test_words_share_the_pieces_of_their_token(tmp_path, capsys):
         sentence, [(0, 2), (3, 16)]
     )  # a token of several words is of all that have none else
     assert (long_token["word"], long_token["last_word"]) == ([0, 1], [0, 5])
+
+
+def test_no_target_is_lost_where_a_later_piece_of_a_word_holds_the_next_word():
+    targets = (Target("VB", (0, 1)), Target("RB", (1, 2)))
+    sentence = Labelled("1", "a", ("wo", "nt"), "wont", {"pos": targets})
+    columns = token_columns(sentence, [(0, 1), (1, 4)])
+    assert columns["pos"] == ["VB", "VB RB[1,2)"]
+    table = pd.DataFrame(columns | {"sample": [0, 0], "token": ["w", "ont"]})
+    words = read_words(table, [read_task("pos")])
+    assert words.cells["pos"].tolist() == ["VB RB[1,2)", ""]
+    assert words.rows.tolist() == [[0, 2], [1, 2]]
 
 
 def test_documents_begin_where_the_format_says_so(tmp_path):

@@ -96,7 +96,7 @@ def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
 
     Words that share tokens go by the number of the first of them.
     """
-    words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
+    words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD, keep="last")
     numbers = words[WORD].tolist()
     lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
     spans = zip(numbers, lasts, strict=True)

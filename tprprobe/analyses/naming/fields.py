@@ -88,9 +88,7 @@ def read_labels(store: Store, side: str) -> pd.DataFrame:
 def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
     words = list(zip(tokens["sample"].tolist(), tokens[WORD].tolist(), strict=True))
-    cells: dict[tuple[int, int], str] = {}  # of the first token of every word
-    for word, cell in zip(words, tokens[task].astype(str).tolist(), strict=True):
-        cells.setdefault(word, cell)
+    cells = dict(zip(words, tokens[task].astype(str), strict=True))  # of every word's last token
     labels: dict[tuple[int, int], str] = {}
     for (sample, word), cell in cells.items():
         for label, span1, span2 in decode_cell(cell, word) if cell and word >= 0 else ():

@@ -128,7 +128,7 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
         )
     first_word = tokens[WORD].to_numpy()
     labelled = np.flatnonzero(first_word >= 0)
-    if LAST_WORD in tokens:  # words that share a token; their targets are in the cell of the first
+    if LAST_WORD in tokens:  # words that share a token
         n_words = tokens[LAST_WORD].to_numpy()[labelled] - first_word[labelled] + 1
         labelled = np.repeat(labelled, n_words)
         starts = np.repeat(np.cumsum(n_words) - n_words, n_words)
@@ -141,10 +141,11 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[labelled]
     owner = np.searchsorted(keys, _key(sample, number))
     joined = pd.Series(text).groupby(owner).sum()
-    is_first = number[first_token] == first_word[labelled[first_token]]
+    is_first = number == first_word[labelled]
+    listed = np.full(len(keys), -1)  # the last token that begins in a word, where others share it
+    listed[owner[is_first]] = labelled[is_first]
     columns = {task.cells: tokens[task.cells].astype(object).to_numpy() for task in tasks}
-    listed = labelled[first_token]
-    cells = {name: np.where(is_first, values[listed], "") for name, values in columns.items()}
+    cells = {name: np.where(listed < 0, "", values[listed]) for name, values in columns.items()}
     rows = np.stack([labelled[first_token], labelled[last_token] + 1], axis=1)
     return Words(sample[first_token], number[first_token], rows, joined.to_numpy(object), cells)
 

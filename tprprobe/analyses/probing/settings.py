@@ -31,8 +31,8 @@ class ProbeSettings:
         seeds: How many probes with different initialization and dropout; ``seed`` is the first.
         controls: ``control``, ``prefix``, ``shuffled``, ``permuted``, ``untrained``, ``rescaled``,
             ``static``, ``previous``, ``dictionary``; by default all that apply. Majority and identity need no training.
-        span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
-            ``first_state`` (default of a decoder, where later states have read a part of the span; own labels
+        span_mode: Which states of a span are read: ``all_states`` (default of an encoder, and of a causal model that only reads),
+            ``first_state`` (default of sites ``decoder.…``, where later states have read a part of the span; own labels
             of its tokens are read at these tokens in any case)
             or ``last_state`` (default where the sample's one vector is read).
         kernel: Width of the span convolution.
