@@ -46,7 +46,7 @@ def decompose(
 ) -> None:
     """Measure how much of a site's vectors role–filler bindings explain, held out, and compare it with controls."""
     from tprprobe.analyses.decomposition import decompose_all, summarize, view_scores
-    from tprprobe.console import format_table, track_stages
+    from tprprobe.console import track_stages
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -58,18 +58,9 @@ def decompose(
     with scheduled(scheduler), track_stages("decomposing") as (progress, report):
         asked = (open_store(store), site, roles or ["left"], out, resume, progress, report)
         scores = view_scores(decompose_all(*asked, **options))
-    columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
-    columns += [
-        "gain",
-        "gain_low",
-        "gain_high",
-        "learned",
-        "rank_withheld",
-        "r2_withheld",
-        "groups",
-    ]
-    shown = format_table(scores[columns].rename(columns={"groups": "documents"}))
-    common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
+    common.show(as_json, scores, lambda: "\n".join(summarize(scores)))
+    rest = f"next: tprprobe figure decomposition --ckpt {out or 'OUT'} --out table.md"
+    common.say(f"{rest}{'' if out else ', after --out OUT'} ({len(scores)} rows, with controls)")
 
 
 def _compare(

@@ -39,6 +39,8 @@ MEANS = " A mean over tokens hides most of their order: a high share of tokens d
 FURTHER = " Intervals are of one site each, not corrected for their number. The interval of what training changed takes both models as independent. Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
+UNSETTLED = " These texts do not settle how much."
+WIDE = 0.3  # an interval of a share that says little
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
 PAIRED = " Of relations with an arrow a case is the word before it, whichever of the words after it the head looks at; in `tprprobe figure heads`, a pair of words."
 N_LISTED = 6  # relations of a sentence
@@ -146,7 +148,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             continue
         records, n_twin = rows.to_dict("records"), sum(map(binds, of_twins.to_dict("records")))
         bound = [row for row in records if binds(row)]
-        best = max(bound or records, key=lambda row: row["share"])
+        best = max(bound or records, key=lambda row: row["share_low" if bound else "share"])
         where, share = site_label(best["site"]), percent(best, "share", 1)
         learned = best.get("share_learned", np.nan)
         beside = (
@@ -157,7 +159,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         if bound:
             sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) bind tokens to {name}, most at {where}"
             where = "stands at which place" if roles == PLACE else f"has which {name}"
-            text = f"{sites}: {share} of the variance depends on which token {where}{beside}."
+            text = f"{sites}: {share} of the variance depends on which token {where}{beside}.{UNSETTLED * (best['share_high'] - best['share_low'] > WIDE)}"
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
         else:
             is_small = all(row["share_high"] < SMALL for row in records)

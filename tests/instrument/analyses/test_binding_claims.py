@@ -112,6 +112,9 @@ def test_learning_is_claimed_beyond_three_baseline_models():
     compare_shares({"": row, "a": {"share": 0.1}}, ["a"])
     scores = {f"{name}{end}": 0.0 for name in ("gain", "beyond") for end in ("", "_low", "_high")}
     assert "without an interval, which needs 3" in describe_binding(row | scores)
+    shuffled = {"share_shuffled": 0.4, "share_shuffled_low": 0.3, "share_shuffled_high": 0.5}
+    text = describe_binding(row | scores | shuffled)
+    assert "not settled" in text and "+0.400 [+0.300, +0.500] with shuffled roles" in text
 
 
 @pytest.mark.parametrize(
@@ -133,3 +136,13 @@ def test_scores_are_the_same_with_any_number_of_threads(scores_of, tmp_path):
     with threadpool_limits(2):
         scores = score(tmp_path / "store", "bindings", 0)
     pd.testing.assert_frame_equal(scores, scores_of("bindings", 0), check_exact=True)
+
+
+def test_many_sites_are_told_in_a_sentence_and_a_row_each(scores_of):
+    scores = scores_of("bindings", 0)
+    sites = pd.concat([scores.assign(site=f"layers.{n}.hidden") for n in range(12)])
+    lines = "\n".join(summarize(sites)).splitlines()
+    assert lines[0] == "12 of 12 sites bind fillers to left"
+    assert "Binds fillers to left: share of variance" in lines[1]
+    assert [line.split()[0] for line in lines[3:15]] == [f"layers.{n}.hidden" for n in range(12)]
+    assert len(lines) == 16  # with the heading, and one line on the design

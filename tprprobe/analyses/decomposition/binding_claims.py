@@ -6,12 +6,15 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
+from tprprobe.console import format_table
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
 from tprprobe.statistics import FEWEST_GROUPS, Row, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
 MIN_SHARE = 1e-6  # rounding: states that are exact sums of fillers and roles have shares of 1e-15
 ROUGH = 30  # documents below which intervals are wide
+TITLES = {BAG: "R² of fillers", ADDITIVE: "+ roles", FACTORED: "+ bindings"}
+MOST_TOLD = 3  # sites and schemes that have sentences of their own
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 
 
@@ -38,6 +41,9 @@ def describe_binding(row: Row) -> str:
         return f"Whether it binds fillers to {roles} is not known: R² {_score(row, 'gain')} without an interval or control"
     share = f"share of variance {_score(row, 'share')}" if has_share else ""
     gain = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
+    if has_share and row["share_low"] > MIN_SHARE and not binds(row):
+        shuffled = f"{_score(row, 'share_shuffled')} with {SHUFFLED_ROLES}"
+        return f"Whether it binds fillers to {roles} is not settled: {share}, {shuffled}; {gain}"
     if not binds(row):
         return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
     learned, lowest = row.get("share_learned", np.nan), row.get("share_learned_low", np.nan)
@@ -45,9 +51,8 @@ def describe_binding(row: Row) -> str:
         share += f", of which learned {_score(row, 'share_learned')}"
     elif has_share and np.isfinite(learned):
         share += f", {_score(row, 'share_learned')} beyond its baseline models (without an interval, which needs {FEWEST_TWINS} of them)"
-    elif np.isfinite(row.get("learned", np.nan)):
-        baseline = f"beyond the {row['twin']} baseline model"
-        gain += f", of which learned {_score(row, 'learned')} ({baseline})"
+    if np.isfinite(row.get("learned", np.nan)):
+        gain += f", {_score(row, 'learned')} beyond the {row['twin']} baseline model"
     is_unlearned = (learned if np.isnan(lowest) else lowest) <= 0
     claim = f"Binds fillers to {roles}"
     if is_unlearned:
@@ -60,12 +65,14 @@ def _score(row: Row, name: str) -> str:
 
 
 def summarize(scores: pd.DataFrame) -> list[str]:
-    """Lines per site and scheme: what fillers, roles and bindings explain, whether the state binds, what to beware of.
+    """Lines per site and scheme: what fillers, roles and bindings explain, whether the state binds, what to beware of;
+    of more than MOST_TOLD a sentence a scheme, and a table with a row each.
 
     ``scores`` are those of :func:`decompose`.
     """
-    lines: list[str] = []
-    groups = scores[scores["control"] == ""].groupby(["site", "roles"], sort=False)
+    lines, notes = list[str](), list[str]()
+    real = scores[scores["control"] == ""]
+    groups = real.groupby(["site", "roles"], sort=False)
     for (site, roles), of_scheme in groups:
         rows = {row["family"]: row for row in of_scheme.to_dict("records")}
         steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
@@ -74,10 +81,29 @@ def summarize(scores: pd.DataFrame) -> list[str]:
             lines.append(f"  {_describe_shares(rows)}")
         if FACTORED in rows:
             lines.append(f"  {describe_binding(rows[FACTORED])}")
-        lines += [f"  {text}" for text in of_scheme.get("design", pd.Series(dtype=str)).unique()]
         first = next(iter(rows.values()))
-        lines += [f"  {text}" for text in warn(rows, int(first["n_fit"]))]
-    return lines
+        further = [*of_scheme.get("design", pd.Series(dtype=str)).unique()]
+        further += warn(rows, int(first["n_fit"]))
+        lines, notes = [*lines, *(f"  {text}" for text in further)], [*notes, *further]
+    is_short = len(groups) <= MOST_TOLD
+    return lines if is_short else [*_summarize_many(real), *dict.fromkeys(notes)]
+
+
+def _summarize_many(real: pd.DataFrame) -> list[str]:
+    lines, factored = [], real[real["family"] == FACTORED]
+    for roles, rows in factored.groupby("roles", sort=False):
+        records = rows.to_dict("records")
+        best = max(records, key=lambda row: np.nan_to_num(row.get("share_low", np.nan), nan=-1))
+        n_bound = sum(map(binds, records))
+        lines.append(f"{n_bound} of {len(records)} sites bind fillers to {roles}")
+        lines.append(f"  {best['site']}, the clearest: {describe_binding(best)}")
+    keys = ["site", "roles"]
+    r2 = real.pivot_table(values="r2", index=keys, columns="family", sort=False)
+    table = pd.DataFrame({title: r2[name] for name, title in TITLES.items() if name in r2})
+    for title, name in {"gain of bindings": "gain", "share of bindings": "share"}.items():
+        texts = [_score(row, name) for row in factored.to_dict("records")]
+        table[title] = pd.Series(texts, factored.set_index(keys).index, dtype=object)
+    return [*lines, format_table(table.reset_index())]
 
 
 def _describe_shares(rows: Mapping[str, Row]) -> str:
