@@ -106,7 +106,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     errors, checks = _calibrate(table)
     note = " ".join([scene.note, *errors]) + "\n" + " ".join(checks)
     if subject.unit == "last":
-        note += describe_last(subject.store.tokens_of(site))
+        text += describe_last(subject.store.tokens_of(site))
     if subject.unit == "mean":
         note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
     note += FURTHER
@@ -124,7 +124,7 @@ def _compare_shares(words: Row) -> str:
     if not (high < 0 or low > 0):
         return f"These texts do not settle whether training changed this share: {points}."
     changed, depends = ("lowered", "more") if high < 0 else ("raised", "less")
-    return f"Training {changed} this share ({points}): {depends} depends on places, bindings and context."
+    return f"Training {changed} this share ({points}): {depends} depends on the rest taken together (places, bindings and context)."
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
