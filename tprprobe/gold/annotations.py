@@ -110,7 +110,9 @@ def read_annotated(path: str | os.PathLike[str], task: str | None = None) -> lis
 def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
     path = Path(path)
     if _format(path) not in FORMATS:
-        raise InputError(f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz)")
+        raise InputError(
+            f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz); labels of single words: a word and B-LABEL or O in every line of a .iob2"
+        )
     return FORMATS[_format(path)](path, task)
 
 

@@ -81,7 +81,7 @@ def _parse(path: Path, words: list[Fields], is_numbered: bool) -> list[tuple[int
             form, tag = (fields[1], fields[2]) if is_numbered else (fields[0], fields[-1].strip())
             if not TAG.fullmatch(tag):
                 raise InputError(
-                    f"tag {tag!r}: a tag is O, or B-, I-, E-, S-, L-, U- and a type (IOB1, IOB2, BIOES, BILOU)"
+                    f"tag {tag!r}: a tag is O, or B-, I-, E-, S-, L-, U- and a type (IOB1, IOB2, BIOES, BILOU); a label of a single word is written B-LABEL"
                 )
             parsed.append((number, form, tag))
     return parsed

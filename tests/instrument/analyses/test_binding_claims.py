@@ -114,7 +114,8 @@ def test_learning_is_claimed_beyond_three_baseline_models():
     assert "without an interval, which needs 3" in describe_binding(row | scores)
     shuffled = {"share_shuffled": 0.4, "share_shuffled_low": 0.3, "share_shuffled_high": 0.5}
     text = describe_binding(row | scores | shuffled)
-    assert "not settled" in text and "+0.400 [+0.300, +0.500] with shuffled roles" in text
+    assert "not settled" in text
+    assert "+0.400 [+0.300, +0.500] with shuffled roles" in text
 
 
 @pytest.mark.parametrize(

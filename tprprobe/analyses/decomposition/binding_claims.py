@@ -12,6 +12,7 @@ from tprprobe.statistics import FEWEST_GROUPS, Row, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
 MIN_SHARE = 1e-6  # rounding: states that are exact sums of fillers and roles have shares of 1e-15
+SLIGHT, SLIGHTLY = 0.01, ", but under 1 % of its variance"
 ROUGH = 30  # documents below which intervals are wide
 TITLES = {BAG: "R² of fillers", ADDITIVE: "+ roles", FACTORED: "+ bindings"}
 MOST_TOLD = 3  # sites and schemes that have sentences of their own
@@ -54,7 +55,7 @@ def describe_binding(row: Row) -> str:
     if np.isfinite(row.get("learned", np.nan)):
         gain += f", {_score(row, 'learned')} beyond the {row['twin']} baseline model"
     is_unlearned = (learned if np.isnan(lowest) else lowest) <= 0
-    claim = f"Binds fillers to {roles}"
+    claim = f"Binds fillers to {roles}{SLIGHTLY * (row.get('share_high', 1) < SLIGHT)}"
     if is_unlearned:
         claim = f"No binding of fillers to {roles} beyond that of its baseline models"
     return f"{claim}: {share + '; ' if share else ''}{gain}"
