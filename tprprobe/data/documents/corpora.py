@@ -90,9 +90,7 @@ def open_table(path: Path, request: Request) -> Articles:
     articles = []
     for number, row in rows:
         if len(row) != len(names):
-            fields = (
-                f"{len(row)} fields for {len(names)} columns ({', '.join(names)}): mend the line"
-            )
+            fields = f"{len(row)} field{'s' * (len(row) != 1)} for {len(names)} columns ({', '.join(names)}): mend the line"
             raise InputError(f"{path}, line {number}: {fields}; {QUOTING[_suffix(path)]}")
         articles.append(make_article(columns, (row[place] for place in places)))
     report = describe_columns(names, columns)
