@@ -60,7 +60,8 @@ def summarize_words(names: pd.DataFrame) -> str:
     """A sentence a question: how many clusters have a name, beside the baseline model's, whether all together agree with labels more than
     its clusters do, whether other random starts find the same, and, of several sites or heads, where.
     """
-    by_model = dict(names.groupby("model", sort=False)["name"].agg(count_places))
+    groups = names.groupby("model", sort=False)["name"]
+    by_model = {str(model): count_places(of_model) for model, of_model in groups}
     of_trained = by_model.pop(TRAINED, 0)
     compared = compare_names(count_by_model(names))
     lines = [f"{compared} {compare_places(of_trained, by_model)}".strip()]
