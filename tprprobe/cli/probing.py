@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tprprobe.analyses.probing.settings import LINEAR, SITES, SPAN_CONV
+from tprprobe.analyses.probing.settings import SITES
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tprprobe.models.protocol import Readable
     from tprprobe.store import Store
 
-OF_STEPS = ("seeds", "loss", "schedule")  # settings that linear probes lack
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 PROBES, MODEL = "Probes", "Without a store"
 
@@ -48,14 +47,6 @@ def probe(
     split: common.Split = None,
     n: common.Number = None,
     spaced: common.Spaced = False,
-    refine: Annotated[
-        bool,
-        typer.Option(
-            "--refine",
-            help="Then train span-conv probes for sites on which linear probes beat their controls.",
-            rich_help_panel=PROBES,
-        ),
-    ] = False,
     estimator: Annotated[
         str | None,
         typer.Option(
@@ -88,8 +79,6 @@ def probe(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    if refine and estimator == SPAN_CONV:
-        raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
     if labels and store is None:
         raise InputError(
             "--labels: of a STORE; `tprprobe extract --labels` labels what is extracted"
@@ -117,7 +106,7 @@ def probe(
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
     with scheduled(scheduler):
         tasks = task.split(",") if "," in task else task
-        rows, text = _probe(opened, tasks, out, refine, settings | {"estimator": estimator})
+        rows, text = _probe(opened, tasks, out, settings | {"estimator": estimator})
     common.show(as_json, rows, lambda: text)
     if out is not None:
         common.say(f"next: tprprobe figure probes --ckpt {out} --out probes.pdf")
@@ -135,10 +124,8 @@ def _extract(
 
 
 def _probe(
-    store: "Store", task: str | list[str], out: Path | None, refine: bool, settings: dict[str, Any]
+    store: "Store", task: str | list[str], out: Path | None, settings: dict[str, Any]
 ) -> "tuple[pd.DataFrame, str]":
-    import pandas as pd
-
     from tprprobe.analyses.probing import probe
     from tprprobe.analyses.probing.rows import (
         BEHIND_BEST,
@@ -148,17 +135,9 @@ def _probe(
         explain_controls,
         rank_layers,
         screen,
-        worth_refining,
     )
 
-    steps = {name: settings.pop(name) for name in OF_STEPS if refine and name in settings}
-    if refine:
-        settings["estimator"] = LINEAR
     rows = probe(store, task, out=out, **settings)
-    if refine and (sites := worth_refining(rows)):
-        folder = None if out is None else out / "span-conv"
-        settings |= {"sites": sites, "out": folder, "estimator": SPAN_CONV, **steps}
-        rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
     table = screen(rows)
     note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
     ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]

@@ -21,7 +21,7 @@ from tprprobe.analyses.probing import ProbeSettings, Schedule, load_probe, probe
 from tprprobe.analyses.probing.examples import split_examples
 from tprprobe.analyses.probing.features import site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
-from tprprobe.analyses.probing.rows import describe_basis, rank_layers, screen, worth_refining
+from tprprobe.analyses.probing.rows import describe_basis, rank_layers, screen
 from tprprobe.analyses.probing.stored_states import RowReader
 from tprprobe.analyses.probing.trials import Trial, run_trials
 from tprprobe.errors import InputError
@@ -196,11 +196,11 @@ def test_the_screen_says_what_is_beyond_its_controls(separable):
     screened = screen(rows)
     assert list(screened["vector"]) == ["encoder.hidden"]
     assert list(screened[""]) == ["*"]
-    assert worth_refining(rows) == [SITE]
     noise = separable.tokens.assign(
         pos=np.random.default_rng(0).permutation(separable.tokens["pos"])
     )
-    assert worth_refining(probe(separable, "pos", tokens=noise, controls=(), most=500)) == []
+    unread = probe(separable, "pos", tokens=noise, controls=(), most=500)
+    assert not real(unread)["beats_controls"]
 
 
 def test_layers_that_the_best_is_not_distinguished_from_are_named():
@@ -246,16 +246,6 @@ def test_documents_and_targets_are_those_of_a_task_and_a_model():
     assert (
         scene.note == "Shaded: 95 % intervals over 124 documents. Targets learned from: 138 (NEL)."
     )
-
-
-def test_the_command_refines_what_it_screened(separable, tmp_path):
-    out = tmp_path / "run"
-    command = ["probe", "pos", separable.path, "--refine", "--control", "control"]
-    result = run_command(*command, "--most", 800, "--no-information", "--out", out)
-    assert {*pd.read_parquet(out / "rows.parquet")["probe"].dropna()} == {"linear"}
-    assert {*pd.read_parquet(out / "span-conv" / "rows.parquet")["probe"].dropna()} == {"span-conv"}
-    assert "span-conv" in result.stdout
-    assert "best control" in result.stdout
 
 
 def test_input_embeddings_are_a_control(tmp_path):

@@ -258,9 +258,3 @@ def _join_layers(layers: Sequence[object]) -> str:
     """``layer 3 is`` or ``layers 3, 4 and 5 are``."""
     *earlier, final = map(str, layers)
     return f"layers {', '.join(earlier)} and {final} are" if earlier else f"layer {final} is"
-
-
-def worth_refining(rows: pd.DataFrame) -> list[str]:
-    """The sites that beat every control of a run in some task, in their order."""
-    better = rows[(rows["control"] == REAL) & (rows["beats_controls"] == True)]  # noqa: E712
-    return list(dict.fromkeys(better["site"]))
