@@ -82,11 +82,12 @@ def measure_pairs(
     texts = "\n".join(example.source for example in data)
     settings = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
     settings |= {"sites": names, "edits": list(edits), "seed": seed}
+    trials = make_trials(model, data)  # refused before anything is written
     with kept(out) as folder:
         run = begin_run(folder, settings, resume)
 
         def measure(run: KeptRun) -> pd.DataFrame:
-            pairs = PairMeasurement(model.eval(), make_trials(model, data), names, seed)
+            pairs = PairMeasurement(model.eval(), trials, names, seed)
             edited = [partial(pairs.edited, name, edits) for name in names]
             return measure_parts(run, [pairs.unedited, *edited], "intervening")
 
