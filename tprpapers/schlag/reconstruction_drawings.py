@@ -5,9 +5,8 @@ from dataclasses import replace
 import pandas as pd
 
 from tprprobe.figures import reconstruction
-from tprprobe.figures.dots import render
 from tprprobe.figures.reconstruction import ROWS, SMALL
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.scenes import Grid
 from tprprobe.figures.tables import Table
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}
@@ -31,7 +30,7 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     return replace(table, caption=caption, ruled=(*table.ruled, n), spare=SPARE)
 
 
-def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
+def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Grid:
     """The instrument's figure, and below it why the printed errors are not in it."""
     scene = reconstruction.reconstruction_scene(results, layer)
-    return render(replace(scene, note=f"{scene.note}\n{NOT_DRAWN}"))
+    return replace(scene, note=f"{scene.note}\n{NOT_DRAWN}")

@@ -211,7 +211,7 @@ def _r2_dots(rows: pd.DataFrame, title: str, label: str) -> Dots:
     numbers = ["value", "low", "high"]
     rows[numbers] = rows[numbers].clip(lower=-1)
     low = min(-0.02, rows["low"].min())
-    return Dots(rows, label, (low * 1.05, 1), title=title)
+    return Dots(rows, label, (low * 1.05, 1), percent=False, title=title)
 
 
 def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:

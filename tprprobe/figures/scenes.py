@@ -52,11 +52,17 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Dots(Scene):
-    """Values with intervals, a line per name, a color per group: ``rows`` have name, group, value, low, high."""
+    """Values with intervals, a line per name, a color per group: ``rows`` have name, group, value, low, high; ``percent`` as in Lines."""
 
     rows: pd.DataFrame
     label: str = ""
     limits: tuple[float, float] | None = None
+    percent: bool = True
+
+    @property
+    def lines(self) -> "pd.Series[Any]":
+        """What has a color and a mark."""
+        return self.rows["group"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +115,11 @@ class Lines(Scene):
     @property
     def panels(self) -> list[str]:
         return self.rows["panel"].unique().tolist()
+
+    @property
+    def lines(self) -> "pd.Series[Any]":
+        """What has a color, a mark and dashes."""
+        return self.rows["line"]
 
     @property
     def named_bands(self) -> pd.DataFrame:
@@ -167,9 +178,9 @@ class Squares(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Grid(Scene):
-    """Several pictures side by side, ``across`` in a row: squares, or lines of one panel each."""
+    """Several pictures, at most ``across`` in a row: squares, or dots, and lines of one panel each."""
 
-    pictures: Sequence[Squares] | Sequence[Lines]
+    pictures: Sequence[Squares | Lines | Dots]
     across: int = 2
 
     @property
