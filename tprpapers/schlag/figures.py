@@ -169,7 +169,7 @@ STUDY_INPUT = {
 BOUND = ("encoder.*.self.role", "encoder.*.self.filler")
 
 TABLE1 = Maker(table1)
-FIG2 = Maker(partial(draw_roles, raw=True), ("encoder.*.self.role",), like="roles")
+FIG2 = Maker(partial(draw_roles, head=0, raw=True), ("encoder.*.self.role",), like="roles")
 FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True, like="attention")
 FIG4 = Maker(lambda evaluations: draw_modules(evaluations, "interpolate"), like="accuracy")
 FIG5 = Maker(lambda evaluations: draw_modules(evaluations, "extrapolate"), like="accuracy")

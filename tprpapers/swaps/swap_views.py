@@ -12,6 +12,7 @@ from tprprobe.dashboard.statements import Statement, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.figures.catalogue.loaders import load_tables
 
+
 def read_kinds(folder: Path) -> dict[str, pd.DataFrame]:
     """The table of every kind of exchange of a run."""
     tables = load_tables([folder], SWAPS).groupby("kind", sort=False)

@@ -20,7 +20,9 @@ def module_bars(evaluations: pd.DataFrame, split: str) -> Grid:
     areas = evaluations["module"].str.partition("__")
     is_one = areas[0].nunique() == 1
     names = areas[2] if is_one else areas[0] + " · " + areas[2]
-    rows = evaluations.assign(name=names, group=evaluations["model"]).sort_values("name", kind="stable")
+    rows = evaluations.assign(name=names, group=evaluations["model"]).sort_values(
+        "name", kind="stable"
+    )
     rows = rows.rename(columns={"exact_match": "value"})
     label = "exact match" + f", {areas[0].iloc[0]}" * is_one
     pictures = [

@@ -73,7 +73,13 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
         hints = rows["name"].map(plotted) + f", {step}: " + rows["value"].map("{:.1%}".format)
         bounds = rows.reindex(columns=["low", "high"]).where(rows.get("sure", True))
         above, below = bounds["high"] - rows["value"], rows["value"] - bounds["low"]
-        errors = {"type": "data", "symmetric": False, "thickness": 1, "array": above, "arrayminus": below}
+        errors = {
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1,
+            "array": above,
+            "arrayminus": below,
+        }
         bar = go.Bar(
             x=rows["value"].clip(lower=0), y=rows["name"].map(plotted), orientation="h", name=str(step),
             marker_color=colors[steps.index(step)], legendgroup=str(step), showlegend=panel == panels[0],

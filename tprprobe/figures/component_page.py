@@ -8,7 +8,12 @@ import pandas as pd
 
 from tprprobe.analyses.attention.cross_places import mean_map, places_by_output
 from tprprobe.analyses.clustering import cluster
-from tprprobe.analyses.naming.name_counts import compare_names, count_by_model, select_named
+from tprprobe.analyses.naming.name_counts import (
+    compare_names,
+    count_by_model,
+    find_most_named,
+    select_named,
+)
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.cluster_labels import explain_k
@@ -81,9 +86,9 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     """How many clusters of roles have a name in the model and its baseline, and the head with the most names on some texts."""
     site, seed = str(table["site"].iloc[0]), subject.seed
     real = table[table["model"] == TRAINED]
-    is_named = real.index.isin(select_named(real).index)
-    head = int(real.loc[is_named, "head"].mode().min()) if is_named.any() else 0
-    rows, named = real[real["head"] == head], real[is_named & (real["head"] == head)]
+    head = int(find_most_named(real, ["head"])["head"])
+    rows = real[real["head"] == head]
+    named = select_named(rows)
     n_heads, k = real["head"].nunique(), len(rows)
     layer = site_label(site).removesuffix(", role")
     place = f"roles at {layer} ({n_heads} heads, {k} clusters each)"
@@ -93,7 +98,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     if len(named):
         best = top(named, "f05")
         text += (
-            f" Head {head} has most names ({len(named)} of {k}); the clearest is {best['name']} (precision {percent(best, 'precision')}, "
+            f" Head {head} has most tokens in clusters with a name ({len(named)} of {k}); the clearest is {best['name']} (precision {percent(best, 'precision')}, "
             f"recall {percent(best, 'recall')})."
         )
     clusters = cluster(subject.store, site, head, k=k, seed=seed)

@@ -1,6 +1,6 @@
 """Scenes on paper: dots with intervals, lines in panels, squares, several of these."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.legends import legend
-from tprprobe.figures.line_styles import LEVELS, MARKERS, style_lines
+from tprprobe.figures.line_styles import LEVELS, style_lines
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
@@ -248,7 +248,9 @@ def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
     pictures, n = grid.pictures, len(grid.pictures)
     plots = [picture for picture in pictures if isinstance(picture, Lines | Dots)]
     is_alike = len({picture.label for picture in plots if isinstance(picture, Lines)}) == 1
-    is_same_x = is_alike and len({picture.x for picture in plots if isinstance(picture, Lines)}) == 1
+    is_same_x = (
+        is_alike and len({picture.x for picture in plots if isinstance(picture, Lines)}) == 1
+    )
     across = _fit_across(grid, is_alike)
     figure, axes = _open_grid(grid, across, ax)
     tables = [picture.rows.assign(line=picture.lines) for picture in plots]
@@ -287,9 +289,7 @@ def _fit_across(grid: Grid, is_alike: bool) -> int:
     return -(-n // -(-n // across))
 
 
-def _open_grid(
-    grid: Grid, across: int, ax: np.ndarray | None
-) -> tuple[AnyFigure, np.ndarray]:
+def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigure, np.ndarray]:
     """A figure with a panel for every picture; one that is alone in the last row is as wide as the others together."""
     pictures = grid.pictures
     n = len(pictures)
