@@ -92,7 +92,15 @@ def test_a_folder_that_records_sources_is_drawn_of_these(tmp_path):
 
 ELSEWHERE = {  # figures of these are drawn in their tests
     *("behaviors", "probes", "study", "sweeps", "swaps", "substitutions", "unbindings"),
-    *("decompositions", "operations", "patchings", "roles", "examined_states", "examined_heads"),
+    *(
+        "decompositions",
+        "operations",
+        "patchings",
+        "roles",
+        "examined_states",
+        "examined_heads",
+        "examined_decoder",
+    ),
 }
 
 

@@ -63,7 +63,7 @@ def _list_parts(rows: pd.DataFrame, kind: str, exchanges: list[Any]) -> pd.DataF
     counts = ", ".join(map(str, rows.loc[rows["vectors"] == "none", "n"])) or "no"
     shares = rows.set_index(["model", "vectors", "layer", "at"])
     shares = shares.reindex(pd.MultiIndex.from_tuples(exchanges))
-    shares = shares.assign(panel=f"{TITLES.get(kind, kind)} (n\u00a0=\u00a0{counts})", sure=True)
+    shares = shares.assign(panel=f"{TITLES.get(kind, kind)}\n(n = {counts})", sure=True)
     bounds = shares[["counterfactual_low", "counterfactual_high"]].to_numpy(float)
     parts = [shares.assign(part=part, value=shares[column]) for column, part in PARTS.items()]
     parts[0][["low", "high"]] = bounds

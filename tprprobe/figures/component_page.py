@@ -1,6 +1,7 @@
 """Sections of a model's page on its decoder, on its roles, and on what is not asked."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,13 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.cluster_labels import explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
+from tprprobe.figures.heads import find_clearest, place_squares
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
 
-MIN_WEIGHT = 0.05  # mean attention that is printed
 MAX_PLACES = 6  # of the output, in a sentence
 RULE = 0.5  # the share of cases from which on a relation is a rule
 DECODER = "Where does its decoder look?"
@@ -46,7 +46,7 @@ def percent(row: Row, name: str, digits: int = 0) -> str:
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     """The clearest head of cross-attention, and its mean map over places."""
     is_real, is_sure = table["model"] == TRAINED, table["beyond_low"] > 0
-    best = top(table[is_real], "beyond")
+    best = find_clearest(table)
     counts, clearest = "", ""
     if not is_real.all():
         rival = top(table[~is_real], "beyond")
@@ -59,16 +59,10 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
         f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
         f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} Most often it looks at: {_list_places(subject, best)}."
     )
-    values = mean_map(subject.store, best["site"], int(best["head"]))
-    rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
-    texts = np.where(values < MIN_WEIGHT, "", np.char.mod("%.0f", 100 * values))
-    scene = Squares(values, rows, columns, ("output place", "source place"), texts, title=where)
-    note = (
-        f"Mean attention in percent over the texts of {len(columns)} tokens with outputs of {len(rows)}, the most frequent lengths. Relations: place i, or up to "
-        "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half, and so are the places."
-    )
+    table.attrs["map"] = mean_map(subject.store, best["site"], int(best["head"]))
+    scene = place_squares(table)
     deeper = f"tprprobe app {subject.folder}    # page Attention"
-    figures = {write_minus(note): render(scene)}
+    figures = {write_minus(scene.note): render(replace(scene, note=""))}
     return Section(DECODER, text, figures, deeper=deeper, name="decoder")
 
 

@@ -33,15 +33,17 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "permuted": (None, "permuted"),
     "untrained": (None, "untrained"),
 }
-DETAILS = ("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family")  # columns
-SPARE = ("withheld", "learned", "fillers", "+ roles", "untrained", "permuted")
+SPARE = (  # columns; the first is left out first
+    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "withheld"),
+    *("learned", "fillers", "+ roles", "untrained", "permuted"),
+)
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
-    "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
-    "those with a pair that the fit has not seen, over these pairs.\n"
+    "{} on sequences that nothing was fitted to, [95 % interval] over documents. Controls are of the same family and rank.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
-    "both, (the gain of the step);\n"
-    "learned: the gain of the bindings less that in the baseline model. Controls are of the same family and rank."
+    "both, (the gain of the step).\n"
+    "withheld: on those with a pair that the fit has not seen, over these pairs.\n"
+    "learned: the gain of the bindings less that in the baseline model."
 )
 NO_PCA = "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
@@ -50,7 +52,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     """A row per site and scheme: the steps from fillers to roles to bindings with their gains, what is
     learned, and controls of the same family and rank.
 
-    ``score`` is the family's substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
+    The family's score is its substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
     are scores of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
     best one's interval, and which controls are left out.
     """
@@ -62,25 +64,32 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     for (name, site), of_site in groups:
         ruled.append(len(rows))
         schemes = of_site.groupby("roles", sort=False)
-        rows += [_row(str(name), str(site), str(roles), fits, measure) for roles, fits in schemes]
+        rows += [
+            _row(str(name), str(site), str(roles), fits, (measure, label))
+            for roles, fits in schemes
+        ]
         summaries.append(summarize_cheapest(f"{name} {site}", of_site, measure))
     title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
-    is_double = all(row["score"].partition(" ")[0] in row["+ bindings"].split() for row in rows)
-    spare = (*DETAILS, *["+ bindings"] * is_double, *SPARE)  # the first is left out first
-    table = Table(pd.DataFrame(rows), title, "", rules, block=("name", "site"), spare=spare)
-    table, full = table.drop_empty(), table
-    notes = [NO_PCA] if "PCA" in full.cells and "PCA" not in table.cells else []
-    return replace(table, caption="\n".join([CAPTION.format(label), *notes, *summaries]))
+    if all(row[label].partition(" ")[0] in row["+ bindings"].split() for row in rows):
+        for row in rows:  # the scores are those of the bindings
+            gain = row["+ bindings"].partition(" ")[2]
+            row["+ bindings"] = f"{row.pop(label)} {gain}".strip()
+    notes = [NO_PCA] * all(row["PCA"] == "–" for row in rows)
+    caption = "\n".join([CAPTION.format(label), *notes, *summaries])
+    places: Any = {"block": ("name", "site"), "spare": SPARE}
+    return Table(pd.DataFrame(rows), title, caption, rules, **places).drop_empty()
 
 
-def _row(name: str, site: str, roles: str, fits: pd.DataFrame, measure: str) -> dict[str, str]:
-    main = fits.iloc[0]
+def _row(
+    name: str, site: str, roles: str, fits: pd.DataFrame, score: tuple[str, str]
+) -> dict[str, str]:
+    main, (measure, label) = fits.iloc[0], score
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
-    texts |= {label: _step(fits, family) for family, label in STEPS}
+    texts |= {step: _step(fits, family) for family, step in STEPS}
     texts["learned"] = write_interval(main, "learned") if "learned" in main else "–"
     texts |= {
-        "score": write_interval(main, measure),
+        label: write_interval(main, measure),
         "withheld": write_interval(main, f"{measure}_withheld"),
     }
     for title, (family, control) in COLUMNS.items():

@@ -181,7 +181,7 @@ def check_axes(ax: GivenAxes, panels: Sequence[str]) -> np.ndarray:
     """The axes [down, across] that a user gives, one for each of some panels."""
     axes = np.atleast_2d(np.asarray(ax, object))
     if axes.size != len(panels):
-        names = ", ".join(panel.partition("\n")[0] for panel in panels)
+        names = "; ".join(panel.partition("\n")[0] for panel in panels)
         raise InputError(
             f"{len(panels)} panels ({names}) for {axes.size} axes: give `ax` as many axes, or `panel=` the number or name of one"
         )

@@ -169,7 +169,7 @@ def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_
     cells = pd.DataFrame({"model": "m", "layer": ["1", "2"], "of": "a long name", **wide})
     table = Table(cells, "t", block=("model", "layer"), spare=tuple(wide))
     with Look(width="acl").used():
-        narrow, text = table.narrow(), table.latex()
+        narrow, text = table.fit(3.03), table.latex()
     kept = [name for name in wide if name in " ".join(narrow.cells).split(" \n")]
     assert 0 < len(narrow.cells.columns) - 1 < len(wide), kept
     assert r"\rlap{\textit{m, layer 1}}" in text

@@ -31,7 +31,7 @@ def test_the_table_shows_every_scheme_beside_its_controls(run):
     table = catalogue.make("decomposition", decompositions=[run / "decomposed"])
     assert isinstance(table, Table)
     rows = table.cells.set_index("roles")
-    value = {name: float(rows.loc[name, "score"].split()[0]) for name in rows.index}
+    value = {name: float(rows.loc[name, "+ bindings"].split()[0]) for name in rows.index}
     assert value["left*right"] > value["left"] + 0.3
     right = rows.loc["left*right"]
     assert float(right["untrained"]) < 0.1 < float(right["saturated"])

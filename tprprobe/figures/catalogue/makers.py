@@ -21,7 +21,7 @@ from tprprobe.figures.catalogue.inputs import Input, Maker
 from tprprobe.figures.cluster_labels import label_named
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.curves import learning_scene
-from tprprobe.figures.heads import heads_table, relation_squares
+from tprprobe.figures.heads import heads_table, place_squares, relation_squares
 from tprprobe.figures.naming import tabulate_names
 from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import ProbeTable, probe_table
@@ -154,6 +154,7 @@ MAKERS = {
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
     "examined-heads": Maker(relation_squares),
+    "examined-decoder": Maker(place_squares),
     "examined-states": Maker(share_bars),
     "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),
     "reconstruction": Maker(draw_reconstruction, VALUES, inputs=RECONSTRUCTED),

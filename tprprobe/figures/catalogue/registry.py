@@ -280,6 +280,8 @@ def write_figure(
     """
     entry = find_figure(name)
     options = {key: value for key, value in options.items() if value is not None}
+    if store is not None and Path(store).is_dir() and not STORE.is_in(store):
+        store, sources = None, [*sources, store]  # a folder of results, with stores in it
     options |= {"store": store} if store is not None else {}
     takes_results = "store" in entry.maker.inputs and store is None
     keys = [key for key in entry.inputs if key != "store" or takes_results]
