@@ -48,7 +48,6 @@ class Drawing(Figure):
     Attributes:
         scene: What the figure shows; only set where its panels can be drawn alone.
         caption: The notes below it.
-        numbers: A row for every mark, where a drawing without a scene tells them.
 
     Examples:
         >>> tp.draw("attention", store, head=0).savefig("map.svg")
@@ -58,7 +57,6 @@ class Drawing(Figure):
     _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
     scene: Any
-    numbers: Any = None
     caption = ""
 
     def put_below(self, lines: Sequence[str]) -> None:
