@@ -71,7 +71,9 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
     chart = make_subplots(len(panels), 1, subplot_titles=titles, vertical_spacing=0.2)
     for (panel, step), rows in shares.rows.groupby(["panel", "part"], sort=False):
         hints = rows["name"].map(plotted) + f", {step}: " + rows["value"].map("{:.1%}".format)
-        bounds = rows.reindex(columns=["low", "high"]).where(rows.get("sure", True))
+        bounds = rows.reindex(columns=["low", "high"]).where(
+            rows.get("sure", rows["value"].notna())
+        )
         above, below = bounds["high"] - rows["value"], rows["value"] - bounds["low"]
         errors = {
             "type": "data",

@@ -82,7 +82,7 @@ def _draw_dots(panel: Axes, dots: Dots, styles: Mapping[str, Options]) -> None:
         panel.plot(points["value"], y, label=group, **look)
         if "sure" in points and not points["sure"].all():
             is_unsure = ~points["sure"].astype(bool)
-            hollow = look | {"markerfacecolor": "white"}
+            hollow: Options = look | {"markerfacecolor": "white"}
             panel.plot(points["value"][is_unsure], y[is_unsure], **hollow)
     panel.set(ylim=(len(names) - 0.5, -0.5))
     panel.set_yticks(range(len(names)), names, parse_math=False)
@@ -91,6 +91,10 @@ def _draw_dots(panel: Axes, dots: Dots, styles: Mapping[str, Options]) -> None:
         panel.axvline(0, color=MUTED, linewidth=0.8)
     if dots.percent:
         panel.xaxis.set_major_formatter(_write_percent)
+
+
+def _write_thousands(x: float, _: object) -> str:
+    return f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"
 
 
 def _write_percent(share: float, _: object) -> str:
@@ -181,12 +185,12 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     if lines.log:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
-        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.xaxis.set_major_formatter(_write_thousands)
         ticks = lines.rows["x"].unique()
         panel.set_xticks(sorted(ticks) if len(ticks) <= MAX_TICKS else panel.get_xticks())
     elif lines.x == "step":
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
+        panel.xaxis.set_major_formatter(_write_thousands)
     elif not (lines.rows["x"] % 1).any():  # layers
         panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING_LAYER else f"{x:g}")

@@ -133,11 +133,12 @@ class Lines(Scene):
     def tabulate(self) -> pd.DataFrame:
         """Lines, and the levels and the strongest control of their panels; layers and steps are integers."""
         names = ["panel", "line", "x", "value", "low", "high"]
-        names += [name for name in ("best", "n_train", "n_test") if name in self.rows]
+        names += [name for name in ("split", "best", "n_train", "n_test") if name in self.rows]
         table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
         integers: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
-        return table.assign(**integers).rename(columns={"x": self.x})
+        lines = table["line"].str.removeprefix("_")  # of a pair that has one entry in the legend
+        return table.assign(**integers, line=lines).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent
@@ -188,7 +189,10 @@ class Grid(Scene):
         return [picture.title for picture in self.pictures]
 
     def tabulate(self) -> pd.DataFrame:
-        tables = {picture.title: picture.tabulate() for picture in self.pictures}
+        tables = {
+            picture.title: picture.tabulate().assign(measure=getattr(picture, "label", ""))
+            for picture in self.pictures
+        }
         return pd.concat(tables, names=["picture"]).droplevel(1)
 
     def choose(self, panel: int | str) -> Any:

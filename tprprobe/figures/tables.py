@@ -91,13 +91,18 @@ class Table:
 
     def drop_empty(self) -> "Table":
         """The table without columns that have dashes alone."""
-        empty = [name for name in self.cells if self.cells[name].eq("–").all()]
+        empty = [str(name) for name in self.cells if self.cells[name].eq("–").all()]
         return self._drop(empty)
 
     def _drop(self, names: Sequence[str]) -> "Table":
-        """The table without some columns and the lines of its caption that begin with their names."""
-        lines = [line for line in self.caption.split("\n") if line.partition(":")[0] not in names]
-        return replace(self, cells=self.cells.drop(columns=names), caption="\n".join(lines))
+        """The table without some columns and the lines of its caption that explain nothing else (``NAME: …``)."""
+        cells = self.cells.drop(columns=names)
+        lines = [
+            line
+            for line in self.caption.split("\n")
+            if _explains(line, [*map(str, cells)]) or not _explains(line, names)
+        ]
+        return replace(self, cells=cells, caption="\n".join(lines))
 
     def reword(self) -> "Table":
         """The table with the title and the words that are asked for."""
@@ -184,7 +189,8 @@ class Table:
     def _is_too_wide(self) -> bool:
         """Whether the width that is asked for is a column, or less than the table takes as it is."""
         look = current_look()
-        columns = {name: [[name], *([text] for text in self.cells[name])] for name in self.cells}
+        cells = self.cells.items()
+        columns = {str(name): [[str(name)], *([text] for text in texts)] for name, texts in cells}
         return look.is_narrow or (look.inches or np.inf) < _measure(columns)
 
     def _draw(self, ax: GivenAxes | None, inches: float | None = None) -> Any:
@@ -281,10 +287,15 @@ class Table:
         ]
 
 
+def _explains(line: str, columns: Sequence[str]) -> bool:
+    """Whether a line of a caption begins with the name, or the first words, of a column."""
+    name = line.partition(":")[0].strip("“”").lower()
+    return any(column.lower().startswith(name) for column in columns)
+
+
 def _drop_zeros(cells: "pd.Series[str]") -> "pd.Series[str]":
     """Cells without zeros before points, where no number among them is above 1."""
-    is_share = not cells.map(lambda text: bool(ABOVE_1.search(text))).any()
-    return cells.map(lambda text: ZERO.sub("", text)) if is_share else cells
+    return cells if cells.str.contains(ABOVE_1).any() else cells.str.replace(ZERO, "", regex=True)
 
 
 def _name_block(names: Sequence[str]) -> str:
