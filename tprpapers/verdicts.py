@@ -13,6 +13,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from tprpapers.claims import Evidence, Verdict, find_claim, judge
+from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
@@ -28,8 +29,8 @@ HEAD = (
     "The paper's claims, judged on the models of the results pages (studies/results/verdicts.csv):"
 )
 
-DrawingOrTable = TypeVar("DrawingOrTable", Drawing, Table)
-_decided: WeakKeyDictionary[Drawing | Table, tuple[Verdict, ...]] = WeakKeyDictionary()
+SceneOrTable = TypeVar("SceneOrTable", bound=Scene | Table)
+_decided: WeakKeyDictionary[Scene | Table, tuple[Verdict, ...]] = WeakKeyDictionary()
 _BAR = "\\|"  # as Markdown has it in a table
 
 _MODULES = ("schlag-interpolation", "schlag-extrapolation", "schlag-every-module")
@@ -117,15 +118,16 @@ def judge_cases(
     ]
 
 
-def with_verdicts(drawing: DrawingOrTable, verdicts: Sequence[Verdict]) -> DrawingOrTable:
+def with_verdicts(picture: SceneOrTable, verdicts: Sequence[Verdict]) -> SceneOrTable:
     """The figure or table; `verdicts_of` returns the verdicts on claims that its numbers decide."""
-    _decided[drawing] = tuple(verdicts)
-    return drawing
+    _decided[picture] = tuple(verdicts)
+    return picture
 
 
 def verdicts_of(drawing: Drawing | Table | None) -> tuple[Verdict, ...]:
     """The verdicts on claims that the numbers of a figure or table decide."""
-    return () if drawing is None else _decided.get(drawing, ())
+    picture = drawing if isinstance(drawing, Table) else getattr(drawing, "scene", None)
+    return () if picture is None else _decided.get(picture, ())
 
 
 def add_verdicts(drawing: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:

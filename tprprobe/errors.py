@@ -33,7 +33,8 @@ def unknown(kind: str, value: object, accepted: Iterable[str]) -> InputError:
     lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(str(value).lower(), lower, n=1, cutoff=0.5)
     hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
-    listed = ", ".join(names) if len(names) <= 24 else f"{', '.join(names[:24])}, … ({len(names)})"
+    listed = ", ".join(repr(name) if "," in name else name for name in names[:24])
+    listed += f", … ({len(names)})" * (len(names) > 24)
     return InputError(f"unknown {kind} {str(value)!r}{hint} (accepted: {listed})")
 
 

@@ -146,7 +146,7 @@ def draw_gauge(store: Store) -> Drawing:
     agreement = agreement.reset_index().set_axis(["name", "group", "value", "low", "high"], axis=1)
     label = "agreement with the clusters before (adjusted Rand index; line: lowest to highest of 6)"
     title = "Do clusters stay when dimensions are rescaled?"
-    return render(Dots(agreement, label, title=title))
+    return render(Dots(agreement, label, percent=False, title=title))
 
 
 def _partition(estimator: type, vectors: np.ndarray, way: str) -> np.ndarray:

@@ -83,16 +83,22 @@ def test_a_folder_that_records_sources_is_drawn_of_these(tmp_path):
     write_evaluation(tmp_path / "made" / "eval", modules={"arithmetic__mul": scores})
     write_evaluation(tmp_path / "beside", "other")  # found by a search of subfolders
     assert [entry.name for entry in catalogue.list_drawable(tmp_path)] == ["schlag-fig4"]
-    assert {*catalogue.draw("schlag-fig4", tmp_path).numbers["model"]} == {"tiny"}
-    texts = catalogue.draw("schlag-fig4", tmp_path).axes[0].texts
-    assert [text.get_text() for text in texts] == ["1%"]  # of bars too short to be seen
+    assert {*catalogue.draw("schlag-fig4", tmp_path).scene.tabulate()["group"]} == {"tiny"}
     path = catalogue.write_figure("schlag-fig4", sources=[tmp_path], out=tmp_path / "a.csv")
     assert "other" not in path.read_text()
 
 
 ELSEWHERE = {  # figures of these are drawn in their tests
     *("behaviors", "probes", "study", "sweeps", "swaps", "substitutions", "unbindings"),
-    *("decompositions", "operations", "patchings", "roles", "examined_states", "examined_heads"),
+    *(
+        "decompositions",
+        "operations",
+        "patchings",
+        "roles",
+        "examined_states",
+        "examined_heads",
+        "examined_decoder",
+    ),
 }
 
 

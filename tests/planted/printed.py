@@ -45,7 +45,7 @@ def draw_modules() -> Drawing:
         | {"low": 0.9 - 0.07 * i, "high": 0.97 - 0.07 * i}
         for i, (model, split, module) in enumerate(cases)
     ]
-    return module_bars(pd.DataFrame(rows), "interpolate")
+    return render(module_bars(pd.DataFrame(rows), "interpolate"))
 
 
 def draw_swaps() -> Drawing:
@@ -60,7 +60,7 @@ def draw_swaps() -> Drawing:
         for kind in ("polarity", "argument", "place")
         for (vectors, place), share in zip(ways, (0.0, 0.7, 0.5, 0.2, 0.1), strict=True)
     ]
-    return swap_shares(pd.DataFrame(rows))
+    return render(swap_shares(pd.DataFrame(rows)))
 
 
 def draw_study() -> Drawing:
@@ -82,7 +82,7 @@ def draw_study() -> Drawing:
         for subset in ("all", "discordant")
         for i, name in enumerate(names)
     ]
-    return matched_study(*map(pd.DataFrame, (curves, runs, scores)))
+    return render(matched_study(*map(pd.DataFrame, (curves, runs, scores))))
 
 
 FIGURES = {

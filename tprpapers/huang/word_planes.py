@@ -8,7 +8,16 @@ from jaxtyping import Bool, Shaped
 
 from tprprobe.analyses.projections import Projection
 from tprprobe.figures.colors import HUES
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.legends import legend
+from tprprobe.figures.style import (
+    INK,
+    PANEL_TITLE,
+    Drawing,
+    fit_across,
+    headline,
+    open_panels,
+    tidy,
+)
 
 MARKS = "o^svDPX*<>"
 GREY = "#9a9a9a"
@@ -32,19 +41,17 @@ def scatter_planes(
     Only vectors that the axes were not found on are drawn where a plane has such. ``background``
     is drawn grey and below all others.
     """
-    height = 3.6 + 0.16 * (1 + note.count("\n"))
-    figure = drawing(0.6 + 3.2 * len(planes), height)
-    panels = np.atleast_1d(figure.subplots(1, len(planes)))
+    across = fit_across(len(planes), 2)
+    down = -(-len(planes) // across)
+    figure, axes = open_panels(0.6 + 3.2 * across, 2.8 * down + 0.6, down, across)
     styles = _styles(order, background)
-    for panel, plane in zip(panels, planes, strict=True):
+    for panel, plane in zip(axes.flat, planes, strict=True):
         is_drawn = ~plane.fitted if (~plane.fitted).any() else np.ones_like(plane.fitted)
         _draw(panel, plane, classes, is_drawn, styles)
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles, names, loc="outside right upper", fontsize=7, frameon=False, markerscale=1.6
-    )
-    figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
-    figure.supxlabel(note, fontsize=6.5, color=MUTED, x=0.01, ha="left")
+    headline(figure, title)
+    legend(figure, *axes[0, 0].get_legend_handles_labels(), markerscale=1.6)
+    assert isinstance(figure, Drawing)
+    figure.put_below(note.splitlines())
     return figure
 
 
@@ -84,4 +91,4 @@ def _draw(
     panel.set(
         xlabel=plane.axes[0] + shares[0], ylabel=plane.axes[1] + shares[1], xticks=[], yticks=[]
     )
-    tidy(panel, TITLES[plane.method])
+    tidy(panel, TITLES[plane.method], size=PANEL_TITLE)

@@ -13,13 +13,13 @@ from tprprobe.analyses.kinds import PROBES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_probes
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.scenes import Grid
 from tprprobe.store import Store
 
 DOCUMENTS = 100  # on which roles are made one-hot
 
 
-def draw_discreteness(store: Store) -> Drawing:
+def draw_discreteness(store: Store) -> Grid:
     """The figure of a store's role weights, with the cost of one-hot roles if the store's model is
     found.
     """

@@ -16,7 +16,7 @@ BARS = ("first", "middle", "last")
 EXACT_TITLE = "a → b, c → d against a → d, c → b: what two attention layers make of them"
 EXACT_CAPTION = (
     "Random networks of integers in float64, so equal is bit for bit. formula: the share whose "
-    "difference is Σ O'[(V'O[V(z_b − z_d) ⊙ (w_a r_a − w_c r_c)]) ⊙ r_e]\nexactly (as printed: with "
+    "difference is Σ O'[(V'O[V(z_b − z_d) ⊙ (w_a r_a − w_c r_c)]) ⊙ r_e] exactly (as printed: with "
     "r_e = 1). Paper (schlag Sec. 6.2): the standard model's states are equal, Eq. 10; TP-attention's "
     "are not, Eq. 11.\nDegree: of the input in the states after each layer, attention weights held fixed "
 )
@@ -48,7 +48,7 @@ def demonstration_table(demonstration: pd.DataFrame, degrees: pd.DataFrame) -> T
         for kind, rows in degrees.groupby("attention", sort=False)
     ]
     caption = f"{EXACT_CAPTION}(layer 0 is the input): {'; '.join(raised)}."
-    return Table(cells, EXACT_TITLE, caption, ruled=(first_tp,))
+    return Table(cells, EXACT_TITLE, caption, ruled=(first_tp,), block=("attention",))
 
 
 def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
@@ -66,7 +66,8 @@ def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
                 read_interval(depth_row, "paired_accuracy")
             )
         rows.append(row)
-    return Table(pd.DataFrame(rows).fillna("–"), PROBE_TITLE, PROBE_CAPTION)
+    cells = pd.DataFrame(rows).fillna("–")
+    return Table(cells, PROBE_TITLE, PROBE_CAPTION, spare=("depth 0", "exact match"))
 
 
 def binding_lines(probed: pd.DataFrame) -> Lines:

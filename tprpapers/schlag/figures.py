@@ -34,8 +34,9 @@ from tprprobe.figures.catalogue.makers import (
     measure_reconstruction,
 )
 from tprprobe.figures.dots import render
+from tprprobe.figures.scenes import Grid
 from tprprobe.figures.strips import Strips
-from tprprobe.figures.style import Drawing, figure_files
+from tprprobe.figures.style import figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
@@ -64,7 +65,7 @@ def draw_attention(
     return replace(strips, note=f"{PICKED}\n{strips.note}") if head is None else strips
 
 
-def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Drawing:
+def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Grid:
     errors = measure_reconstruction(store, seed)
     figure = reconstruction.reconstruction_curves(errors, layer)
     return with_verdicts(figure, _judge_reconstruction(errors))
@@ -90,7 +91,7 @@ def tabulate_demonstration(seed: int = 0) -> Table:
     return with_verdicts(table, verdicts)
 
 
-def draw_capture(store: Store, seed: int = 0) -> Drawing:
+def draw_capture(store: Store, seed: int = 0) -> Grid:
     from tprpapers.schlag.hadamard.crosstalk import measure_unbinding  # imports torch
 
     variance = capture_variance(store, seed=seed)
@@ -108,7 +109,7 @@ def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:
     return tuple(judge_cases(cases, "question", store.samples // 4))
 
 
-def draw_study(study: Study) -> Drawing:
+def draw_study(study: Study) -> Grid:
     return matched_study(study.curves, study.runs, compare_variants(study))
 
 
@@ -168,7 +169,7 @@ STUDY_INPUT = {
 BOUND = ("encoder.*.self.role", "encoder.*.self.filler")
 
 TABLE1 = Maker(table1)
-FIG2 = Maker(partial(draw_roles, raw=True), ("encoder.*.self.role",), like="roles")
+FIG2 = Maker(partial(draw_roles, head=0, raw=True), ("encoder.*.self.role",), like="roles")
 FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True, like="attention")
 FIG4 = Maker(lambda evaluations: draw_modules(evaluations, "interpolate"), like="accuracy")
 FIG5 = Maker(lambda evaluations: draw_modules(evaluations, "extrapolate"), like="accuracy")

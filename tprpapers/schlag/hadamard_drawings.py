@@ -2,14 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from tprprobe.figures.colors import shade_color
-from tprprobe.figures.legends import legend
-from tprprobe.figures.line_styles import PALE
-from tprprobe.figures.look import current_look
-from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.line_styles import BASELINE
+from tprprobe.figures.scenes import Dots, Grid, Lines
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -20,12 +17,11 @@ BASES = {
     "own": "the model's own diagonal",
     "random pairs": "random orthonormal pairs",
 }
-TRAINED, UNTRAINED = ("#0072B2", "o"), (shade_color("#0072B2", PALE), "v")
 METHODS = {
-    ("outer", "duals"): ("tensor product, duals", "#0072B2", "o", "-"),
-    ("outer", "learned"): ("tensor product, learned", "#56B4E9", "s", ":"),
-    ("hadamard", "duals"): ("Hadamard, duals", "#D55E00", "^", "-"),
-    ("hadamard", "learned"): ("Hadamard, learned", "#E69F00", "D", ":"),
+    ("outer", "duals"): "tensor product, duals",
+    ("outer", "learned"): "tensor product, learned",
+    ("hadamard", "duals"): "Hadamard, duals",
+    ("hadamard", "learned"): "Hadamard, learned",
 }
 NOTES = (
     "Marks: heads of {}. Directions, as many as a head is wide: PCA, which keeps most; tensors m ⊗ n, whose vectors may repeat; "
@@ -67,58 +63,38 @@ def _mean(rows: pd.DataFrame) -> pd.Series:
     return rows[rows["head"].isna()].iloc[0] if len(rows) > 1 else rows.iloc[0]
 
 
-def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Drawing:
+def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Grid:
     """The share of v ⊗ r that directions keep, a mark per head (left); unbinding against
     constituents (right).
     """
-    if current_look().is_narrow:
-        figure = drawing(7, 5)
-        basis_axes, unbinding_axes = figure.subplots(2, 1)
-    else:
-        figure = drawing(7, 3.1)
-        basis_axes, unbinding_axes = figure.subplots(1, 2, width_ratios=(5, 4))
-    _draw_bases(basis_axes, captured)
-    tidy(basis_axes, "Kept of v ⊗ r, every head")
-    _draw_unbinding(unbinding_axes, unbound)
-    tidy(unbinding_axes, "Fillers recovered by unbinding")
-    marks, kinds = basis_axes.get_legend_handles_labels()
-    curves, methods = unbinding_axes.get_legend_handles_labels()
-    legend(figure, [*marks, *curves], [*kinds, *methods])
-    layers = [f"{layer:g}" for layer in captured["layer"].dropna().unique()]
-    figure.put_below([NOTES[0].format(f"layers {', '.join(layers)}"), *NOTES[1:]])
-    return figure
+    layers = ", ".join(f"{layer:g}" for layer in captured["layer"].dropna().unique())
+    note = "\n".join([NOTES[0].format(f"layers {layers}"), *NOTES[1:]])
+    return Grid([_basis_dots(captured), _unbinding_lines(unbound)], 2, note=note)
 
 
-def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
-    heads: Any = captured[captured["head"].notna()]
-    places = {basis: len(BASES) - 1 - i for i, basis in enumerate(BASES)}
-    for untrained, group in heads.groupby("untrained"):
-        color, marker = UNTRAINED if untrained else TRAINED
-        y = group["basis"].map(places).astype(float) + (-0.16 if untrained else 0.16)
-        axes.plot(
-            group["captured"], y, marker, color=color, markersize=4, alpha=0.75, linestyle="none",
-            markeredgewidth=0, label="untrained" if untrained else "trained",
-        )  # fmt: skip
-    axes.set_yticks(list(places.values()), [BASES[basis] for basis in places])
-    axes.set(xlabel="share of E|v ⊗ r|², held out", xlim=(0, 1), ylim=(-0.6, len(BASES) - 0.4))
-    axes.grid(axis="x", color=FAINT, linewidth=0.5)
+def _basis_dots(captured: pd.DataFrame) -> Dots:
+    heads = captured[captured["head"].notna()]
+    is_baseline = heads["untrained"].astype(bool)
+    rows = heads.assign(
+        name=pd.Categorical(heads["basis"].map(BASES), [*BASES.values()]),
+        group=np.where(is_baseline, "a head of the baseline model", "a head"), hue="heads",
+        stands_for=np.where(is_baseline, BASELINE, ""),
+        value=heads["captured"], low=heads["captured"], high=heads["captured"],
+    ).sort_values(["untrained", "name"])  # fmt: skip
+    label = "share of E|v ⊗ r|², held out"
+    return Dots(rows, label, (0, 1), title="Kept of v ⊗ r, every head")
 
 
-def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
-    model: Any = unbound[(unbound["vectors"] == "model") & ~unbound["untrained"]]
-    for (binding, unbinding), (name, color, marker, dashes) in METHODS.items():
-        method_rows = model[(model["binding"] == binding) & (model["unbinding"] == unbinding)]
-        mean = method_rows.groupby("n")["accuracy"].mean()
-        axes.plot(
-            mean.index, mean, dashes, color=color, marker=marker, markersize=4, linewidth=1.2,
-            label=name,
-        )  # fmt: skip
-    width = int(unbound["d_head"].iloc[0])
-    axes.axvline(
-        width, color=MUTED, linewidth=0.9, linestyle=":", label=f"width of a head: {width}"
-    )
-    axes.set(xlabel="bindings in the sum", ylabel="nearest candidate is right")
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_ylim(0, 1.03)
-    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+def _unbinding_lines(unbound: pd.DataFrame) -> Lines:
+    model = unbound[(unbound["vectors"] == "model") & ~unbound["untrained"]]
+    means = model.groupby(["binding", "unbinding", "n"])["accuracy"].mean()
+    title, width = "Fillers recovered by unbinding", int(unbound["d_head"].iloc[0])
+    tables = [
+        means[binding, unbinding].rename("value").reset_index().assign(line=name, hue=binding)
+        for (binding, unbinding), name in METHODS.items()
+    ]
+    rows = pd.concat(tables, ignore_index=True)
+    rows = rows.assign(panel=title, x=rows["n"], low=rows["value"], high=rows["value"], sure=True)
+    x = f"bindings in the sum (a head is {width} wide)"
+    look: Any = {"x": x, "log": True, "limits": (0, 1.03), "title": title}
+    return Lines(rows, label="nearest candidate is right", **look)

@@ -1,6 +1,7 @@
 """schlag's Table 1: exact match averaged over the modules of the Mathematics Dataset, beside the printed rows."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import SMALL, module_bars
 from tprprobe.figures.look import current_look
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.scenes import Grid
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets, hub
 from tprprobe.files.settings import read_toml
@@ -115,12 +116,11 @@ def _solved(rows: pd.DataFrame, split: str) -> list[str]:
     return [f"{above:.0f} of {modules:.0f}" if modules else "–" for above, modules in counts]
 
 
-def draw_modules(evaluations: pd.DataFrame, split: str) -> Drawing:
+def draw_modules(evaluations: pd.DataFrame, split: str) -> Grid:
     """The bars of the modules of a split, with what our models learned from. Source: schlag Figs. 4 and 5."""
-    figure = module_bars(evaluations, split)
-    if training := describe_training(evaluations["model"]):
-        figure.put_below([training])
-    return figure
+    scene = module_bars(evaluations, split)
+    training = describe_training(evaluations["model"])
+    return replace(scene, note="\n".join(filter(None, [scene.note, training])))
 
 
 def describe_training(models: Iterable[str]) -> str:

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pandas as pd
 
 from tprprobe.figures import reconstruction
-from tprprobe.figures.dots import render
 from tprprobe.figures.reconstruction import ROWS, SMALL
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.scenes import Grid
 from tprprobe.figures.tables import Table
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}
@@ -16,7 +15,7 @@ CAPTION = (
     "It does not say of what n = 100 counts, whether z was held out, or whether errors are means over dimensions: "
     "not comparable with ours; the order of predictors within a model is."
 )
-SPARE = (f"in-sample error, n = {SMALL} documents", "error, held out", "R²")  # columns
+SPARE = (f"in-sample error, n = {SMALL} documents", "R²", "error, held out")  # columns
 NOT_DRAWN = "The paper's errors, 0.017 (TP-Transformer) and 0.009 (Transformer), are not drawn: it does not say on which scale they are."
 
 
@@ -31,7 +30,7 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     return replace(table, caption=caption, ruled=(*table.ruled, n), spare=SPARE)
 
 
-def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
+def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Grid:
     """The instrument's figure, and below it why the printed errors are not in it."""
     scene = reconstruction.reconstruction_scene(results, layer)
-    return render(replace(scene, note=f"{scene.note}\n{NOT_DRAWN}"))
+    return replace(scene, note=f"{scene.note}\n{NOT_DRAWN}")

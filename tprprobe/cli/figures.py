@@ -82,15 +82,19 @@ def figure(
     from tprprobe.figures import catalogue
 
     if name is None:
-        source = store or (ckpt or [None])[0]
-        if ckpt and not Path(ckpt[0]).is_dir():
+        if absent := [folder for folder in ckpt or () if not Path(folder).is_dir()]:
             raise InputError(
-                f"no folder {ckpt[0]}: give the folder of a run (--out of its command)"
+                f"no folder {absent[0]}: give the folder of a run (--out of its command)"
             )
-        entries = catalogue.list_figures() if source is None else catalogue.list_drawable(source)
-        if source is not None:
+        sources = [store] if store else ckpt or []
+        entries = catalogue.list_figures()
+        for source in sources:
+            drawable = {entry.name for entry in catalogue.list_drawable(source)}
+            entries = [entry for entry in entries if entry.name in drawable]
+        if sources:
+            kind = "this store" if store else "this run" if len(sources) == 1 else "each of them"
             n = len(entries) or "0; --store STORE lists those of a store"
-            common.say(f"{source}: figures of this {'store' if store else 'run'}: {n}")
+            common.say(f"{', '.join(map(str, sources))}: figures of {kind}: {n}")
         longest = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
             typer.echo(f"{entry.name:{longest}}  {entry.title}")

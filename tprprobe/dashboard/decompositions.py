@@ -73,7 +73,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     group = "controls, the same fit"
     controls = controls.assign(name=controls["control"] + f" ({family})", group=group)
     rows = measured(pd.concat([fits, controls]), "r2")
-    dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
+    dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²", percent=False)
     note = "on samples that were not fitted, with 95 % intervals"
     title = f"{site_label(site)}, roles ‘{roles}’: R², held out"
     return View(title, of_scheme, dots, note)

@@ -10,15 +10,15 @@ from matplotlib.colors import to_rgb
 from plotly.subplots import make_subplots
 
 from tprprobe.figures.colors import PALER, palette, text_color
-from tprprobe.figures.line_styles import DASHES, INK, LEVELS, MARKERS, SYMBOLS, style_lines
+from tprprobe.figures.line_styles import DASHES, INK, LEVELS, SYMBOLS, style_lines
 from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
+from tprprobe.figures.style import Options
 from tprprobe.figures.theme import FONT, MONO, find_theme, shade, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
 
 TITLE_WIDTH = 54  # characters of the titles of panels in a line, together
 PANEL = 190  # pixels of a panel's height
 MAX_TICKS = 8  # layers that are named
-R2 = "R²"
 
 
 def plot(scene: Scene | None, dark: bool) -> go.Figure:
@@ -41,20 +41,19 @@ def plot(scene: Scene | None, dark: bool) -> go.Figure:
 
 
 def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
-    """R² as it is, all else in percent."""
-    form, fine = (".2f", ".3f") if dots.label == R2 else (".0%", ".1%")
-    rows, groups = dots.rows, dots.rows["group"].unique().tolist()
+    form, fine = (".2f", ".3f") if not dots.percent else (".0%", ".1%")
+    rows = dots.rows
     hints = [
         f"{name}: {value:{fine}} [{low:{fine}}, {high:{fine}}]"
         for name, value, low, high in rows[["name", "value", "low", "high"]].to_numpy()
     ]
     rows = rows.assign(told=hints, sure=True, at=[plotted(name, 60) for name in rows["name"]])
-    colors = dict(zip(groups, write_colors(palette(len(groups))), strict=True))
+    styles = style_lines(rows.assign(line=dots.lines))
     look = {"mode": "markers", "orientation": "h"}
     chart = go.Figure(
         [
-            _points(points, "at", str(group), colors[group], SYMBOLS[MARKERS[i % 6]], **look)
-            for i, (group, points) in enumerate(rows.groupby("group", sort=False))
+            _points(points, "at", str(group), styles[str(group)], dark, **look)
+            for group, points in rows.groupby("group", sort=False)
         ]
     )
     chart.update_layout(showlegend=True)
@@ -72,10 +71,21 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
     chart = make_subplots(len(panels), 1, subplot_titles=titles, vertical_spacing=0.2)
     for (panel, step), rows in shares.rows.groupby(["panel", "part"], sort=False):
         hints = rows["name"].map(plotted) + f", {step}: " + rows["value"].map("{:.1%}".format)
+        bounds = rows.reindex(columns=["low", "high"]).where(
+            rows.get("sure", rows["value"].notna())
+        )
+        above, below = bounds["high"] - rows["value"], rows["value"] - bounds["low"]
+        errors = {
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1,
+            "array": above,
+            "arrayminus": below,
+        }
         bar = go.Bar(
             x=rows["value"].clip(lower=0), y=rows["name"].map(plotted), orientation="h", name=str(step),
             marker_color=colors[steps.index(step)], legendgroup=str(step), showlegend=panel == panels[0],
-            hovertext=hints, hoverinfo="text",
+            hovertext=hints, hoverinfo="text", error_x=errors,
         )  # fmt: skip
         chart.add_trace(bar, row=panels.index(panel) + 1, col=1)
     ends = [0, shares.find_end()]
@@ -106,13 +116,10 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         of_panel = lines.rows[lines.rows["panel"] == panel]
         for line, points in of_panel.groupby("line", sort=False):
             name, style = str(line), styles[str(line)]
-            ink = find_theme(dark).ink if style["color"] == INK else None
-            color = ink or write_colors([to_rgb(style["color"])])[0]
             is_new = name not in legended and len(names) > 1
             legended.add(name)
-            trace = _points(
-                points, "x", name, color, SYMBOLS[style["marker"]], showlegend=is_new
-            ).update(line_dash=DASHES.get(style["linestyle"]))
+            trace = _points(points, "x", name, style, dark, showlegend=is_new)
+            trace.update(line_dash=DASHES.get(style["linestyle"]))
             chart.add_trace(trace, **cell)
         for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
             dash = DASHES[LEVELS.get(level["line"], ":")]
@@ -155,9 +162,11 @@ def _title(panel: str, width: int) -> str:
 
 
 def _points(
-    points: pd.DataFrame, place: str, name: str, color: str, symbol: str, **options: str | bool
+    points: pd.DataFrame, place: str, name: str, style: Options, dark: bool, **options: str | bool
 ) -> go.Scatter:
     """Values with intervals, upright unless their orientation is h; custom data are the rows of the table."""
+    symbol, is_ink = SYMBOLS[style["marker"]], style["color"] == INK
+    color = find_theme(dark).ink if is_ink else write_colors([to_rgb(style["color"])])[0]
     high, low = points["high"] - points["value"], points["value"] - points["low"]
     errors = {"type": "data", "symmetric": False, "thickness": 1, "array": high, "arrayminus": low}
     x, y, error = ("value", place, "x") if "orientation" in options else (place, "value", "y")

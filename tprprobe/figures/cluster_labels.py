@@ -86,7 +86,8 @@ def describe_clusters(
         is_shared = [*plain.values()].count(plain.get(label, "")) > 1
         listed = listed.split(BETWEEN)[0] if is_shared else cut_between(listed, length)
         tokens = f" ({listed})" * ((is_shared and listed not in name) or not name)
-        texts[label] = f"{label}: {f'{name}{tokens}'.strip()}"
+        precision = name.removeprefix(plain.get(label, ""))
+        texts[label] = f"{label}: {plain.get(label, '')}{tokens}{precision}".replace(":  ", ": ")
     return texts
 
 

@@ -1,6 +1,7 @@
 """Sections of a model's page on its decoder, on its roles, and on what is not asked."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from shlex import quote
 from typing import Any
 
@@ -9,22 +10,25 @@ import pandas as pd
 
 from tprprobe.analyses.attention.cross_places import mean_map, places_by_output
 from tprprobe.analyses.clustering import cluster
-from tprprobe.analyses.naming.name_counts import compare_names, count_by_model, select_named
+from tprprobe.analyses.naming.name_counts import (
+    compare_names,
+    count_by_model,
+    find_most_named,
+    select_named,
+)
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.cluster_labels import explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
-from tprprobe.figures.heads import describe_halves
+from tprprobe.figures.heads import describe_halves, find_clearest, place_squares
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
-MIN_WEIGHT = 0.05  # mean attention that is printed
 MAX_PLACES = 6  # of the output, in a sentence
 RULE = 0.5  # the share of cases from which on a relation is a rule
 DECODER = "Where does its decoder look?"
@@ -44,7 +48,7 @@ def percent(row: Row, name: str, digits: int = 0) -> str:
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     """The clearest head of cross-attention, and its mean map over places."""
     is_real, is_sure = table["model"] == TRAINED, table["beyond_low"] > 0
-    best = top(table[is_real], "beyond")
+    best = find_clearest(table)
     counts, clearest = "", ""
     if not is_real.all():
         rival = top(table[~is_real], "beyond")
@@ -57,16 +61,10 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
         f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
         f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} Most often it looks at: {_list_places(subject, best)}. {describe_halves(subject.store)}"
     )
-    values = mean_map(subject.store, best["site"], int(best["head"]))
-    rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
-    texts = np.where(values < MIN_WEIGHT, "", np.char.mod("%.0f", 100 * values))
-    scene = Squares(values, rows, columns, ("output place", "source place"), texts, title=where)
-    note = (
-        f"Mean attention in percent over those of these texts that have {len(columns)} tokens and outputs of {len(rows)}, the most frequent lengths. Relations: place i, "
-        "or up to two places beside it, from the left or from the right."
-    )
+    table.attrs["map"] = mean_map(subject.store, best["site"], int(best["head"]))
+    scene = place_squares(table)
     deeper = f"tprprobe app {subject.folder}    # page Attention"
-    figures = {write_minus(note): render(scene)}
+    figures = {write_minus(scene.note): render(replace(scene, note=""))}
     return Section(DECODER, text, figures, deeper=deeper, name="decoder")
 
 
@@ -84,9 +82,9 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     """How many clusters of roles have a name in the model and its baseline, and the head with the most names on some texts."""
     site, seed = str(table["site"].iloc[0]), subject.seed
     real = table[table["model"] == TRAINED]
-    is_named = real.index.isin(select_named(real).index)
-    head = int(real.loc[is_named, "head"].mode().min()) if is_named.any() else 0
-    rows, named = real[real["head"] == head], real[is_named & (real["head"] == head)]
+    head = int(find_most_named(real, ["head"])["head"])
+    rows = real[real["head"] == head]
+    named = select_named(rows)
     n_heads, k = real["head"].nunique(), len(rows)
     layer = site_label(site).removesuffix(", role")
     place = f"roles at {layer} ({n_heads} heads, {k} clusters each)"
@@ -97,7 +95,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     if len(named):
         best = top(named, "f05")
         text += (
-            f" Head {head} has most names ({len(named)} of {k}); the clearest is {best['name']} (precision {percent(best, 'precision')}, "
+            f" Head {head} has most tokens in clusters with a name ({len(named)} of {k}); the clearest is {best['name']} (precision {percent(best, 'precision')}, "
             f"recall {percent(best, 'recall')})."
         )
     clusters = cluster(subject.store, site, head, k=k, seed=seed)

@@ -1,19 +1,20 @@
 """Scenes on paper: dots with intervals, lines in panels, squares, several of these."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.legends import legend
-from tprprobe.figures.line_styles import LEVELS, MARKERS, style_lines
+from tprprobe.figures.line_styles import LEVELS, style_lines
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
@@ -35,7 +36,9 @@ from tprprobe.figures.style import (
     title_size,
 )
 
-ROW, MARK_ROW = 0.24, 0.08  # inches of a row of dots, of each of its marks at least
+ROW, LOW_ROW, MARK_ROW = 0.24, 0.155, 0.08  # inches of a row, of many rows, of a mark of dots
+PAGE, TALLEST = 7, 8.2  # inches of a page, of bars without legend and notes
+MAX_ROWS, NAMED_PANEL = 15, 3  # rows that are as high; inches of a panel with names of rows
 HATCH = "/////"  # of a part that is not shown to be there
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
@@ -54,14 +57,13 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
         return draw_strips(scene, panel)
     if isinstance(scene, Points):
         return draw_points(scene, panel)
-    draw = {
-        Dots: _draw_dots,
-        Shares: _draw_shares,
-        Lines: _draw_lines,
-        Squares: draw_squares,
-        Grid: _draw_grid,
-    }
-    figure = draw[type(scene)](scene, axes)
+    draw = {Shares: _draw_shares, Squares: draw_squares, Grid: _draw_grid}
+    if isinstance(scene, Dots):
+        figure = _draw_grid(Grid([scene]), axes)
+    elif isinstance(scene, Lines):
+        figure = _draw_grid(_list_panels(scene), axes)
+    else:
+        figure = draw[type(scene)](scene, axes)
     if isinstance(figure, Drawing):
         figure.scene = scene
         if scene.note:
@@ -69,32 +71,34 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
     return figure
 
 
-def _draw_dots(dots: Dots, ax: np.ndarray | None) -> AnyFigure:
+def _draw_dots(panel: Axes, dots: Dots, styles: Mapping[str, Options]) -> None:
     rows = dots.rows
     names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()
-    row = max(ROW, MARK_ROW * len(groups))
-    figure, [[panel]] = open_panels(6.4, row * len(names) + 1.3, ax=ax)
-    styles = style_lines(rows) if "line" in rows else {}
-    for i, (group, hue) in enumerate(zip(groups, palette(len(groups)), strict=True)):
-        points, style = rows[rows["group"] == group], styles.get(group, {})
-        color, marker = style.get("color", hue), style.get("marker", MARKERS[i % len(MARKERS)])
-        y = points["name"].map(names.index) + 0.5 * ((i + 0.5) / len(groups) - 0.5)
-        panel.hlines(y, points["low"], points["high"], color=color, linewidth=1.2)
-        look: Options = {"marker": marker, "markersize": 4.5, "linestyle": ""}
-        panel.plot(points["value"], y, color=color, label=group, **look)
+    for i, group in enumerate(groups):
+        points, style = rows[rows["group"] == group], styles[str(group)]
+        y = points["name"].map(names.index).astype(float) + 0.5 * ((i + 0.5) / len(groups) - 0.5)
+        panel.hlines(y, points["low"], points["high"], color=style["color"], linewidth=1.2)
+        look: Options = {"markersize": 4.5, **style, "linestyle": ""}
+        panel.plot(points["value"], y, label=group, **look)
         if "sure" in points and not points["sure"].all():
             is_unsure = ~points["sure"].astype(bool)
-            hollow = look | {"markerfacecolor": "white", "color": color}
+            hollow: Options = look | {"markerfacecolor": "white"}
             panel.plot(points["value"][is_unsure], y[is_unsure], **hollow)
-    panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=dots.label)
+    panel.set(ylim=(len(names) - 0.5, -0.5))
     panel.set_yticks(range(len(names)), names, parse_math=False)
-    tidy(panel, dots.title, grid="x")
     if dots.limits:
         panel.set_xlim(dots.limits)
         panel.axvline(0, color=MUTED, linewidth=0.8)
-    if len(groups) > 1:
-        legend(figure if ax is None else panel, *panel.get_legend_handles_labels())
-    return figure
+    if dots.percent:
+        panel.xaxis.set_major_formatter(_write_percent)
+
+
+def _write_thousands(x: float, _: object) -> str:
+    return f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"
+
+
+def _write_percent(share: float, _: object) -> str:
+    return f"{100 * share:g}%".replace("-", "−")
 
 
 def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
@@ -103,15 +107,17 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     names, steps = rows["name"].unique().tolist(), rows["part"].unique().tolist()
     across = fit_across(len(panels), 2)
     down = -(-len(panels) // across)
-    height = (0.24 * len(names) + 0.7) * down + 0.3
-    figure, axes = open_panels(0.6 + 3.2 * across, height, down, across, ax, sharey=True)
+    row = ROW if len(names) <= MAX_ROWS else LOW_ROW
+    height = min((row * len(names) + 0.7) * down + 0.3, TALLEST)
+    width = min(0.6 + 3.2 * across, PAGE)
+    figure, axes = open_panels(width, height, down, across, ax, sharey=True)
     room, end = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names)), shares.find_end()
     colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
     rows = rows if "sure" in rows else rows.assign(sure=True, low=np.nan, high=np.nan)
     titles, above = current_look().name_panels(panels, shares.title)
     for panel, name, title in zip(axes.flat, panels, titles, strict=True):
-        table = rows[rows["panel"] == name].pivot(index="name", columns="part").loc[names]
-        values = table["value"][steps].clip(lower=0)
+        table = rows[rows["panel"] == name].pivot(index="name", columns="part").reindex(names)
+        values = table["value"][steps].clip(lower=0).fillna(0)
         starts = values.cumsum(axis=1) - values
         for step in steps:
             panel.barh(0, 0, color=colors[step], label=step)
@@ -148,12 +154,11 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     return figure
 
 
-def _draw_lines(lines: Lines, ax: np.ndarray | None) -> AnyFigure:
+def _list_panels(lines: Lines) -> Grid:
     names = lines.panels
     titles = names if len(names) > 1 else [lines.title or names[0]]
     pictures = [replace(lines.choose(i), title=title) for i, title in enumerate(titles)]
-    title = lines.title if len(names) > 1 else ""
-    return _draw_grid(Grid(pictures, lines.across, title=title), ax)
+    return Grid(pictures, lines.across, title=lines.title if len(names) > 1 else "")
 
 
 def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Options]) -> None:
@@ -180,12 +185,12 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     if lines.log:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
-        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.xaxis.set_major_formatter(_write_thousands)
         ticks = lines.rows["x"].unique()
         panel.set_xticks(sorted(ticks) if len(ticks) <= MAX_TICKS else panel.get_xticks())
     elif lines.x == "step":
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
+        panel.xaxis.set_major_formatter(_write_thousands)
     elif not (lines.rows["x"] % 1).any():  # layers
         panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING_LAYER else f"{x:g}")
@@ -195,7 +200,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter("{x:g}")
     if lines.is_percent(name):
-        panel.yaxis.set_major_formatter(lambda y, _: f"{100 * y:g}%".replace("-", "−"))
+        panel.yaxis.set_major_formatter(_write_percent)
     if lines.limits:
         siblings = panel.get_shared_y_axes().get_siblings(panel)
         ends = [axes.get_ylim() for axes in siblings if axes is not panel and axes.lines]
@@ -229,10 +234,11 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
     else:  # a band of no width is not seen
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
     look = {"markersize": 4, **style}
-    look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
+    if len(points) >= MAX_MARKERS:
+        look |= {"markevery": (~sure).to_numpy()} if not sure.all() else {"marker": ""}
     panel.plot(x, points["value"], linewidth=current_look().line_width, label=name, **look)
-    hollow = look | {"marker": style["marker"], "linestyle": "", "markerfacecolor": "white"}
     if not sure.all():
+        hollow = {"markersize": 4, **style, "linestyle": "", "markerfacecolor": "white"}
         panel.plot(x[~sure], points["value"][~sure], **hollow)
     if "best" in points and points["best"].any():
         best = points["best"].astype(bool)
@@ -243,28 +249,30 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
 
 
 def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
-    pictures = grid.pictures
-    lines = [picture for picture in pictures if isinstance(picture, Lines)]
-    is_alike = len({picture.label for picture in lines}) == 1
-    across = min(grid.across, len(pictures))
-    across = fit_across(across, 1.5 if is_alike else 2) if lines else across
-    down = -(-len(pictures) // across)
-    width, height = _measure(pictures, across)
-    figure, axes = open_panels(width, down * height + 0.6, down, across, ax)
-    for panel in axes.flat[len(pictures) :]:
-        panel.set_visible(False)
-    tables = [picture.rows for picture in lines]
+    pictures, n = grid.pictures, len(grid.pictures)
+    plots = [picture for picture in pictures if isinstance(picture, Lines | Dots)]
+    is_alike = len({picture.label for picture in plots if isinstance(picture, Lines)}) == 1
+    is_same_x = (
+        is_alike and len({picture.x for picture in plots if isinstance(picture, Lines)}) == 1
+    )
+    across = _fit_across(grid, is_alike)
+    figure, axes = _open_grid(grid, across, ax)
+    tables = [picture.rows.assign(line=picture.lines) for picture in plots]
     styles = style_lines(pd.concat(tables, ignore_index=True)) if tables else {}
-    size = PANEL_TITLE if len(pictures) > 1 else title_size()
+    size = PANEL_TITLE if n > 1 else title_size()
     across = axes.shape[1]
     for i, (picture, panel) in enumerate(zip(pictures, axes.flat, strict=False)):
-        title = "" if len(pictures) == 1 and current_look().title == "" else picture.title
+        title = "" if n == 1 and current_look().title == "" else picture.title
         if isinstance(picture, Lines):
             draw_panel(panel, picture, picture.panels[0], styles)
-            is_left, is_last = i % across == 0, i + across >= len(pictures)
-            panel.set_xlabel(picture.x if is_last or not is_alike else "")
+            is_left, is_last = i % across == 0, i + across >= n and (i == n - 1 or n % across != 1)
+            panel.set_xlabel(picture.x if is_last or not is_same_x else "")
             panel.set_ylabel(picture.label if is_left or not is_alike else "")
             tidy(panel, title, "y", size)
+        elif isinstance(picture, Dots):
+            _draw_dots(panel, picture, styles)
+            panel.set_xlabel(picture.label)
+            tidy(panel, title, "x", size)
         else:
             paint_squares(panel, picture)
             tidy(panel, title, size=PANEL_TITLE)
@@ -275,20 +283,55 @@ def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
     return figure
 
 
-def _measure(pictures: Sequence[Squares] | Sequence[Lines], across: int) -> tuple[float, float]:
-    """The inches of a figure with so many pictures in a row, and of the height of one."""
-    squares = [picture for picture in pictures if isinstance(picture, Squares)]
-    if not squares:
-        return 1.7 * across + 2.9, 2.0
-    down = max(len(picture.values) for picture in squares)
-    width, height = (3.3, 0.24 * down + 0.7) if squares[0].rows else (1.5, 1.6)
-    return across * width + 0.4, height
+def _fit_across(grid: Grid, is_alike: bool) -> int:
+    """How many pictures stand in a row: as many as have room, and no fewer in the last row than must be."""
+    first, n = grid.pictures[0], len(grid.pictures)
+    has_names = isinstance(first, Dots) or (isinstance(first, Squares) and len(first.rows) > 0)
+    least = NAMED_PANEL if has_names else 1.5 if is_alike else 2
+    across = min(grid.across, n)
+    across = fit_across(across, least) if has_names or isinstance(first, Lines) else across
+    return -(-n // -(-n // across))
+
+
+def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigure, np.ndarray]:
+    """A figure with a panel for every picture; one that is alone in the last row is as wide as the others together."""
+    pictures = grid.pictures
+    n = len(pictures)
+    heights = [
+        max(_measure_height(picture) for picture in pictures[i : i + across])
+        for i in range(0, n, across)
+    ]
+    width = 0.4 + (3.3 if len(pictures[0].rows) else 1.5) * across
+    if not isinstance(pictures[0], Squares):
+        width = max(1.7 * across + 2.9, 6.4 * any(isinstance(row, Dots) for row in pictures))
+    height = sum(heights) + 0.6
+    figure, axes = open_panels(width, height, len(heights), across, ax, height_ratios=heights)
+    if ax is None:
+        for panel in axes.flat[n:]:
+            panel.remove()
+        if n % across == 1:
+            last = axes.flat[n - 1]
+            last.set_subplotspec(last.get_gridspec()[-1, :])
+    return figure, axes
+
+
+def _measure_height(picture: Squares | Lines | Dots) -> float:
+    """The inches of a picture with its title and labels."""
+    if isinstance(picture, Lines):
+        return 2.0
+    if isinstance(picture, Squares):
+        return 0.24 * len(picture.values) + 0.7 if len(picture.rows) else 1.6
+    n_groups, n_names = (picture.rows[name].nunique() for name in ("group", "name"))
+    row = ROW if n_names <= MAX_ROWS else LOW_ROW
+    return max(row, MARK_ROW * n_groups) * n_names + 0.7
 
 
 def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:
     """One legend of all panels, each line once, those of a model together; in the first panel of axes that are given."""
-    legends = (panel.get_legend_handles_labels() for panel in axes.flat)
-    handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
+    handles: dict[str, Artist] = {}
+    for panel in axes.flat:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
     models = list(dict.fromkeys(label.partition(": ")[0] for label in handles))
     ranks = {label: models.index(label.partition(": ")[0]) for label in handles}
     handles = {label: handles[label] for label in sorted(handles, key=ranks.__getitem__)}

@@ -16,9 +16,9 @@ from tprprobe.store.layout import TWINS
 
 TITLE = "Heads that follow relations between words"
 CAPTION = (
-    "attention: of the words of a relation, the percent from which the head looks most at the other word; at that distance: the percent\n"
-    "whose other word stands at the best fixed distance (in brackets, of ten documents or more, 95 % intervals). Head and distance\n"
-    "were chosen on half of the documents and are scored on the other half."
+    "attention: of the words of a relation, the percent from which the head looks most at the other word.\n"
+    "at that distance: the percent whose other word stands at the best fixed distance.\n"
+    "In brackets, of ten documents or more, 95 % intervals. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 SQUARES_NOTE = (
@@ -28,6 +28,11 @@ SQUARES_NOTE = (
 )
 BEYOND = ["beyond", "beyond_low", "beyond_high"]  # columns
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
+MIN_WEIGHT = 0.05  # mean attention that is printed
+MAP_NOTE = (
+    "Mean attention in percent over the texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention. Relations: place i, or up to "
+    "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half, and so are the places."
+)
 MAX_ROWS = 16  # layers whose squares have numbers
 DIRECTIONS = {False: "to the parent", True: "to the dependent"}
 
@@ -45,7 +50,11 @@ def heads_table(store: Store, seed: int = 0) -> Table:
         for backward, direction in DIRECTIONS.items()
     ]
     cells = [_cells(row) for table in tables for _, row in table.iterrows()]
-    return Table(pd.DataFrame(cells), TITLE, CAPTION, (len(tables[0]),))
+    places: Any = {
+        "block": ("direction",),
+        "spare": ("words", "fixed distance", "at that distance"),
+    }
+    return Table(pd.DataFrame(cells), TITLE, CAPTION, (len(tables[0]),), **places)
 
 
 def _cells(row: pd.Series) -> dict[str, str]:
@@ -87,3 +96,23 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     )
     look: Any = {"groups": groups, "note": note, "marks": marks.reset_index(drop=True)}
     return Squares(shares, rows, columns, ("", "head"), cell_texts, **look)
+
+
+def find_clearest(examined_decoder: pd.DataFrame) -> pd.Series:
+    """The head of the model that looks most often at one place of the source, beyond chance."""
+    heads = examined_decoder[~examined_decoder["model"].isin(TWINS)]
+    return heads.nlargest(1, "beyond").iloc[0]
+
+
+def place_squares(examined_decoder: pd.DataFrame) -> Squares:
+    """The mean map of the clearest head (``attrs``: map), a row a place of the output, a column one of the source."""
+    best, values = find_clearest(examined_decoder), examined_decoder.attrs["map"]
+    rows, columns = ([*map(str, range(1, n + 1))] for n in values.shape)
+    texts = np.where(values < MIN_WEIGHT, "", np.char.mod("%.0f", 100 * values))
+    title = site_label(best["site"], best["head"])
+    note = "\n".join(
+        [*filter(None, [examined_decoder.attrs.get("origin")]), MAP_NOTE.format(*values.shape)]
+    )
+    return Squares(
+        values, rows, columns, ("output place", "source place"), texts, title=title, note=note
+    )

@@ -6,4 +6,6 @@ from tprprobe.files.tables import columns
 REPORT = Kind(("report.html",), "report RUN", is_beside=True)
 _PAGE, _SHARE, _HEAD = "examine MODEL --out", "share share_low share_high", "value beyond_low"
 STATE_SHARES = Kind(("nested.csv",), _PAGE, columns=columns(number=_SHARE))
-HEADS = Kind(("heads.csv",), _PAGE, columns=columns(number=_HEAD))
+HEADS, DECODER = (
+    Kind((f"{name}.csv",), _PAGE, columns=columns(number=_HEAD)) for name in ("heads", "decoder")
+)

@@ -39,7 +39,7 @@ def legend(
 ) -> None:
     """Explains what is drawn, below the panels: of a figure of ours, which it lengthens; of given axes, which it shortens."""
     settings = current_look()
-    if not settings.legend:
+    if not (settings.legend and labels):
         return
     columns, texts, n_lines = fold_labels(labels, figure.bbox.width / figure.figure.dpi)
     size = legend_size()

@@ -174,7 +174,7 @@ class Look:
         """Words that have another one are in the texts of the figure."""
         absent = [name for name in self.labels if not any(map(_find_word(name).search, texts))]
         if absent:
-            words = [text for text in texts if any(map(str.isalpha, text))]
+            words = [text for text in texts if any(map(str.isalpha, text)) and len(text) <= WORD]
             raise unknown("text of this figure", absent[0], dict.fromkeys(words))
 
     def rename(self, text: str) -> str:

@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.name_counts import (
     compare_names,
     count_by_model,
     count_marks,
-    count_names,
+    find_most_named,
     list_repeated,
     select_named,
 )
@@ -295,9 +295,9 @@ def tabulate_names(
         places = cluster_names[PLACE].drop_duplicates().itertuples(index=False, name=None)
         place = site or f"layer {layer}, head {head}"
         raise unknown("place of this run", place, [site_label(*place) for place in places])
-    counts = count_names(rows[rows["model"] == TRAINED], PLACE)
-    choice = f"Of {len(counts)} sites or heads that with most tokens in named clusters. "
-    best: Any = counts.nlargest(1, "coverage").iloc[0]
+    of_trained = rows[rows["model"] == TRAINED]
+    n_places, best = len(of_trained[PLACE].drop_duplicates()), find_most_named(of_trained, PLACE)
+    choice = f"Of {n_places} sites or heads that with most tokens in named clusters. "
     rows = _choose(rows, best)
     panels, tables, count_texts = [], [], []
     for model, clusters in rows.groupby("model", sort=False):
@@ -319,7 +319,7 @@ def tabulate_names(
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}{choice * (len(counts) > 1)}Named clusters, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
+    caption = f"{origin}{choice * (n_places > 1)}Named clusters, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     cells = pd.concat(tables, ignore_index=True)

@@ -29,9 +29,9 @@ SMALL = 100  # documents or positions of the smallest training sets
 PREDICTORS = {"heads": "one head (mean)", "random": "random projections", "pca": "PCA"}
 ROWS = {
     "heads": "one head (mean)",
-    "random": "random projections of that width",
-    "pca": "PCA of that width",
-    "all heads": "all heads together",
+    "random": "random projections",
+    "pca": "PCA",
+    "all heads": "all heads",
     "mean": "mean of z",
 }
 SPARE = (  # columns, errors on what was fitted to first
@@ -41,13 +41,16 @@ SPARE = (  # columns, errors on what was fitted to first
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 CAPTION = (
     "Held out, as every R² is: on a quarter of the documents (of arithmetic: questions), with [95 % interval] over these, the maps fitted once: "
-    "another split moves it, too. Errors are squared, per dimension of z.\n"
+    "another split moves it, too. Errors are squared, per dimension of z. Projections and PCA are as wide as a head.\n"
     "“R² over random”: beyond random projections of the layer's input as wide as a head (mean of several draws, over which its interval is, too).\n"
-    f"In-sample: on the {SMALL} that the map was fitted to, one draw of them, with the interval of such draws."
+    f"In-sample: on the {SMALL} that the map was fitted to, one draw of them; the interval is over these."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
 SPREAD = "R²: of maps fitted to {} documents, on a third as many others."
-BANDS = "Bands: 95 % intervals over documents and, of random projections, over their draws. Filled: on documents that no map was fitted to."
+FILLED = "Filled: on documents that no map was fitted to."
+BANDS = (
+    f"Bands: 95 % intervals over documents and, of random projections, over their draws. {FILLED}"
+)
 UNCOMPARED = ("random", "all heads", "mean")  # are not as wide as random projections, or these
 EXACT = 0.9995  # R² that is written as 1
 COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
@@ -87,7 +90,11 @@ def _name_twins(results: pd.DataFrame) -> pd.DataFrame:
 def _name_data(results: pd.DataFrame) -> list[str]:
     """A line that names the data; none of results of earlier versions."""
     paths: Any = results["data"].fillna("") if "data" in results else pd.Series(dtype=str)
-    names = paths.str.rpartition("/")[2].unique().tolist() if len(paths) else []
+    names = (
+        paths.str.rpartition("/")[2].str.removesuffix(" all").unique().tolist()
+        if len(paths)
+        else []
+    )
     return [f"Data: {', '.join(filter(None, names))}."] if any(names) else []
 
 
@@ -181,9 +188,12 @@ def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
     pictures = _share_limits(pictures)
-    fitted = largest_fit(trained, "held_out")["n"].unique()
-    spread = SPREAD.format(" or ".join(map("{:,}".format, fitted)))
-    notes = [*_name_data(trained), f"{spread} {BANDS}" if len(pictures) > 1 else BANDS]
+    counts = [
+        largest_fit(rows, "held_out")["n"].max() for _, rows in trained.groupby("model", sort=False)
+    ]
+    spread = SPREAD.format(" or ".join(map("{:,}".format, dict.fromkeys(counts))))
+    has_layers = not all(picture.log for picture in pictures)
+    notes = [*_name_data(trained), f"{spread} {BANDS}" if has_layers else FILLED]
     return Grid(pictures, 2, note="\n".join(notes))
 
 

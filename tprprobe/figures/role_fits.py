@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatter, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.legends import legend_size
+from tprprobe.figures.legends import legend
 from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Dots, Shares
-from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, drawing, tidy
+from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, open_panels, tidy
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.statistics import measured, write_interval
 from tprprobe.store.layout import TWINS
@@ -33,15 +33,19 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "permuted": (None, "permuted"),
     "untrained": (None, "untrained"),
 }
-DETAILS = ("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family")  # columns
-SPARE = ("withheld", "learned", "fillers", "+ roles", "untrained", "permuted")
+SPARE = (  # columns; the first is left out first
+    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "withheld"),
+    *("learned", "fillers", "+ roles", "untrained", "permuted"),
+)
+CHOICE = "the scheme of fewest pairs among those that are not longer than the shortest (95 % interval), or by less than 1 %"
+MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
-    "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
-    "those with a pair that the fit has not seen, over these pairs.\n"
+    "{} on sequences that nothing was fitted to, [95 % interval] over documents. Controls are of the same family and rank.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
-    "both, (the gain of the step);\n"
-    "learned: the gain of the bindings less that in the baseline model. Controls are of the same family and rank."
+    "both, (the gain of the step).\n"
+    "withheld: on those with a pair that the fit has not seen, over these pairs.\n"
+    "learned: the gain of the bindings less that in the baseline model."
 )
 NO_PCA = "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
@@ -50,7 +54,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     """A row per site and scheme: the steps from fillers to roles to bindings with their gains, what is
     learned, and controls of the same family and rank.
 
-    ``score`` is the family's substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
+    The family's score is its substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
     are scores of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
     best one's interval, and which controls are left out.
     """
@@ -62,25 +66,32 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     for (name, site), of_site in groups:
         ruled.append(len(rows))
         schemes = of_site.groupby("roles", sort=False)
-        rows += [_row(str(name), str(site), str(roles), fits, measure) for roles, fits in schemes]
+        rows += [
+            _row(str(name), str(site), str(roles), fits, (measure, label))
+            for roles, fits in schemes
+        ]
         summaries.append(summarize_cheapest(f"{name} {site}", of_site, measure))
     title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
-    is_double = all(row["score"].partition(" ")[0] in row["+ bindings"].split() for row in rows)
-    spare = (*DETAILS, *["+ bindings"] * is_double, *SPARE)  # the first is left out first
-    table = Table(pd.DataFrame(rows), title, "", rules, block=("name", "site"), spare=spare)
-    table, full = table.drop_empty(), table
-    notes = [NO_PCA] if "PCA" in full.cells and "PCA" not in table.cells else []
-    return replace(table, caption="\n".join([CAPTION.format(label), *notes, *summaries]))
+    if all(row[label].partition(" ")[0] in row["+ bindings"].split() for row in rows):
+        for row in rows:  # the scores are those of the bindings
+            gain = row["+ bindings"].partition(" ")[2]
+            row["+ bindings"] = f"{row.pop(label)} {gain}".strip()
+    notes = [NO_PCA] * all(row["PCA"] == "–" for row in rows)
+    caption = "\n".join([CAPTION.format(label), *notes, *summaries])
+    places: Any = {"block": ("name", "site"), "spare": SPARE}
+    return Table(pd.DataFrame(rows), title, caption, rules, **places).drop_empty()
 
 
-def _row(name: str, site: str, roles: str, fits: pd.DataFrame, measure: str) -> dict[str, str]:
-    main = fits.iloc[0]
+def _row(
+    name: str, site: str, roles: str, fits: pd.DataFrame, score: tuple[str, str]
+) -> dict[str, str]:
+    main, (measure, label) = fits.iloc[0], score
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
-    texts |= {label: _step(fits, family) for family, label in STEPS}
+    texts |= {step: _step(fits, family) for family, step in STEPS}
     texts["learned"] = write_interval(main, "learned") if "learned" in main else "–"
     texts |= {
-        "score": write_interval(main, measure),
+        label: write_interval(main, measure),
         "withheld": write_interval(main, f"{measure}_withheld"),
     }
     for title, (family, control) in COLUMNS.items():
@@ -211,7 +222,7 @@ def _r2_dots(rows: pd.DataFrame, title: str, label: str) -> Dots:
     numbers = ["value", "low", "high"]
     rows[numbers] = rows[numbers].clip(lower=-1)
     low = min(-0.02, rows["low"].min())
-    return Dots(rows, label, (low * 1.05, 1), title=title)
+    return Dots(rows, label, (low * 1.05, 1), percent=False, title=title)
 
 
 def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
@@ -219,15 +230,16 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
 
     The line joins the shortest description of every number of pairs. Controls are told below.
     """
-    is_narrow = current_look().is_narrow
-    figure = drawing(7, 0.4 + (3.4 if is_narrow else 3.1) * len(roles))
-    panels = np.atleast_1d(figure.subplots(len(roles), 1))
-    for axes, (name, search) in zip(panels, roles, strict=True):
-        _draw_search(axes, search, is_narrow)
+    figure, panels = open_panels(7, 0.4 + 2.6 * len(roles), len(roles))
+    handles, labels = [], []
+    for axes, (name, search) in zip(panels.flat, roles, strict=True):
         place = " ".join(filter(None, [name * (len(roles) > 1), site_label(search.site)]))
+        _draw_search(axes, search, f"{place}: " * (len(roles) > 1))
         is_found = search.schemes["is_found"].any()
-        claim = f"shortest description: {search.found}" if is_found else "no scheme is shown"
-        tidy(axes, f"{place}, {claim}", grid="y")
+        tidy(axes, f"{place}, {search.found if is_found else 'no scheme is shown'}", grid="y")
+        for rows, row in zip((handles, labels), axes.get_legend_handles_labels(), strict=True):
+            rows += row
+    legend(figure, handles, labels)
     figure.put_below([_describe_controls(search) for _, search in roles])
     return figure
 
@@ -235,10 +247,10 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
 def _describe_controls(search: RoleSearch) -> str:
     pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
     control_roles = "; ".join(f"of {control}: {roles}" for control, roles in pairs)
-    return f"Lower is shorter; 0: no structure. Markers: the shortest descriptions. What the same search finds {control_roles}."
+    return f"Lower is shorter; 0: no structure. Orange: {CHOICE}; black: the shortest of the others. What the same search finds {control_roles}."
 
 
-def _draw_search(axes: Axes, search: RoleSearch, is_narrow: bool) -> None:
+def _draw_search(axes: Axes, search: RoleSearch, place: str) -> None:
     schemes = search.schemes[search.schemes["control"] == ""]
     schemes = schemes[np.isfinite(schemes["bits"]) & (schemes["pairs"] > 0)]
     curve = search.curve[search.curve["pairs"] > 0]
@@ -247,16 +259,12 @@ def _draw_search(axes: Axes, search: RoleSearch, is_narrow: bool) -> None:
     axes.plot(schemes["pairs"], schemes["bits"], "o", color=MUTED, markersize=2.5, alpha=0.5)
     axes.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
     for marker, (x, y, text, color) in zip(MARKERS, _list_places(schemes), strict=False):
-        axes.plot(x, y, marker, color=color, markersize=6, linestyle="", label=text)
+        axes.plot(x, y, marker, color=color, markersize=6, linestyle="", label=place + text)
     axes.set(xscale="log", xlabel="pairs of filler and role", ylabel="bits per vector")
+    low, high = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < MANY * low else (1,)))
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.set_minor_formatter(
-        NullFormatter() if is_narrow else LogFormatter(minor_thresholds=(2, 0.4))
-    )
-    place: Options = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    if is_narrow:
-        place = {"loc": "upper right", "bbox_to_anchor": (1, -0.2), "ncols": 2}
-    axes.legend(fontsize=legend_size(), frameon=False, handletextpad=0, columnspacing=0.5, **place)
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _list_places(schemes: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:
@@ -267,4 +275,4 @@ def _list_places(schemes: pd.DataFrame) -> Iterator[tuple[float, float, str, str
         names, row = alike["roles"].tolist(), alike.iloc[0]
         text = " = ".join(names[:2]) + (" = …" if len(names) > 2 else "")
         color = WRONG if row["is_found"] else INK
-        yield row["pairs"], row["bits"], f"{text}\nR² {row['r2']:.2f}", color
+        yield row["pairs"], row["bits"], f"{text} (R² {row['r2']:.2f})", color

@@ -52,11 +52,17 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Dots(Scene):
-    """Values with intervals, a line per name, a color per group: ``rows`` have name, group, value, low, high."""
+    """Values with intervals, a line per name, a color per group: ``rows`` have name, group, value, low, high; ``percent`` as in Lines."""
 
     rows: pd.DataFrame
     label: str = ""
     limits: tuple[float, float] | None = None
+    percent: bool = True
+
+    @property
+    def lines(self) -> "pd.Series[Any]":
+        """What has a color and a mark."""
+        return self.rows["group"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +117,11 @@ class Lines(Scene):
         return self.rows["panel"].unique().tolist()
 
     @property
+    def lines(self) -> "pd.Series[Any]":
+        """What has a color, a mark and dashes."""
+        return self.rows["line"]
+
+    @property
     def named_bands(self) -> pd.DataFrame:
         """The bands with the name of their line, in which ``bands`` that differ by model have the model."""
         return self.bands.assign(line=self.bands.get("line", "") + self.band)
@@ -122,11 +133,12 @@ class Lines(Scene):
     def tabulate(self) -> pd.DataFrame:
         """Lines, and the levels and the strongest control of their panels; layers and steps are integers."""
         names = ["panel", "line", "x", "value", "low", "high"]
-        names += [name for name in ("best", "n_train", "n_test") if name in self.rows]
+        names += [name for name in ("split", "best", "n_train", "n_test") if name in self.rows]
         table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
         integers: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
-        return table.assign(**integers).rename(columns={"x": self.x})
+        lines = table["line"].str.removeprefix("_")  # of a pair that has one entry in the legend
+        return table.assign(**integers, line=lines).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent
@@ -167,9 +179,9 @@ class Squares(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Grid(Scene):
-    """Several pictures side by side, ``across`` in a row: squares, or lines of one panel each."""
+    """Several pictures, at most ``across`` in a row: squares, or dots, and lines of one panel each."""
 
-    pictures: Sequence[Squares] | Sequence[Lines]
+    pictures: Sequence[Squares | Lines | Dots]
     across: int = 2
 
     @property
@@ -177,7 +189,10 @@ class Grid(Scene):
         return [picture.title for picture in self.pictures]
 
     def tabulate(self) -> pd.DataFrame:
-        tables = {picture.title: picture.tabulate() for picture in self.pictures}
+        tables = {
+            picture.title: picture.tabulate().assign(measure=getattr(picture, "label", ""))
+            for picture in self.pictures
+        }
         return pd.concat(tables, names=["picture"]).droplevel(1)
 
     def choose(self, panel: int | str) -> Any:

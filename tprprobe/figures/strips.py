@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
@@ -146,6 +147,25 @@ class Strips(Scene):
 
     strips: Sequence[Strip]
     key: Sequence[tuple[ColorType, str]] = ()
+
+    def tabulate(self) -> pd.DataFrame:
+        """A row per token: the number of its text, its place, and what stands below it."""
+        tables = [
+            pd.DataFrame(
+                {
+                    "text": i,
+                    "heading": strip.heading,
+                    "position": range(len(strip.tokens)),
+                    "token": list(strip.tokens),
+                    "value": list(strip.notes),
+                    "structure": list(strip.gold) or "",
+                    "baseline": [text for _, text in strip.beside] or "",
+                }
+            )
+            for i, strip in enumerate(self.strips)
+        ]
+        table = pd.concat(tables, ignore_index=True)
+        return table.loc[:, table.ne("").any()]
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,6 @@ class Drawing(Figure):
     Attributes:
         scene: What the figure shows; only set where its panels can be drawn alone.
         caption: The notes below it.
-        numbers: A row for every mark, where a drawing without a scene tells them.
 
     Examples:
         >>> tp.draw("attention", store, head=0).savefig("map.svg")
@@ -58,7 +57,6 @@ class Drawing(Figure):
     _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
     scene: Any
-    numbers: Any = None
     caption = ""
 
     def put_below(self, lines: Sequence[str]) -> None:
@@ -167,21 +165,21 @@ def open_panels(
     across: int = 1,
     ax: Axes | np.ndarray | None = None,
     keeps_shape: bool = False,
-    sharey: bool = False,
+    **look: Any,
 ) -> tuple[AnyFigure, np.ndarray]:
     """A figure of that size with its panels [down, across]; where ``ax`` are given, their figure and these."""
     if ax is not None:
         axes = np.atleast_2d(np.asarray(ax, object))
         return axes[0, 0].figure, axes
     figure = drawing(width, height, keeps_shape)
-    return figure, figure.subplots(down, across, squeeze=False, sharey=sharey)
+    return figure, figure.subplots(down, across, squeeze=False, **look)
 
 
 def check_axes(ax: GivenAxes, panels: Sequence[str]) -> np.ndarray:
     """The axes [down, across] that a user gives, one for each of some panels."""
     axes = np.atleast_2d(np.asarray(ax, object))
     if axes.size != len(panels):
-        names = ", ".join(panel.partition("\n")[0] for panel in panels)
+        names = "; ".join(panel.partition("\n")[0] for panel in panels)
         raise InputError(
             f"{len(panels)} panels ({names}) for {axes.size} axes: give `ax` as many axes, or `panel=` the number or name of one"
         )
@@ -260,7 +258,7 @@ def wrap_title(axes: Axes, title: str) -> str:
     if not is_ours(axes):
         return _fold_own(axes, axes.title, title, axes.bbox.width)
     spec = axes.get_subplotspec()
-    columns = spec.get_gridspec().ncols if spec else 1
+    columns = spec.get_gridspec().ncols / len(spec.colspan) if spec else 1
     width = axes.figure.bbox.width / axes.figure.dpi / columns
     lines = (wrap_lines(line, width, BOLD_LETTER) for line in title.split("\n"))
     return "\n".join(line.replace("\n", SOFT) for line in lines)
@@ -274,6 +272,8 @@ def _wrap_labels(figure: Figure, engine: LayoutEngine) -> None:
         x_left, title = axes.get_position().x0, axes.get_title(loc="left")
         height = axes.get_position().height * figure.get_figheight()
         axes.set_ylabel(wrap_lines(axes.get_ylabel(), height, LABEL_LETTER))
+        width = REACH * axes.get_position().width * figure.get_figwidth()
+        axes.set_xlabel(wrap_lines(axes.get_xlabel(), width, LABEL_LETTER))
         right = min((x for x in lefts if x > x_left + 0.05), default=1.0)
         texts = axes.findobj(Text) if title else ()
         for text in texts:

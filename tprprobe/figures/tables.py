@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from tprprobe.console import note
 from tprprobe.errors import InputError
-from tprprobe.figures.look import SOFT, WIDTHS, current_look
+from tprprobe.figures.look import SOFT, current_look
 from tprprobe.figures.scenes import find_panel
 from tprprobe.figures.style import (
     FAINT,
@@ -44,6 +44,7 @@ NARROW_SIGNS, NARROW_SIGN, LETTER_EM = (
     0.44,
 )  # and parts of an em
 TITLE_LINE = 0.8  # lines of cells, the height of one of a title
+LONGEST = 6.5  # inches, a line of the caption of a narrow table
 SCRIPT = 8 / 9  # of the size of text: intervals below numbers
 BLOCK, SMALL, END = (
     "\x02",
@@ -63,6 +64,7 @@ SYMBOLS = str.maketrans(  # of LaTeX
 )  # fmt: skip
 MARKS = re.compile(f"[{BLOCK}{SMALL}{END}]")
 ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d)")  # before a point
+ABOVE_1 = re.compile(r"(?<![\d.])(?:(?:[2-9]|\d\d)\d*\.\d|1\.\d*[1-9])")  # a number
 NUMBER = re.compile(r"(\S+) ([\[(][-−+.\d][^])]*[\])])(.*)")  # with its interval, or its gain
 HYPHEN = re.compile(r"(?<![\w-])-(?=\.?\d)")  # that is a minus
 
@@ -89,8 +91,18 @@ class Table:
 
     def drop_empty(self) -> "Table":
         """The table without columns that have dashes alone."""
-        empty = [name for name in self.cells if self.cells[name].eq("–").all()]
-        return replace(self, cells=self.cells.drop(columns=empty))
+        empty = [str(name) for name in self.cells if self.cells[name].eq("–").all()]
+        return self._drop(empty)
+
+    def _drop(self, names: Sequence[str]) -> "Table":
+        """The table without some columns and the lines of its caption that explain nothing else (``NAME: …``)."""
+        cells = self.cells.drop(columns=names)
+        lines = [
+            line
+            for line in self.caption.split("\n")
+            if _explains(line, [*map(str, cells)]) or not _explains(line, names)
+        ]
+        return replace(self, cells=cells, caption="\n".join(lines))
 
     def reword(self) -> "Table":
         """The table with the title and the words that are asked for."""
@@ -110,22 +122,24 @@ class Table:
         lines = ["| " + " | ".join(row) + " |" for row in escaped]
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
-    def narrow(self) -> "Table":
-        """The table in a column of a paper: intervals below their numbers, names of blocks above these, and what has no room left out."""
-        cells = self.cells.map(lambda text: ZERO.sub("", text))
+    def fit(self, inches: float | None) -> "Table":
+        """The table in so many inches: intervals below their numbers, names of blocks above these, and what has no room left out."""
+        inches, cells = inches or np.inf, self.cells.apply(_drop_zeros)
         blocks = cells[[name for name in self.block if name in cells]]
         titles = list(map(_name_block, blocks.to_numpy().tolist()))
         names = [str(name) for name in cells if name not in blocks]
         columns = {name: _put_below(name, [[text] for text in cells[name]]) for name in names}
-        if _measure(columns) > WIDTHS["acl"]:
+        if _measure(columns) > inches:
             columns = {name: _put_below(name, _fold(cells[name])) for name in names}
         left_out = []
         for name in self.spare:
-            if name in columns and _measure(columns) > WIDTHS["acl"]:
+            if name in columns and _measure(columns) > inches:
                 left_out.append(name)
                 del columns[name]
-        if (inches := _measure(columns)) > WIDTHS["acl"]:
-            wide = f"{self.title}: {inches:.1f} inches are wider than a column of acl"
+        if (width := _measure(columns)) > inches:
+            wide = (
+                f"{self.title}: {width:.1f} inches are wider than the {inches:g} that are asked for"
+            )
             note(f"{wide}: shorten a heading (--label OLD=NEW), or use table*")
         rows: list[list[str]] = []
         ruled, (headings, *folded) = [], zip(*columns.values(), strict=True)
@@ -134,7 +148,10 @@ class Table:
             ruled += [len(rows)] * ((is_new or i in self.ruled) and i > 0)
             rows += [[f"{BLOCK}{title}{END}", *[""] * (len(texts) - 1)]] * is_new
             rows += [list(line) for line in zip_longest(*texts, fillvalue="")]
-        lines = [self.caption, f"Left out in this width: {'; '.join(left_out)}." * bool(left_out)]
+        lines = [
+            self._drop(left_out).caption,
+            f"Left out in this width: {'; '.join(left_out)}." * bool(left_out),
+        ]
         return replace(
             self, cells=pd.DataFrame(rows, columns=list(map(SOFT.join, headings))),
             caption="\n".join(filter(None, lines)), ruled=tuple(ruled),
@@ -142,8 +159,8 @@ class Table:
 
     def latex(self) -> str:
         """The table in LaTeX, with the rules of the booktabs package; its title and caption, ready for ``\\caption``, in comments behind it."""
-        is_narrow = current_look().is_narrow
-        table = self.narrow() if is_narrow else self
+        is_narrow = self._is_too_wide()
+        table = self.fit(current_look().inches) if is_narrow else self
         headings = [str(name).split(SOFT) for name in table.cells]
         n_lines = max(map(len, headings), default=1)
         cells = table.cells.map(write_minus)
@@ -166,8 +183,15 @@ class Table:
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""
+        table = self.fit(current_look().inches) if self._is_too_wide() else self
+        return table._draw(ax, current_look().inches)
+
+    def _is_too_wide(self) -> bool:
+        """Whether the width that is asked for is a column, or less than the table takes as it is."""
         look = current_look()
-        return self.narrow()._draw(ax, look.inches) if look.is_narrow else self._draw(ax)
+        cells = self.cells.items()
+        columns = {str(name): [[str(name)], *([text] for text in texts)] for name, texts in cells}
+        return look.is_narrow or (look.inches or np.inf) < _measure(columns)
 
     def _draw(self, ax: GivenAxes | None, inches: float | None = None) -> Any:
         """The table as it is, its title and caption in lines of its width where a figure of so many ``inches`` has no other."""
@@ -178,12 +202,13 @@ class Table:
         has_notes = ax is None and current_look().notes
         title, caption, scale = self.title, self.caption * has_notes, 1.0
         caption_width = max(map(len, caption.splitlines()), default=0) * LETTER
-        width = max(sum(widths), len(title) * 0.085, caption_width)
+        width = max(sum(widths), len(title) * 0.085, min(caption_width, LONGEST))
+        caption = wrap_lines(caption, width, LETTER)
         if inches:
             width = max(sum(widths), inches - 2 * MARGIN)
             scale = inches / (width + 2 * MARGIN)
             title = wrap_lines(title, width, 0.085 / scale)
-            caption = wrap_lines(caption, width, LETTER / scale)
+            caption = wrap_lines(self.caption * has_notes, width, LETTER / scale)
         n_head = max(heading.count("\n") for heading, *_ in columns) + 1
         top = 1.0 if inches is None else 0.2 + TITLE_LINE / scale * (title.count("\n") + 1)
         foot = top + n_head + len(self.cells) + 0.4
@@ -260,6 +285,17 @@ class Table:
         return [
             all(not text[:1].isalpha() for text in self.cells[name]) for name in self.cells.columns
         ]
+
+
+def _explains(line: str, columns: Sequence[str]) -> bool:
+    """Whether a line of a caption begins with the name, or the first words, of a column."""
+    name = line.partition(":")[0].strip("“”").lower()
+    return any(column.lower().startswith(name) for column in columns)
+
+
+def _drop_zeros(cells: "pd.Series[str]") -> "pd.Series[str]":
+    """Cells without zeros before points, where no number among them is above 1."""
+    return cells if cells.str.contains(ABOVE_1).any() else cells.str.replace(ZERO, "", regex=True)
 
 
 def _name_block(names: Sequence[str]) -> str:

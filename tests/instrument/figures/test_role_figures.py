@@ -31,7 +31,7 @@ def test_the_table_shows_every_scheme_beside_its_controls(run):
     table = catalogue.make("decomposition", decompositions=[run / "decomposed"])
     assert isinstance(table, Table)
     rows = table.cells.set_index("roles")
-    value = {name: float(rows.loc[name, "score"].split()[0]) for name in rows.index}
+    value = {name: float(rows.loc[name, "+ bindings"].split()[0]) for name in rows.index}
     assert value["left*right"] > value["left"] + 0.3
     right = rows.loc["left*right"]
     assert float(right["untrained"]) < 0.1 < float(right["saturated"])
@@ -86,7 +86,7 @@ def test_withheld_pairs_stand_beside_held_out_sequences(run):
 def test_a_search_shows_its_curve_what_it_found_and_its_controls(run):
     figure = catalogue.draw("role-search", roles=[run / "roles"])
     [panel] = figure.axes
-    assert panel.get_title(loc="left").endswith("encoding, shortest description: left*right")
+    assert panel.get_title(loc="left").endswith("encoding, left*right")
     notes = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
     assert "of permuted fields: " in notes
     bits = panel.lines[0].get_ydata()

@@ -41,6 +41,11 @@ def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) 
     return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
 
 
+def find_most_named(names: pd.DataFrame, keys: list[str]) -> Any:
+    """The clustering, told apart by ``keys``, that is drawn by default: the one with most tokens in named clusters."""
+    return count_names(names, keys).nlargest(1, "coverage").iloc[0]
+
+
 def count_by_model(names: pd.DataFrame) -> dict[str, tuple[int, int]]:
     """The named clusters and all clusters of every model."""
     counts = count_names(names, ["model"])[["model", "named", "clusters"]]

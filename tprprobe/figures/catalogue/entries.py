@@ -79,6 +79,7 @@ TITLES = {
     "attention": "Attention of a head in a sample",
     "heads": "Heads that look from words to those that they depend on, beside offsets",
     "examined-heads": "What every head looks at, by layer: the relation that it follows",
+    "examined-decoder": "Where the decoder looks: the mean map of its clearest head over places",
     "examined-states": "What states are made of, by layer: shares of tokens, places and bindings",
     "accuracy": "Exact match by module",
     "reconstruction": "State rebuilt from a head's value, with controls",

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from tprprobe.analyses.attention.cross_places import mean_map
 from tprprobe.analyses.decomposition import RoleSearch
 from tprprobe.analyses.kinds import DECOMPOSITIONS, NAMES, OPERATIONS, PROBES, ROLES, WORD_NAMES
 from tprprobe.analyses.naming import load_named
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.inputs import Input
-from tprprobe.figures.kinds import HEADS, STATE_SHARES
+from tprprobe.figures.heads import find_clearest
+from tprprobe.figures.kinds import DECODER, HEADS, STATE_SHARES
 from tprprobe.figures.state_shares import UNITS
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
@@ -51,12 +53,21 @@ def load_examined(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
         unit = page.get("unit", "last" if is_causal(page["sites"][-1]) else "mean")
         texts = f"{page['data'].rpartition('/')[2]}, {page['n']:,} texts"
         state = f" The state of a text is {UNITS.get(unit, 'one vector')}." * (kind is STATE_SHARES)
-        if kind is HEADS and STORE.is_in(folder / "store"):
+        if kind is not STATE_SHARES and STORE.is_in(folder / "store"):
             texts += (
                 f" (attention: the first {as_store(folder / 'store').facts.attention_samples:,})"
             )
         table = table.assign(name=page["model"])
         table.attrs["origin"] = f"Model: {page['model']}. Data: {texts}.{state}"
+    return table
+
+
+def load_decoder(sources: Iterable[Source]) -> pd.DataFrame:
+    """The heads of a decoder of a page of ``examine``, with the mean map of the clearest one."""
+    folder = Path(take_single(sources))
+    table = load_examined([folder], DECODER)
+    best = find_clearest(table)
+    table.attrs["map"] = mean_map(as_store(folder / "store"), best["site"], int(best["head"]))
     return table
 
 
@@ -242,6 +253,7 @@ INPUTS = {
         "shares of states", "examine", STATE_SHARES, partial(load_examined, kind=STATE_SHARES)
     ),
     "examined_heads": _in_folders("heads", "examine", HEADS, partial(load_examined, kind=HEADS)),
+    "examined_decoder": _in_folders("heads of a decoder", "examine", DECODER, load_decoder),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "cluster_names": Input(
         "a run of `name`: give --ckpt with its folder (`tprprobe name STORE --out FOLDER`)",

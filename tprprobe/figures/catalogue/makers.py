@@ -2,12 +2,14 @@
 
 import fnmatch
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.kinds import RECONSTRUCTION
+from tprprobe.analyses.naming.name_counts import find_most_named
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError, unknown
@@ -19,7 +21,7 @@ from tprprobe.figures.catalogue.inputs import Input, Maker
 from tprprobe.figures.cluster_labels import label_named
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.curves import learning_scene
-from tprprobe.figures.heads import heads_table, relation_squares
+from tprprobe.figures.heads import heads_table, place_squares, relation_squares
 from tprprobe.figures.naming import tabulate_names
 from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import ProbeTable, probe_table
@@ -33,11 +35,13 @@ from tprprobe.site.patterns import first_role, layer_of
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store
 
+NAMELESS = pd.DataFrame({"cluster": [], "name": [], "coverage": [], "precision": []})
+
 
 def draw_roles(
     store: Store,
     layer: int = -1,
-    head: int = 0,
+    head: int | None = None,
     k: int = 20,
     seed: int = 0,
     raw: bool = False,
@@ -51,31 +55,38 @@ def draw_roles(
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
     questions that were answered right, unless ``every`` question is meant. With ``names`` the legend names clusters by the
     labels of words or the structure of arithmetic, where a name holds. Bars are the clusters of the baseline model.
-    ``n_rows`` texts; default: those that show every cluster and fit the figure.
+    Without a ``head`` that with most tokens in named clusters (without ``names`` the first). ``n_rows`` texts; default: those that show every cluster and fit the figure.
     """
     if not site:
         vectors = [name for name, spec in store.specs.items() if not spec.is_attention]
         role = vectors[first_role(vectors)]
         site = role.replace(f".{layer_of(role)}.", f".{layer}.", 1)
     site = store.select(site)[0]
-    roles = cluster(store, site, head if store.specs[site].heads else None, k, seed, raw)
-    labels = _name(store, roles, seed) if names else {}
-    baseline, baseline_labels = None, {}
+    n_heads = store.specs[site].heads
+    heads = [None] if n_heads is None else [head] if head is not None else [*range(n_heads)]
+    clusterings = [cluster(store, site, i, k, seed, raw) for i in (heads if names else heads[:1])]
+    tables = [_name(store, clusters, seed if names else None) for clusters in clusterings]
+    numbered = [table.assign(head=i, stability=0.0) for i, table in enumerate(tables)]
+    named = pd.concat(numbered, ignore_index=True)
+    best = int(find_most_named(named, ["head"])["head"]) if len(named) else 0
+    roles, baseline, baseline_names = clusterings[best], None, NAMELESS
     if store.control and site in store.control.sites:
         baseline = cluster(store.control, site, roles.head, k, seed, raw)
-        baseline_labels = _name(store.control, baseline, seed) if names else {}
-    return cluster_strips(
-        store, roles, n_rows, not every, None, True, labels, baseline, baseline_labels
+        baseline_names = _name(store.control, baseline, seed if names else None)
+    labels = label_named(tables[best]), label_named(baseline_names)
+    strips = cluster_strips(
+        store, roles, n_rows, not every, None, True, labels[0], baseline, labels[1]
     )
+    choice = f"of {n_heads} heads that with most tokens in named clusters"
+    return replace(strips, note=f"{choice} · {strips.note}") if len(tables) > 1 else strips
 
 
-def _name(store: Store, roles: Clusters, seed: int) -> dict[int, str]:
-    """The names of clusters that have one; none where nothing can name them."""
+def _name(store: Store, roles: Clusters, seed: int | None) -> pd.DataFrame:
+    """The names of clusters; an empty table without a seed and where nothing can name them."""
     try:
-        table = name_roles(store, roles, seed)
+        return NAMELESS if seed is None else name_roles(store, roles, seed)
     except InputError:
-        return {}
-    return label_named(table)
+        return NAMELESS
 
 
 def draw_attention(
@@ -143,6 +154,7 @@ MAKERS = {
     "attention": Maker(draw_attention, ("*.self.attention",)),
     "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
     "examined-heads": Maker(relation_squares),
+    "examined-decoder": Maker(place_squares),
     "examined-states": Maker(share_bars),
     "accuracy": Maker(lambda evaluations: module_bars(evaluations, evaluations["split"].iloc[0])),
     "reconstruction": Maker(draw_reconstruction, VALUES, inputs=RECONSTRUCTED),

@@ -188,11 +188,10 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
 
 
 def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
-    """The numbers of a scene, or of one of its panels; of a drawing, those that it tells."""
+    """The numbers of a scene, or of one of its panels; none of a drawing."""
     scene = getattr(picture, "scene", picture)
     if not isinstance(scene, Scene):
-        numbers = getattr(picture, "numbers", None)
-        return pd.DataFrame() if numbers is None else numbers
+        return pd.DataFrame()
     numbers = (scene if look.panel is None else scene.choose(look.panel)).tabulate()
     return numbers if isinstance(numbers.index, pd.RangeIndex) else numbers.reset_index()
 
@@ -280,6 +279,8 @@ def write_figure(
     """
     entry = find_figure(name)
     options = {key: value for key, value in options.items() if value is not None}
+    if store is not None and Path(store).is_dir() and not STORE.is_in(store):
+        store, sources = None, [*sources, store]  # a folder of results, with stores in it
     options |= {"store": store} if store is not None else {}
     takes_results = "store" in entry.maker.inputs and store is None
     keys = [key for key in entry.inputs if key != "store" or takes_results]

@@ -40,7 +40,7 @@ SECTIONS: dict[str, tuple[Kind, Callable[[Any], Section]]] = {
     "names": (NAMES, lambda naming: find_structure().section(naming)),
 }
 # what is shown whatever store lies beside it
-FREE = {"store", "runs", "votes", "examined_states", "examined_heads"}
+FREE = {"store", "runs", "votes", "examined_states", "examined_heads", "examined_decoder"}
 FOREIGN = "as they are of other stores"
 UNKNOWN = "as they do not say of which store they are"
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
