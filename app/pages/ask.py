@@ -1,5 +1,7 @@
 """Ask: a text or question to the model of the store, and what two exchanged words, or a head, do to what it says."""
 
+from typing import Any
+
 import dialogue
 import state
 import streamlit as st
@@ -27,9 +29,9 @@ def _find_model(store) -> str | None:
         name = text.strip() or None
     if name is None or not name.startswith("hf:"):
         return name
-    loaded = st.session_state.setdefault("loaded", set())
-    if name not in loaded:
-        st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
+    if name not in state.LOADED:
+        load: dict[str, Any] = {"on_click": state.LOADED.add, "args": (name,)}
+        st.button(state.escape(f"Load {name}"), type="primary", **load)
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
         if "text" in st.query_params:
             st.caption("Then the text of this address comes back, and what was picked in it.")

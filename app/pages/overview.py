@@ -51,8 +51,7 @@ def _show_slices(store) -> None:
     """Metrics of the slices that are saved, and of the chosen one, beside those of all tokens."""
     views = tp.dashboard.slices
     side = views.find_side(store)
-    texts = dict.fromkeys([*views.read_slices(store), state.where(side)])
-    if slices := [*filter(None, texts)]:
+    if slices := state.list_slices(side):
         st.subheader("Slices")
         widgets.table(views.score_slices(store, side, slices))
 
