@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tprprobe.analyses.naming import load_named as read_names
-from tprprobe.analyses.naming.name_counts import compare_names, count_names, quote
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.name_counts import compare_names, count_names, quote, select_named
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Statement, link_vectors, percent
@@ -50,7 +49,7 @@ def list_named(runs: Runs, store: Store) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame(columns=COLUMNS)
     rows = pd.concat(tables, ignore_index=True)
-    rows = rows[(rows["model"] == TRAINED) & (rows["name"] != UNNAMED)]
+    rows = select_named(rows[rows["model"] == TRAINED])
     return rows.sort_values("f05", ascending=False)[COLUMNS].reset_index(drop=True)
 
 

@@ -48,6 +48,19 @@ def test_what_is_no_slice_is_one_line(store, where, message):
         tp.slice_tokens(store, where, ENCODER)
 
 
+def test_advice_names_the_column_that_has_the_most_of_the_values(tmp_path, monkeypatch):
+    store = plant(tmp_path / "store", 12, control=False)
+    tokens = store.tokens_of(ENCODER)
+    pos = tokens["pos"].astype(str)
+    upos, dep = pos.replace({"VB": "VERB", "NN": "NOUN"}), pos.replace({"IN": "aux"})
+    tagged = tokens.assign(upos=upos, dep=dep)
+    monkeypatch.setattr("tprprobe.analyses.slices.read_side", lambda *_: tagged)
+    for values, column in (("AUX", "dep"), ("AUX|VERB|NOUN", "upos")):
+        with pytest.raises(InputError) as error:
+            find_slice(store, "source", f"pos={values}")
+        assert str(error.value).endswith(f"give {column}={values}")
+
+
 def test_metrics_by_slice_are_those_of_its_tokens(tmp_path):
     asked = plant_questions(tmp_path / "asked", 24)
     table = score_slices(asked, "source", ["correct=False", "length=20-31"]).set_index("slice")
