@@ -64,7 +64,7 @@ def offer_heads(key: str, groups: list[dict[str, Any]], head: str, **sent: Any) 
 
 def choose_head(text: str) -> None:
     if match := re.fullmatch(HEAD, text):
-        st.session_state.update(maps=match[1], head=int(match[2]))
+        st.session_state.update(maps=tp.figures.labels.site_label(match[1]), head=int(match[2]))
 
 
 def show_head(store: Any, maps: Any, head: int) -> None:

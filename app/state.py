@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 import tprprobe as tp
 
 FIRST_PAGE = threading.Event()  # is set once it is drawn
 OFFERED: set[str] = set()  # what the main file has offered, once it ran
 LOADED: set[str] = set()  # the models of transformers that a click has loaded, in any tab
-LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
-LINKED |= {"intervention", "edit"}
+LINKED = {"store", "head", "k", "color", "task", "names", "scheme", "intervention", "edit"}
+SITES = {"site", "maps", "of", "other"}
 NUMBERS, COUNTED = {"head", "k"}, {"k", "sample", "image"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
@@ -79,6 +80,15 @@ def follow_link() -> None:
     for name in COUNTED & {*st.query_params}:  # a number that streamlit cannot read ends the page
         if not re.fullmatch("[0-9]{1,9}", st.query_params[name]):
             del st.query_params[name]
+    for name in SITES & {*st.query_params}:  # an address may hold a site's name
+        label = tp.figures.labels.site_label(address := st.query_params[name])
+        if label != address:
+            try:
+                st.query_params[name] = label
+            except StreamlitAPIException:  # a link to the same page, whose choice is there
+                st.session_state[name] = label
+            else:
+                st.rerun()
     if st.query_params.get("link") is None:
         return
     del st.query_params["link"]

@@ -111,19 +111,13 @@ def controls():
 def choose(label: str, options, key: str, index: int = 0, **look) -> Any:
     """A choice that the address keeps; a list of long names is wide."""
     width = 120 if isinstance(options, range) else "stretch"
-    if st.session_state.get(key) not in (None, *options):  # of another store
-        del st.session_state[key]
     return st.selectbox(label, options, index, key=key, **({"width": width} | look), **state.KEEP)
 
 
 def choose_site(label: str, sites: list[str], key: str, index: int = 0) -> str:
-    """A choice of a site, as people say it; the address may also hold its name."""
-    write = tp.figures.labels.site_label
-    address = st.query_params.get(key)
-    if address in sites and write(address) != address:
-        st.session_state[key], st.query_params[key] = address, write(address)
-        st.rerun()
-    return choose(label, sites, key, index, format_func=write)
+    """A choice of a site, as people say it."""
+    names = {tp.figures.labels.site_label(site): site for site in sites}
+    return names[choose(label, list(names), key, index)]
 
 
 def choose_count() -> int:

@@ -192,9 +192,9 @@ def test_a_mark_brings_a_strip_that_has_it_and_a_search_those_that_it_finds(open
     assert headings == [*map(str, wrong[:4])]
 
 
-def test_a_site_of_another_store_that_is_called_alike_is_forgotten(open_page, runs):
-    app = open_page(runs, "compare", link="1", site="layers.1.self.role")  # ‘layer 1, role’
-    assert app.selectbox(key="site").value == "encoder.1.self.role"
+def test_a_site_of_another_store_is_that_which_is_called_alike(open_page, runs):
+    app = open_page(runs, "compare", link="1", site="layers.0.self.role")
+    assert app.selectbox(key="site").value == "layer 0, role"
     assert not [*app.exception, *app.warning]
 
 
