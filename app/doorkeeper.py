@@ -29,8 +29,7 @@ class Doorkeeper:
         if scope["type"] == "websocket" and not is_welcome(scope):
             app = WebSocketClose(1008)  # before it was accepted, which is status 403
         elif scope["type"] == "http" and not is_welcome(scope):
-            place = f"http://{ADDRESS}:{scope['server'][1]}"
-            app = HTMLResponse(ELSEWHERE.format(place), 403)
+            app = HTMLResponse(ELSEWHERE.format(f"http://{ADDRESS}:{scope['server'][1]}"), 403)
         elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
             app = HTMLResponse(self.page, headers={"cache-control": "no-cache"})
 

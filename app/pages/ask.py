@@ -1,7 +1,5 @@
 """Ask: a text or question to the model of the store, and what two exchanged words, or a head, do to what it says."""
 
-from typing import Any
-
 import dialogue
 import state
 import streamlit as st
@@ -29,9 +27,8 @@ def _find_model(store) -> str | None:
         name = text.strip() or None
     if name is None or not name.startswith("hf:"):
         return name
-    if name not in state.LOADED:
-        load: dict[str, Any] = {"on_click": state.LOADED.add, "args": (name,)}
-        st.button(state.escape(f"Load {name}"), type="primary", **load)
+    if name not in (loaded := state.LOADED):
+        st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
         if "text" in st.query_params:
             st.caption("Then the text of this address comes back, and what was picked in it.")

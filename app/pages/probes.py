@@ -21,10 +21,10 @@ def _show_probes(folders) -> None:
         widgets.lead(views.summarize_probes(rows, task, [model]))
     view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
-    _show_slices(folders, view.data.iloc[marked] if marked else view.data)
+    shown = view.data.iloc[marked] if marked else view.data
+    _show_slices(folders, shown)
     title = "The rows of the marked points" if marked else "All rows"
-    table = view.data.iloc[marked] if marked else view.data
-    widgets.fold(title, title, lambda: widgets.table(table, 3), bool(marked))
+    widgets.fold(title, title, lambda: widgets.table(shown, 3), bool(marked))
 
 
 def _show_slices(folders, rows) -> None:
@@ -46,6 +46,5 @@ def probes() -> None:
     if folders := state.runs().beside(state.find_store(), "probes"):
         _show_probes(folders)
     else:
-        widgets.show_examined("probes", opened=True)
         widgets.offer_runs("probes", why=NOTHING)
     widgets.list_unclaimed("probes")
