@@ -57,14 +57,9 @@ def offer_picks(key: str, groups: list[dict[str, Any]], hear: Any = None, **sent
     _mount(data=data, key=key, on_picked_change=take)
 
 
-def offer_heads(key: str, groups: list[dict[str, Any]], head: str, **sent: Any) -> None:
-    """Heads of the page of attention, of which one is always chosen."""
-    offer_picks(key, groups, choose_head, picked=head, one=True, **sent)
-
-
 def choose_head(text: str) -> None:
     if match := re.fullmatch(HEAD, text):
-        st.session_state.update(maps=match[1], head=int(match[2]))
+        st.session_state.update(maps=tp.figures.labels.site_label(match[1]), head=int(match[2]))
 
 
 def show_head(store: Any, maps: Any, head: int) -> None:

@@ -9,6 +9,7 @@ from starlette.websockets import WebSocketClose
 
 ADDRESS = "127.0.0.1"
 CLOSED = ("/_stcore/metrics", "/_stcore/script-health-check")
+ELSEWHERE = 'This is not the dashboard’s address, which is <a href="{0}">{0}</a>.'
 SEALS = {
     "x-frame-options": "DENY",
     "content-security-policy": "frame-ancestors 'none'",
@@ -28,7 +29,7 @@ class Doorkeeper:
         if scope["type"] == "websocket" and not is_welcome(scope):
             app = WebSocketClose(1008)  # before it was accepted, which is status 403
         elif scope["type"] == "http" and not is_welcome(scope):
-            app = HTMLResponse("this is not the dashboard's address", 403)
+            app = HTMLResponse(ELSEWHERE.format(f"http://{ADDRESS}:{scope['server'][1]}"), 403)
         elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
             app = HTMLResponse(self.page, headers={"cache-control": "no-cache"})
 

@@ -10,20 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 import tprprobe as tp
 
 FIRST_PAGE = threading.Event()  # is set once it is drawn
 OFFERED: set[str] = set()  # what the main file has offered, once it ran
-LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
-LINKED |= {"intervention", "edit"}
+LOADED: set[str] = set()  # the models of transformers that a click has loaded, in any tab
+LINKED = {"store", "head", "k", "color", "task", "names", "scheme", "intervention", "edit"}
+SITES = {"site", "maps", "of", "other"}
 NUMBERS, COUNTED = {"head", "k"}, {"k", "sample", "image"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 SLICES = "Only some tokens, such as `length=5-10` or `COLUMN=VALUE|ANOTHER`. Columns: length, {}"
-SLICED = "The slice {} chooses samples, and tokens of the map of Roles. Scores, names and first lines are of all tokens."
+SLICED = "The slice {} chooses samples, and tokens of the map of Roles. Names, first lines and scores are of all tokens, but for the tables of slices on Overview and Probes."
 PLACING = "Clustering the vectors and placing them on a map (UMAP takes minutes) …"
 
 
@@ -78,6 +80,15 @@ def follow_link() -> None:
     for name in COUNTED & {*st.query_params}:  # a number that streamlit cannot read ends the page
         if not re.fullmatch("[0-9]{1,9}", st.query_params[name]):
             del st.query_params[name]
+    for name in SITES & {*st.query_params}:  # an address may hold a site's name
+        label = tp.figures.labels.site_label(address := st.query_params[name])
+        if label != address:
+            try:
+                st.query_params[name] = label
+            except StreamlitAPIException:  # a link to the same page, whose choice is there
+                st.session_state[name] = label
+            else:
+                st.rerun()
     if st.query_params.get("link") is None:
         return
     del st.query_params["link"]
@@ -167,10 +178,10 @@ def choose_slice() -> None:
         st.caption(escape(SLICED.format(f"‘{where}’")))
 
 
-def slice_problem(side: str) -> str:
-    """Why the slice cannot be taken of a side's tokens; empty if it can."""
+def slice_problem(side: str, text: str = "") -> str:
+    """Why a slice (without a text the chosen one) cannot be taken of a side's tokens; empty if it can."""
     try:
-        tp.dashboard.slices.find_slice(store(), side, where(""))
+        tp.dashboard.slices.find_slice(store(), side, text or where(""))
     except tp.InputError as error:
         return str(error)
     return ""
@@ -180,6 +191,12 @@ def where(side: str) -> str:
     """The chosen slice, as text; empty without one, and on a side of which it cannot be taken."""
     text = (st.session_state.get("slice") or "").strip()
     return "" if side and text and slice_problem(side) else text
+
+
+def list_slices(side: str) -> list[str]:
+    """The slices that are saved, and the chosen one, of those that can be taken of a side."""
+    texts = dict.fromkeys([*tp.dashboard.slices.read_slices(store()), where(side)])
+    return [text for text in texts if text and not slice_problem(side, text)]
 
 
 def is_dark() -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 import state
 import streamlit as st
-from PIL import Image
 from streamlit.components.v2 import component
 
 import tprprobe as tp
@@ -16,7 +15,7 @@ import tprprobe as tp
 FOLDER = Path(__file__).parent
 # The hyphen of a measured number; texts that are quoted keep theirs.
 HYPHEN = re.compile(r"(?<=[\s\[])-(?=\d+\.\d)")
-COMMAND, DENSITY = 640, 2  # pixels, and those of a picture in a pixel of the page
+COMMAND = 640  # pixels
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=FOLDER.joinpath("page.js").read_text("utf-8"))
@@ -77,33 +76,6 @@ def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False)
             draw()
 
 
-def show_question(question, picture) -> None:
-    st.subheader(state.escape(question.heading))
-    if question.text:
-        st.markdown(state.escape(question.text))
-    if picture:
-        try:
-            with Image.open(picture) as pixels:
-                st.image(str(picture), width=pixels.width // DENSITY)
-        except OSError:
-            st.caption(state.escape(f"{picture.name} is damaged."))
-    if question.lack:
-        st.caption(state.escape(question.lack))
-
-
-def show_examined(page: str, opened: bool = False) -> None:
-    """What `tprprobe examine` says in the folder of the store that belongs to a page."""
-    contents = tp.dashboard.contents
-    questions = [
-        (question, picture)
-        for question, picture in contents.read_examination(state.store())
-        if picture and contents.EXAMINED.get(picture.stem) == page
-    ]
-    if questions:
-        draw = lambda: [show_question(*question) for question in questions]  # noqa: E731
-        fold("What tprprobe examine says of this", "examined", draw, opened)
-
-
 def controls():
     return st.container(key="controls", horizontal=True, vertical_alignment="bottom")
 
@@ -111,19 +83,13 @@ def controls():
 def choose(label: str, options, key: str, index: int = 0, **look) -> Any:
     """A choice that the address keeps; a list of long names is wide."""
     width = 120 if isinstance(options, range) else "stretch"
-    if st.session_state.get(key) not in (None, *options):  # of another store
-        del st.session_state[key]
     return st.selectbox(label, options, index, key=key, **({"width": width} | look), **state.KEEP)
 
 
 def choose_site(label: str, sites: list[str], key: str, index: int = 0) -> str:
-    """A choice of a site, as people say it; the address may also hold its name."""
-    write = tp.figures.labels.site_label
-    address = st.query_params.get(key)
-    if address in sites and write(address) != address:
-        st.session_state[key], st.query_params[key] = address, write(address)
-        st.rerun()
-    return choose(label, sites, key, index, format_func=write)
+    """A choice of a site, as people say it."""
+    names = {tp.figures.labels.site_label(site): site for site in sites}
+    return names[choose(label, list(names), key, index)]
 
 
 def choose_count() -> int:

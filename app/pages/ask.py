@@ -27,8 +27,7 @@ def _find_model(store) -> str | None:
         name = text.strip() or None
     if name is None or not name.startswith("hf:"):
         return name
-    loaded = st.session_state.setdefault("loaded", set())
-    if name not in loaded:
+    if name not in (loaded := state.LOADED):
         st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
         if "text" in st.query_params:

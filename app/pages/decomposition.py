@@ -40,7 +40,6 @@ def decomposition() -> None:
     folders = runs.beside(store, "decompositions")
     widgets.list_unclaimed("decompositions")
     if not folders:
-        widgets.show_examined("decomposition", opened=True)
         widgets.offer_runs("decomposition", why=NOTHING)
         return
     lead = st.container()
@@ -63,7 +62,6 @@ def decomposition() -> None:
     compared = operations[(operations["site"] == site) & (operations["roles"] == roles)]
     if len(compared):
         widgets.show(views.show_operations(compared), "operations")
-    widgets.show_examined("decomposition")
     widgets.fold("All scores", "scores", lambda: widgets.table(of_site, 4))
     if st.toggle(TAKE_APART, key="apart", **state.KEEP):
         _take_apart(store, run, site, roles, schemes.loc[roles, "rank"])

@@ -27,10 +27,6 @@ def layers() -> None:
         widgets.lead(views.summarize_layers(lines))
     view = views.show_layers(lines)
     numbers = view.data.drop(columns=["told", "page"])
-    if lines.rows["x"].nunique() == 1:
-        st.caption("All of this was measured in one layer, so there is no change by layer to draw.")
-        widgets.table(numbers)
-        return
     if rows := widgets.show(view, "layers"):
         points = lines.rows.loc[rows].to_dict("records")
         link = tp.dashboard.statements.Link

@@ -3,16 +3,16 @@
 import state
 import streamlit as st
 import widgets
+from PIL import Image
 
 import tprprobe as tp
 
 MAX_STORES, MAX_RESULTS = 24, 8  # in the table, and in sight
+DENSITY = 2  # pixels of a picture in a pixel of the page
 
 
 def _show_sizes(store) -> None:
-    view = tp.dashboard.contents.show_sites(store)
-    widgets.head(view.title, lambda: view, "sites")
-    widgets.table(view.data)
+    widgets.table(tp.dashboard.contents.list_sites(store))
     if card := state.runs().read_card(store):
         st.code(card, language=None, wrap_lines=True, height=300)
 
@@ -26,7 +26,17 @@ def _list_stores(names) -> None:
 
 def _show_examination(questions) -> None:
     for question, picture in questions:
-        widgets.show_question(question, picture)
+        st.subheader(state.escape(question.heading))
+        if question.text:
+            st.markdown(state.escape(question.text))
+        if picture:
+            try:
+                with Image.open(picture) as pixels:
+                    st.image(str(picture), width=pixels.width // DENSITY)
+            except OSError:
+                st.caption(state.escape(f"{picture.name} is damaged."))
+        if question.lack:
+            st.caption(state.escape(question.lack))
         if page := tp.dashboard.contents.EXAMINED.get(picture.stem if picture else ""):
             link = tp.dashboard.statements.Link(f"Show on {page.capitalize()}", page)
             widgets.show_links([link])
@@ -34,7 +44,7 @@ def _show_examination(questions) -> None:
 
 def _show_results(runs, store) -> bool:
     summarize = lambda: tp.dashboard.run_summary.summarize(runs, store)  # noqa: E731
-    statements, names = state.once(summarize, "summary")
+    statements = state.once(summarize, "summary")
     if statements:
         st.subheader("Results")
     for statement in statements[:MAX_RESULTS]:
@@ -42,8 +52,6 @@ def _show_results(runs, store) -> bool:
     if folded := statements[MAX_RESULTS:]:
         draw = lambda: [widgets.write(statement) for statement in folded]  # noqa: E731
         widgets.fold(f"{len(folded)} more results", "results", draw)
-    if len(names):
-        widgets.fold(f"All {len(names)} named roles", "named", lambda: widgets.table(names))
     return bool(statements)
 
 
@@ -51,8 +59,7 @@ def _show_slices(store) -> None:
     """Metrics of the slices that are saved, and of the chosen one, beside those of all tokens."""
     views = tp.dashboard.slices
     side = views.find_side(store)
-    texts = dict.fromkeys([*views.read_slices(store), state.where(side)])
-    if slices := [*filter(None, texts)]:
+    if slices := state.list_slices(side):
         st.subheader("Slices")
         widgets.table(views.score_slices(store, side, slices))
 

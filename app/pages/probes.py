@@ -7,6 +7,7 @@ import widgets
 import tprprobe as tp
 
 NOTHING = "No probes of this store yet. They show what its vectors predict better than controls."
+NOT_KEPT = "This run does not say which targets it predicted rightly, so slices have no scores: run `tprprobe probe` again."
 
 
 def _show_probes(folders) -> None:
@@ -20,9 +21,24 @@ def _show_probes(folders) -> None:
         widgets.lead(views.summarize_probes(rows, task, [model]))
     view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
+    shown = view.data.iloc[marked] if marked else view.data
+    _show_slices(folders, shown)
     title = "The rows of the marked points" if marked else "All rows"
-    table = view.data.iloc[marked] if marked else view.data
-    widgets.fold(title, title, lambda: widgets.table(table, 3), bool(marked))
+    widgets.fold(title, title, lambda: widgets.table(shown, 3), bool(marked))
+
+
+def _show_slices(folders, rows) -> None:
+    """Scores of the slices that are saved, and of the chosen one, beside those of all tokens: of a marked point, or the best site."""
+    views, row = tp.dashboard.probes, tp.dashboard.probes.find_best(rows)
+    slices = state.list_slices(row["side"]) if state.find_store() else []
+    if slices:
+        score = lambda: views.score_slices(state.store(), folders.values(), row, slices)  # noqa: E731
+        table = state.once(score, "slices", row["model"], row["task"], row["site"], *slices)
+        st.subheader(state.escape(f"Slices, {tp.figures.labels.site_label(row['site'])}"))
+        if table is None:
+            st.caption(NOT_KEPT)
+        else:
+            widgets.table(table)
 
 
 @state.page("Probes")
@@ -30,6 +46,5 @@ def probes() -> None:
     if folders := state.runs().beside(state.find_store(), "probes"):
         _show_probes(folders)
     else:
-        widgets.show_examined("probes", opened=True)
         widgets.offer_runs("probes", why=NOTHING)
     widgets.list_unclaimed("probes")

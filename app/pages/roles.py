@@ -41,7 +41,6 @@ def _show_names() -> None:
             widgets.fold("Proposed names", "proposed", draw)
     else:
         widgets.offer_runs("names")
-    widgets.show_examined("roles")
     widgets.list_unclaimed(*kinds)
 
 

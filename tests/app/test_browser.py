@@ -10,6 +10,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.report.page import Section, write_report
 
 WAIT = 90_000  # ms: a shared core may be slow
+CHOSEN = "document.querySelector('.st-key-scored-heads').querySelector('.squares [aria-pressed=true]')?.name"
 
 
 @pytest.fixture
@@ -129,7 +130,12 @@ def test_a_mark_goes_along_to_another_page_where_the_head_of_a_square_is_shown(p
     square.click()
     page.get_by_text(f"{site_label(site, int(head))}, sample 0").first.wait_for()
     settle(page)
-    assert page.locator(".squares [aria-pressed=true]").get_attribute("name") == f"{site}:{head}"
+    chosen = page.locator(".squares [aria-pressed=true]")
+    assert chosen.get_attribute("name") == f"{site}:{head}"
+    page.get_by_role("link", name=re.compile("Show layer")).click()  # to this very page
+    page.wait_for_function(f"name => {CHOSEN} !== name", arg=f"{site}:{head}")
+    settle(page)
+    assert not page.locator('[data-testid="stException"]').count()
 
 
 def test_the_address_of_a_link_reopens_what_is_seen(page, server):

@@ -60,13 +60,13 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
 
 def test_a_run_tells_its_strongest_roles(named_run):
     store = named_run.open("runs/store")
-    statements, table = run_summary.summarize(named_run, store)
+    statements = run_summary.summarize(named_run, store)
     lead = contents.summarize_store(store).text
     assert "80 samples" in lead
     assert "75.0 %" in lead
     assert "were answered right" in lead
     roles = [statement for statement in statements if "mark" in statement.links[0].query]
-    assert 0 < len(roles) <= len(table)
+    assert 0 < len(roles) <= names.MAX_ROLES
     (folder,) = named_run.beside(store, "names").values()
     view = names.show_names(names.read_names(folder))
     expected = "5 of 12 clusters of the trained model have a name that holds on held-out texts"

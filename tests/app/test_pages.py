@@ -192,6 +192,12 @@ def test_a_mark_brings_a_strip_that_has_it_and_a_search_those_that_it_finds(open
     assert headings == [*map(str, wrong[:4])]
 
 
+def test_a_site_of_another_store_is_that_which_is_called_alike(open_page, runs):
+    app = open_page(runs, "compare", link="1", site="layers.0.self.role")
+    assert app.selectbox(key="site").value == "layer 0, role"
+    assert not [*app.exception, *app.warning]
+
+
 def test_marks_are_carried_to_the_other_store(open_page, runs):
     app = open_page(runs, "compare", mark="source:1-3")
     assert not app.exception

@@ -1,4 +1,4 @@
-"""Slices: the tokens that meet conditions on columns, such as ``pos=VERB length=5-10 correct=False``, and metrics on them."""
+"""Slices: the tokens that meet conditions on columns, such as ``upos=VERB length=5-10 correct=False``, and metrics on them."""
 
 import re
 import shlex
@@ -22,7 +22,7 @@ CONDITION = re.compile(r"([\w.-]+?)(!?=)(.*)", re.DOTALL)
 RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)?")
 LABELED = (*LABELS, "upos")  # columns whose cells stand at a word's first token
 LENGTH = "length"  # of a sample, in tokens of one side
-EXAMPLE = "pos=VERB|AUX length=5-10 correct=False"
+EXAMPLE = "upos=VERB|AUX length=5-10"
 MAX_LISTED = 8  # values that a message lists
 
 
@@ -116,10 +116,15 @@ def find_slice(store: Store, side: str, where: str) -> Bool[np.ndarray, " token"
 
 
 def _find_column(store: Store, side: str, condition: Condition) -> str:
-    """The condition on another column of labels that some tokens meet, as advice; empty without one."""
+    """The condition on the column of labels that has the most of its values, as advice; empty without one."""
+    values = [Condition(condition.column, (value,)) for value in condition.values]
     columns = [name for name in LABELED if name in read_side(store, side)]
-    fitting = [name for name in columns if condition.holds(_read_column(store, side, name)).any()]
-    return f"; give {fitting[0]}={'|'.join(condition.values)}" if fitting else ""
+    counts = {
+        name: sum(bool(value.holds(_read_column(store, side, name)).any()) for value in values)
+        for name in columns
+    }
+    best = max(columns, key=counts.__getitem__, default="")
+    return f"; give {best}={'|'.join(condition.values)}" if counts.get(best) else ""
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,13 @@ from matplotlib.colors import to_hex
 from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import Maps, find_maps, gold_pairs
 from tprprobe.analyses.attention.gold_maps import read_maps as read_maps
-from tprprobe.analyses.attention.head_relations import OFFSETS, has_sink, pick_heads, score_relation
+from tprprobe.analyses.attention.head_relations import (
+    NEARBY,
+    OFFSETS,
+    has_sink,
+    pick_heads,
+    score_relation,
+)
 from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.analyses.attention.head_relations import score_sharpness as score_sharpness
@@ -35,7 +41,8 @@ from tprprobe.store.token_texts import is_special, sign
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 SHOWN = 120  # tokens of a column with lines
 MAX_HEADS = 24  # of a figure on paper
-DEPENDS = "words look most, special tokens left out, at the word that they depend on"
+LOOKS = "{0}s look most, special tokens left out, at the "
+DEPENDS = LOOKS.format("word") + "word that they depend on"
 BASELINES = {  # that need no head
     "uniform": "equal weights",
     "nearest": "the nearest ‘/’ before the digit",
@@ -130,7 +137,9 @@ def score_attention(
     """
     if followed is not None:
         criterion = f"{DEPENDS} ({relation})" if relation else DEPENDS
-        return score_relation(followed, relation).assign(follows=criterion)
+        if relation in NEARBY:
+            criterion = LOOKS.format(relation.split()[-1]) + relation
+        return score_relation(_select(followed, relation)).assign(follows=criterion)
     try:
         division = plugins.find("relations").get("division")
         if division and list_contents(store).arithmetic:
@@ -140,6 +149,12 @@ def score_attention(
     except InputError:  # none of the questions whose maps are stored divides
         pass
     return score_sharpness(store)
+
+
+def _select(followed: pd.DataFrame, relation: str) -> pd.DataFrame:
+    """The words of a relation; without one, those that depend on others."""
+    is_asked = followed["relation"] == relation
+    return followed[is_asked if relation else ~followed["relation"].isin(NEARBY)]
 
 
 def show_heads(scores: pd.DataFrame, title: str) -> View:
@@ -170,9 +185,8 @@ def pick_head(followed: pd.DataFrame | None, relation: str = "") -> pd.Series | 
     """The head that follows a relation (or all) best on half of the documents, scored on the others; None where these are too few."""
     if followed is None:
         return None
-    words = followed[followed["relation"] == relation] if relation else followed
     try:
-        return next((row for _, row in pick_heads(words).iterrows()), None)
+        return next((row for _, row in pick_heads(_select(followed, relation)).iterrows()), None)
     except InputError:
         return None
 
@@ -208,6 +222,10 @@ def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statemen
         f"(n = {picked['n']:,}); without a head, {offset}, chosen in the same way: {percent(picked, 'by_offset')}; "
         f"the difference is {interval_text(read_interval(picked, 'beyond'), '+.1f', 100, ' points')}."
     )
+    if follows.endswith(NEARBY):
+        text = (
+            text.partition(";")[0] + "; the previous one is a fixed distance, which needs no head."
+        )
     return Statement(text, (link_head(picked["site"], picked["head"]),))
 
 

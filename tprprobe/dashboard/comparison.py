@@ -10,7 +10,7 @@ from jaxtyping import Int
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.name_counts import select_named
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
@@ -77,7 +77,7 @@ def summarize_agreement(
     shared = os.path.commonpath([os.path.dirname(name) for name in names]) or "."
     names = [os.path.relpath(name, shared) for name in names]
     counts = [
-        f"{(scene.names['name'] != UNNAMED).sum()} of {len(scene.names)} in {name}"
+        f"{len(select_named(scene.names))} of {len(scene.names)} in {name}"
         for scene, name in zip(scenes, names, strict=True)
         if scene.names is not None
     ]

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import pandas as pd
 from rich.filesize import decimal
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.attention.head_relations import list_maps as list_maps
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement
-from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import TEST, TRAIN
 from tprprobe.files import hub
@@ -157,11 +157,10 @@ def read_examination(store: Store) -> list[tuple[ExaminedQuestion, Path | None]]
     return [(question, pictures.get(question.picture)) for question in questions]
 
 
-def show_sites(store: Store) -> View:
+def list_sites(store: Store) -> pd.DataFrame:
     cells = store.summary[["site", "axes", "shape", "dtype", "bytes"]]
     shapes = [" × ".join(f"{n:,}" for n in shape) for shape in cells["shape"]]
-    cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(decimal))
-    return View(f"Sites of {store.path.name}", cells)
+    return cells.assign(shape=shapes, bytes=cells["bytes"].map(decimal))
 
 
 def list_vectors(store: Store) -> list[str]:

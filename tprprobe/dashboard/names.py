@@ -1,34 +1,28 @@
 """Names of clusters: the strongest, and how many of every head have one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pandas as pd
 
 from tprprobe.analyses.naming import load_named as read_names
-from tprprobe.analyses.naming.name_counts import compare_names, count_names, quote
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.name_counts import compare_names, count_names, quote, select_named
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Statement, link_vectors, percent
 from tprprobe.dashboard.view import View
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.naming import WORD_KEYS
 from tprprobe.figures.naming import words_table as words_table
 from tprprobe.figures.scenes import Dots
-from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 MAX_ROLES = 3  # that the overview names
-COLUMNS = ["name", "site", "head", "cluster", "k", "precision", "precision_low", "precision_high"]
-COLUMNS += ["recall", "recall_low", "recall_high", "coverage", "f05"]
 
 
 def show_names(clusters: pd.DataFrame) -> View:
     """The share of tokens in clusters that have a name, head by head, beside the baseline model."""
     counts = count_names(clusters, WORD_KEYS)
-    names = [
-        site_label(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)
-    ]
+    names = [*map(site_label, counts["site"], counts["head"])]
     rows = counts[["named", "clusters"]].assign(name=names, group=counts["model"])
     rows = rows.assign(**dict.fromkeys(("value", "low", "high"), counts["coverage"]))
     return View("Tokens in clusters that have a name", rows, Dots(rows, "share of tokens"))
@@ -41,22 +35,15 @@ def summarize_names(rows: pd.DataFrame) -> Statement:
     return Statement(compare_names(counts))
 
 
-def list_named(runs: Runs, store: Store) -> pd.DataFrame:
-    """Every named cluster of the trained model, the surest first: name, site, head, cluster of k, measures."""
+def find_roles(folders: Iterable[Path]) -> Iterator[Statement]:
+    """The surest named clusters of the trained model, each name once."""
     tables = [
         table.assign(k=table.groupby(WORD_KEYS, dropna=False)["cluster"].transform("size"))
-        for table in map(read_names, runs.beside(store, "names", "word-names").values())
+        for table in map(read_names, folders)
     ]
-    if not tables:
-        return pd.DataFrame(columns=COLUMNS)
     rows = pd.concat(tables, ignore_index=True)
-    rows = rows[(rows["model"] == TRAINED) & (rows["name"] != UNNAMED)]
-    return rows.sort_values("f05", ascending=False)[COLUMNS].reset_index(drop=True)
-
-
-def find_roles(names: pd.DataFrame) -> Iterator[Statement]:
-    """The surest named roles, each name once."""
-    for row in names.drop_duplicates("name").head(MAX_ROLES).to_dict("records"):
+    rows = select_named(rows[rows["model"] == TRAINED]).sort_values("f05", ascending=False)
+    for row in rows.drop_duplicates("name").head(MAX_ROLES).to_dict("records"):
         measures = f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}"
         query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
         link = link_vectors(row["site"], row["head"], "Show on Roles", **query)

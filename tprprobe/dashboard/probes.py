@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tprprobe.analyses.probing.rows import find_metric, name_score, name_vector, rank_layers
+from tprprobe.analyses.probing.slice_scores import score_slices as score_slices
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
@@ -40,7 +41,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     if real.empty:
         return Statement(f"No vectors were probed for {task}.")
     score = find_metric(real)
-    name, best = name_score(real), top(real, score)
+    name, best = name_score(real), find_best(real)
     claim = f"{TITLES.get(task, task.capitalize())} is predicted best from {site_label(best['site'])}: {name} {percent(best, score)}"
     rival = ""
     if isinstance(best["best_control"], str):
@@ -64,3 +65,9 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     label = f"Show {site_label(best['site'])} by {task}"
     link = link_vectors(best["site"], None, label, color=f"gold {task}")
     return Statement(f"{text}.{better}{ranking}", (link,), brief=f"{claim}{rival}.{ranking}")
+
+
+def find_best(rows: pd.DataFrame) -> pd.Series:
+    """The row of real labels whose score is highest; of controls alone the first."""
+    real = rows[rows["control"] == "real"]
+    return top(real, find_metric(real)) if len(real) else rows.iloc[0]

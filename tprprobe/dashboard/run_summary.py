@@ -3,11 +3,9 @@
 What reads a kind of result is imported where there is one, so that the first view of a fresh server is quick.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-
-import pandas as pd
 
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Link, Statement
@@ -16,18 +14,15 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 
-def summarize(runs: Runs, store: Store | None) -> tuple[list[Statement], pd.DataFrame]:
-    """What is known of a store, its strongest named roles first, and all of these as a table; of a folder without a store, what
-    its results say.
-    """
-    roles, names = [], pd.DataFrame()
-    if store and runs.beside(store, "names", "word-names"):
-        from tprprobe.dashboard.names import find_roles, list_named
+def summarize(runs: Runs, store: Store | None) -> list[Statement]:
+    """What is known of a store, its strongest named roles first; of a folder without a store, what its results say."""
+    roles: Iterable[Statement] = ()
+    if store and (folders := runs.beside(store, "names", "word-names")):
+        from tprprobe.dashboard.names import find_roles
 
-        names = list_named(runs, store)
-        roles = find_roles(names)
+        roles = find_roles(folders.values())
     statements = {statement.text: statement for statement in (*roles, *_results(runs, store))}
-    return [*statements.values()], names
+    return [*statements.values()]
 
 
 def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:

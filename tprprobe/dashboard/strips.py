@@ -101,5 +101,5 @@ def pack_strips(
         | {f"{name}s": strip[name].tolist() for name in names}
         for strip in (sample.head(MAX_TOKENS) for _, sample in tokens.groupby("sample"))
     ]
-    looks = {"colors": pack_colors(scene), "names": pack_names(scene)}
+    looks = {"colors": pack_colors(pair or scene), "names": pack_names(scene)}
     return {"side": (pair or scene).side, "strips": strips} | looks

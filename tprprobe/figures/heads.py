@@ -30,7 +30,7 @@ BEYOND = ["beyond", "beyond_low", "beyond_high"]  # columns
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
 MIN_WEIGHT = 0.05  # mean attention that is printed
 MAP_NOTE = (
-    "Mean attention in percent over the texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention. Relations: place i, or up to "
+    "Mean attention in percent over the read texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention. Relations: place i, or up to "
     "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half, and so are the places."
 )
 MAX_ROWS = 16  # layers whose squares have numbers

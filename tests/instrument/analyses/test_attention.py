@@ -13,11 +13,16 @@ from studies.verdicts.coupling import _attended, couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
 from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
-from tprprobe.analyses.attention.head_relations import OFFSETS, follow_relations, pick_heads
+from tprprobe.analyses.attention.head_relations import (
+    OFFSETS,
+    _score,
+    follow_relations,
+    pick_heads,
+)
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.gold import join
-from tprprobe.store import SiteSpec, StoreWriter, open_store
+from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 MAPS = "encoder.0.self.attention"
 QUESTIONS = [
@@ -289,6 +294,17 @@ def test_heads_that_follow_relations_are_picked_on_one_half_and_scored_on_the_ot
     table = catalogue.make("heads", store=store)
     assert table.cells["direction"].tolist() == ["to the parent"] * 3 + ["to the dependent"] * 3
     assert "heads" in {entry.name for entry in catalogue.list_drawable(store)}
+
+
+def test_the_previous_word_is_not_the_previous_piece_of_a_word(tmp_path, monkeypatch):
+    words, start_of_previous = np.array([0, 0, 1, 2, 2, 2, 3]), [0, 0, 0, 2, 2, 2, 3]
+    heads = np.stack([np.eye(7, k=-1), np.eye(7)[start_of_previous]])
+    tokens = pd.DataFrame({"word": words, "dep": "", "origin": 0, "sequence": 0})
+    monkeypatch.setattr(Store, "attention", lambda *_: heads.astype(np.float32))
+    tables = _score(plant(tmp_path / "store", 2), [MAPS], 0, tokens, backward=False, nearby=True)
+    shares = pd.concat(tables).groupby("relation")[[f"{MAPS}:0", f"{MAPS}:1"]].mean()
+    assert shares.loc["previous token"].tolist() == [1, pytest.approx(2 / 6)]
+    assert shares.loc["previous word"].tolist() == [1, 1]
 
 
 def test_heads_without_relations_or_maps_are_one_line(tmp_path):

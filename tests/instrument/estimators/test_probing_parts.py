@@ -210,7 +210,7 @@ def score(hits, n=20, **names):
     """The score of one vector, from the rightly predicted of n targets of every document."""
     sums = np.zeros((1, len(hits), len(TERMS)))
     sums[0, :, [0, 1, 2, 4]] = hits, n - hits, n - hits, np.broadcast_to(n, len(hits))
-    return Score(place(names.pop("site")) | names, Counts(sums, np.zeros((1, 1, 3))))
+    return Score(place(names.pop("site")) | names, Counts(sums, np.zeros((1, 1, 3)), np.zeros(0)))
 
 
 def test_differences_are_paired_and_corrected():

@@ -1,6 +1,8 @@
 """How often every attention head looks from a word at the word that a labelled relation relates it to."""
 
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,11 +22,15 @@ OFFSET = "offset:"  # names a column of a fixed distance
 OFFSETS = [offset for offset in range(-6, 7) if offset]
 
 
-def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
+NEARBY = ("previous word", "previous token")  # relations that are a fixed distance, −1
+
+
+def follow_relations(store: Store, backward: bool = False, nearby: bool = False) -> pd.DataFrame:
     """One row per word with a head word: sample, document, sequence (a hash of the text), relation, at, of (numbers of the two words), and for every
     map ``site:head`` whether the most attended other word is that one; the same of every fixed ``offset:n``.
 
-    From dependents to heads; ``backward`` from heads to dependents. Source: Clark et al. 2019.
+    From dependents to heads; ``backward`` from heads to dependents; ``nearby``: also NEARBY, the first from words to words, the second
+    from pieces of words to pieces. Source: Clark et al. 2019.
     """
     if TASK not in store.tokens or WORD not in store.tokens:
         raise InputError(
@@ -34,8 +40,11 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     if not sites:
         raise InputError(f"{store.path} has no attention maps: extract with --sites '*.attention'")
     samples = list_samples(store, sites)
-    tables = [_score(store, sites, sample, tokens, backward) for sample, tokens in samples]
-    tables = [table for table in tables if len(table)]
+    tables = [
+        table
+        for sample, tokens in samples
+        for table in _score(store, sites, sample, tokens, backward, nearby)
+    ]
     if not tables:
         raise InputError(f"no sample of {store.path} with attention maps has words in relations")
     return pd.concat(tables, ignore_index=True)
@@ -63,21 +72,34 @@ def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataF
 
 
 def _score(
-    store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool
-) -> pd.DataFrame:
-    edges = list(find_edges(tokens))
-    if not edges:
-        return pd.DataFrame()
-    of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
-    place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
+    store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool, nearby: bool
+) -> Iterator[pd.DataFrame]:
+    words, maps = tokens[WORD].to_numpy(), {site: store.attention(site, sample) for site in sites}
+    pieces, token = np.where(words >= 0, np.cumsum(words >= 0) - 1, -1), tokens.iloc[0]
+    groups = [(words, list(find_edges(tokens)))]
+    for relation, units in zip(NEARBY, (words, pieces), strict=True) if nearby else ():
+        numbers = np.unique(units[units >= 0]).tolist()
+        groups.append((units, [(relation, unit, before) for before, unit in pairwise(numbers)]))
     rows = {"sample": sample, "document": token["origin"], "sequence": token["sequence"]}
-    rows |= {"relation": [edge[0] for edge in edges], "at": place, "of": related}
+    for units, edges in groups:
+        if edges:
+            yield pd.DataFrame(rows | _follow(maps, units, edges, backward))
+
+
+def _follow(
+    maps: dict[str, Float[np.ndarray, "head query key"]],
+    units: Int[np.ndarray, " token"],
+    edges: list[tuple[str, int, int]],
+    backward: bool,
+) -> dict[str, Any]:
+    place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
+    rows: dict[str, Any] = {"relation": [edge[0] for edge in edges], "at": place, "of": related}
     rows |= {f"{OFFSET}{offset}": place + offset == related for offset in OFFSETS}
-    for site in sites:
-        for head, weights in enumerate(join_words(store.attention(site, sample), of_word)):
+    for site, site_maps in maps.items():
+        for head, weights in enumerate(join_words(site_maps, units)):
             np.fill_diagonal(weights, -1)
             rows[f"{site}:{head}"] = weights[place].argmax(1) == related
-    return pd.DataFrame(rows)
+    return rows
 
 
 def join_words(
@@ -114,12 +136,11 @@ def list_relations(followed: pd.DataFrame) -> list[str]:
     return [str(relation) for relation in counts.index[counts >= FEWEST]]
 
 
-def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
+def score_relation(words: pd.DataFrame) -> pd.DataFrame:
     """Every head's share of words from which it looks most at the related one: source, site, layer, head, value with its
-    95 % interval over documents, n; last the fixed offset that does best. Of one relation, or of all.
+    95 % interval over documents, n; last the fixed offset that does best.
     """
-    words = followed[followed["relation"] == relation] if relation else followed
-    names = [column for column in map(str, followed) if ":" in column]
+    names = [column for column in map(str, words) if ":" in column]
     offsets = [column for column in names if column.startswith(OFFSET)]
     best, rows = max(offsets, key=lambda column: words[column].mean()), []
     for name in [column for column in names if column not in offsets] + [best]:
@@ -192,6 +213,6 @@ def has_sink(site: str) -> bool:
 def follow(store: Store) -> pd.DataFrame | None:
     """What :func:`follow_relations` gives; None of a store without relations between words."""
     try:
-        return follow_relations(store)
+        return follow_relations(store, nearby=True)
     except InputError:
         return None

@@ -59,6 +59,7 @@ def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
 
 LABELS = {name: Field((name,)) for name in ("pos", "dep", "srl")}
 LABELS |= {"nel": Field(("nel",), "in {}")}
+OWN = (-1, 0)  # a span that is not written: the word itself
 OTHER_LABELS = {*LABELS, "upos", "role", "place"}  # beside these, labels are a user's own
 
 
@@ -87,15 +88,23 @@ def read_labels(store: Store, side: str) -> pd.DataFrame:
 
 def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
-    words = list(zip(tokens["sample"].tolist(), tokens[WORD].tolist(), strict=True))
-    cells = dict(zip(words, tokens[task].astype(str), strict=True))  # of every word's last token
-    labels: dict[tuple[int, int], str] = {}
-    for (sample, word), cell in cells.items():
-        for label, span1, span2 in decode_cell(cell, word) if cell and word >= 0 else ():
-            span = span2 if task == "srl" and span2 else span1
-            for number in range(*span):
-                labels.setdefault((sample, number), label)
-    return pd.Series([labels.get(word, np.nan) for word in words], tokens.index, dtype=object)
+    words = tokens[["sample", WORD]].set_axis(["sample", "word"], axis=1)
+    is_last = ~words.duplicated(keep="last") & (words["word"] >= 0)  # tokens of words
+    cells = words[is_last].assign(cell=tokens.loc[is_last, task].astype(str))
+    targets = [
+        (cell, *target) for cell in cells["cell"].unique() for target in decode_cell(cell, -1)
+    ]
+    spans = [span2 if task == "srl" and span2 else span1 or OWN for _, _, span1, span2 in targets]
+    rows = [(*target[:2], *span) for target, span in zip(targets, spans, strict=True)]
+    labels = cells.merge(pd.DataFrame(rows, columns=["cell", "label", "start", "stop"]), on="cell")
+    is_own = labels["start"] == OWN[0]
+    starts = labels["start"].where(~is_own, labels["word"])
+    stops = labels["stop"].where(~is_own, labels["word"] + 1)
+    labels = labels.loc[labels.index.repeat(stops - starts)]
+    labels["word"] = starts[labels.index] + labels.groupby(level=0).cumcount()
+    labels = labels[["sample", "word", "label"]].drop_duplicates(["sample", "word"])
+    joined = words.merge(labels, "left", on=["sample", "word"])["label"]
+    return joined.astype(object).where(joined.notna(), np.nan).set_axis(tokens.index)
 
 
 def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:

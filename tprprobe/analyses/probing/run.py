@@ -5,6 +5,7 @@ OUT/settings.json          what the run is of: another one does not go on with i
 OUT/results.parquet        the long table of all numbers
 OUT/rows.parquet, .csv     its view of a row a probe; differences.* beside it
 OUT/documents.parquet      the counts by document behind them
+OUT/targets.parquet        which tested targets are right, by their first tokens: with it slices are scored
 OUT/curves.parquet, .csv   the training curve of every probe: step, training and held-out loss
 OUT/probes/NAME/           the probes of real labels, in the layout of checkpoints
 """

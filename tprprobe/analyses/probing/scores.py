@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.rows import OF_ALL, name_vector
@@ -38,12 +39,15 @@ PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """The counts of a row, of all targets and of subsets; ``names`` are the columns that name it, ``sizes`` counts beside it."""
+    """The counts of a row, of all targets and of subsets; ``names`` are the columns that name it, ``sizes`` counts beside it, ``rows``
+    the first tokens of the targets, of those on the side of the store (none of another store that is tested).
+    """
 
     names: Mapping[str, object]
     counts: Counts | BlockScores
     subsets: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
+    rows: Int[np.ndarray, " target"] | None = None
 
     @property
     def is_real(self) -> bool:
@@ -79,7 +83,8 @@ def gather(
     results: Sequence[TrialResult], splits: Sequence[Splits], settings: ProbeSettings
 ) -> dict[str, pd.DataFrame]:
     """The tables of a run with the baselines of its tasks, by name: ``results`` (the long table), ``differences`` (the pairs that were
-    compared), ``documents`` (the counts behind both), ``curves`` (of training; ``portion``: the share of the samples that a probe saw).
+    compared), ``documents`` (the counts behind both), ``targets`` (which are right), ``curves`` (of training; ``portion``: the share of the
+    samples that a probe saw).
     """
     complete = [result for result in results if result.trial.portion is None]
     scores = [_score(r.trial.names, r.trial.splits, r.counts, len(r.curve)) for r in complete]
@@ -114,6 +119,7 @@ def gather(
         ),
         "differences": tabulate_pairs(pairs),
         "documents": _by_document(scores, names),
+        "targets": _by_target(scores, excluded),
         "curves": _curves(results),
     }
 
@@ -127,7 +133,8 @@ def _score(
     sizes = {"n_train": len(splits.folds[0].train), "labels": len(splits.examples.inventory)}
     sizes |= {"lost": splits.lost}
     sizes |= {} if n_validations is None else {"validations": n_validations}
-    return Score(names, counts, tuple(splits.examples.subsets()), sizes)
+    rows = splits.tested.rows[:, 0, 0] if splits.tested is splits.examples else None
+    return Score(names, counts, tuple(splits.examples.subsets()), sizes, rows)
 
 
 def measure(score: Score) -> dict[str, Row]:
@@ -311,6 +318,18 @@ def _by_document(scores: Sequence[Score], names: Mapping[Key, Sequence[str]]) ->
     counts = [of_score[tested] for of_score, tested in zip(sums, is_tested, strict=True)]
     table[list(TERMS)] = np.concatenate([*counts, np.empty((0, len(TERMS)))])
     return table
+
+
+def _by_target(scores: Sequence[Score], excluded: Mapping[Key, set[str]]) -> pd.DataFrame:
+    """The tested targets of every row, by their first tokens, and whether each is right, with which slices are scored."""
+    table = []
+    for score in scores:
+        is_compared = score.names["control"] not in excluded[score.key(SIDE)]
+        if isinstance(score.counts, Counts) and score.rows is not None and is_compared:
+            is_tested = score.counts.signs != 0
+            right = score.counts.signs[is_tested] > 0
+            table.append({**score.names, "row": score.rows[is_tested], "right": right})
+    return pd.DataFrame(table, columns=[*NAMES, "row", "right"]).drop(columns="estimator")
 
 
 def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:

@@ -25,10 +25,13 @@ BySubset = Float[np.ndarray, "subset document term"]
 
 
 class Counts(NamedTuple):
-    """The TERMS of every document, of all targets and of subsets, and the outcomes of every label by block of documents."""
+    """The TERMS of every document, of all targets and of subsets, the outcomes of every label by block of documents, and of every
+    target 1 if it is right, −1 if not, 0 if it was not tested.
+    """
 
     sums: BySubset
     outcomes: metrics.Outcomes
+    signs: Float[np.ndarray, " target"]
 
     def flatten(self) -> Float[np.ndarray, " count"]:
         """All counts in one row, which adds up over folds and is written."""
@@ -38,8 +41,10 @@ class Counts(NamedTuple):
     def unflatten(cls, flat: Float[np.ndarray, " count"], splits: Splits) -> "Counts":
         n_documents, n_labels = len(splits.tested.corpus.names), len(splits.examples.inventory)
         n_outcomes = 3 * n_labels * (int(intervals.draw_blocks(n_documents).max()) + 1)
-        sums = flat[:-n_outcomes].reshape(-1, n_documents, len(metrics.TERMS))
-        return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
+        end = len(flat) - len(splits.tested)
+        sums, outcomes, signs = np.split(flat, [end - n_outcomes, end])
+        by_document = sums.reshape(-1, n_documents, len(metrics.TERMS))
+        return cls(by_document, outcomes.reshape(-1, n_labels, 3), signs)
 
     @classmethod
     def join(cls, seeds: Sequence[Any]) -> "Counts":
@@ -76,11 +81,14 @@ def count_predictions(
     terms = metrics.count_terms(predictions, gold, unseen, is_scored)
     subsets = [subset[rows] for subset in examples.subsets().values()]
     blocks = intervals.draw_blocks(len(examples.corpus.names))
+    signs = np.zeros(len(examples))
+    signs[rows] = (2 * terms[:, metrics.RIGHT] - 1) * terms[:, metrics.N]
     return Counts(
         metrics.sum_groups(terms, documents, len(blocks), subsets),
         metrics.count_labels(
             predictions, gold, is_scored, blocks[documents], int(blocks.max()) + 1
         ),
+        signs,
     )
 
 
