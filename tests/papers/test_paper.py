@@ -63,6 +63,7 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
+    assert "holds, judged on what is shown here (1): schlag-sec6.2" in capsys.readouterr().err
     items = {name: json.loads((out / f"{name}.json").read_text()) for name in SMALL["figures"]}
     assert {item["verdict"] for item in items.values()} <= OUTCOMES
     assert items["schlag-sec6.2"]["verdict"] == "holds"  # exact algebra

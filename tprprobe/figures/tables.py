@@ -65,7 +65,9 @@ SYMBOLS = str.maketrans(  # of LaTeX
 MARKS = re.compile(f"[{BLOCK}{SMALL}{END}]")
 ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d)")  # before a point
 ABOVE_1 = re.compile(r"(?<![\d.])(?:(?:[2-9]|\d\d)\d*\.\d|1\.\d*[1-9])")  # a number
-NUMBER = re.compile(r"(\S+) ([\[(][-−+.\d][^])]*[\])])(.*)")  # with its interval, or its gain
+NUMBER = re.compile(
+    r"([-−+.\d]\S*) ([\[(][-−+.\d][^])]*[\])])(.*)"
+)  # with its interval, or its gain
 HYPHEN = re.compile(r"(?<![\w-])-(?=\.?\d)")  # that is a minus
 
 
@@ -283,7 +285,8 @@ class Table:
     def numeric(self) -> Sequence[bool]:
         """Which columns hold numbers: none of their texts begins with a letter."""
         return [
-            all(not text[:1].isalpha() for text in self.cells[name]) for name in self.cells.columns
+            all(not text.lstrip(BLOCK)[:1].isalpha() for text in self.cells[name])
+            for name in self.cells.columns
         ]
 
 
