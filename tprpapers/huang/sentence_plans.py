@@ -66,4 +66,4 @@ def swaps_table(shares: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) ->
         "+2: the other word comes two steps later; −2: it was written two steps before.\nIf Ŝ_t held the "
         "words to come and u_t were their roles, u_t alone would bring the other's word."
     )
-    return judged("Words unbound by another step's vector", rows, caption, verdicts, rules)
+    return judged("Words unbound by another step's vector", rows, caption, verdicts, ruled=rules)
