@@ -165,7 +165,7 @@ class Strips(Scene):
             for i, strip in enumerate(self.strips)
         ]
         table = pd.concat(tables, ignore_index=True)
-        return table.loc[:, table.ne("").any()]
+        return table.loc[:, (table != "").any()]
 
 
 @dataclass(frozen=True)
