@@ -62,7 +62,9 @@ def scores_table(
         "CIDEr-D counts words over the evaluated set: it does not compare across data.\nOther data, "
         "features and sizes than the paper's, one run a model. –: not measured."
     )
-    return judged("Scores of captions", rows, caption, verdicts, ruled=(n_measured,))
+    spare = (PLAIN_METEOR, "BLEU-2", "BLEU-3", "BLEU-1")
+    places: Any = {"ruled": (n_measured,), "block": ("captions of",), "spare": spare}
+    return judged("Scores of captions", rows, caption, verdicts, **places)
 
 
 def _score_row(evaluation: Mapping[str, Any]) -> dict[str, str]:
@@ -163,7 +165,7 @@ def regions_table(region_purity: regions.Regions, note: str, verdicts: Sequence[
     caption = (
         f"{note}\nMean over regions / over words of the share of the region's own tag (one of {region_purity.tags}); "
         f"{regions.REGIONS} clusters by k-means. Held out: five folds of images.\nThe paper prints 0.763, "
-        "for 17 regions. Its words are 1,000; it does not say which kind of regions, which mean, and\n"
+        "for 17 regions. Its words are 1,000; it does not say which kind of regions, which mean, and "
         "whether they are held out."
     )
     order = ["vectors", *(f"{r}, {s}" for r in regions.READINGS for s in regions.SPLITS)]
@@ -184,7 +186,7 @@ def subjects_table(results: pd.DataFrame, note: str, verdicts: Sequence[Verdict]
     counts = results.iloc[0]
     caption = (
         f"{note}\nNouns: {counts['subjects']:,} subjects and roots, {counts['objects']:,} objects, "
-        "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at\n"
+        "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at "
         "the same position after the same tag, so that place and previous tag cannot distinguish them."
     )
     return judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
