@@ -203,7 +203,7 @@ def cells(table, column, value):
 def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     store = run.parent / "captioned" / "store"
     table = catalogue.make("huang-table2", store=store)
-    assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
+    assert cells(table, "category", "noun")["share (printed)"] == "0.9660"  # printed: 0.969
     assert "huang-nominal-verbal: " in add_verdicts(table, ()).caption
     interpretation = catalogue.make("huang-table3", store=store)
     assert (interpretation.cells["from"] == "printed").sum() == 10

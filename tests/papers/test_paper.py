@@ -2,16 +2,12 @@
 
 import json
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from tprpapers.paper import commands, contents, judgements, making
-from tprpapers.paper.drawn_numbers import tabulate_drawn
 from tprprobe.cli import main
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.style import drawing
 
 OUTCOMES = {"holds", "fails", "undecided", "not comparable", "no claim", "missing"}
 SMALL = {
@@ -63,6 +59,7 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
+    assert "holds, judged on what is shown here (1): schlag-sec6.2" in capsys.readouterr().err
     items = {name: json.loads((out / f"{name}.json").read_text()) for name in SMALL["figures"]}
     assert {item["verdict"] for item in items.values()} <= OUTCOMES
     assert items["schlag-sec6.2"]["verdict"] == "holds"  # exact algebra
@@ -116,26 +113,3 @@ def test_the_least_favourable_claim_is_the_verdict():
     assert of("holds", "not decidable here") == "undecided"
     assert of("holds", "not comparable") == "not comparable"
     assert (of("holds"), of(), of("holds", is_made=False)) == ("holds", "no claim", "missing")
-
-
-def test_numbers_are_read_from_what_is_drawn():
-    figure = drawing(4, 3)
-    left_axes, right_axes = figure.subplots(1, 2)
-    left_axes.set_title("left", loc="left")
-    left_axes.plot([1, 2], [3, 4], label="line")
-    left_axes.scatter([5], [6], label="points")
-    left_axes.bar([7], [8], label="bars")
-    right_axes.imshow(np.array([[0.5, np.nan]]))
-    right_axes.barh([1.0], [9.0])
-    right_axes.text(0, 1, "said")
-    table = tabulate_drawn(figure)
-    rows = {(row.mark, row.series): (row.x, row.y) for row in table.itertuples()}
-    assert rows["line", "line"] == (2, 4)
-    assert rows["point", "points"] == (5, 6)
-    assert rows["bar", "bars"] == (7, 8)
-    assert rows["bar", "0"] == (9, 1)
-    assert set(table["panel"]) == {"0 left", "1"}
-    cells = table[table["mark"] == "cell"]
-    assert cells["value"].tolist()[0] == 0.5
-    assert pd.isna(cells["value"].tolist()[1])
-    assert "said" in table["text"].tolist()

@@ -39,7 +39,7 @@ from tprprobe.analyses.projections import METHODS, project
 from tprprobe.errors import unknown
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import find_files
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.scenes import Grid
 from tprprobe.figures.tables import Table
 from tprprobe.gold.labellers import load_pipeline
 from tprprobe.statistics import Interval, read_interval
@@ -198,7 +198,7 @@ def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
 
 def draw_plane(
     kind: str, store: Store, method: str | None = None, tagger: str = "", seed: int = 0
-) -> Drawing:
+) -> Grid:
     """1,000 vectors of held-out images in the plane, by kind of word, or by one kind and the rest."""
     if method not in (None, *METHODS):
         raise unknown("projection", method, METHODS)

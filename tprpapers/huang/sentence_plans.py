@@ -36,7 +36,9 @@ def substitution_table(substitutions: pd.DataFrame) -> Table:
         "without an edit, those that the edited model predicts, teacher-forced, the end included.\nChange: of "
         "CIDEr-D, paired. Centers (snap) are of captions of other images, on standardized dimensions."
     )
-    return Table(pd.DataFrame(rows), "Captions with replaced vectors", caption)
+    title, block = "Captions with replaced vectors", ("folder", "site")
+    spare = ("strength", "images", "captions unchanged")
+    return Table(pd.DataFrame(rows), title, caption, block=block, spare=spare)
 
 
 def swaps_table(shares: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
@@ -66,4 +68,5 @@ def swaps_table(shares: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) ->
         "+2: the other word comes two steps later; −2: it was written two steps before.\nIf Ŝ_t held the "
         "words to come and u_t were their roles, u_t alone would bring the other's word."
     )
-    return judged("Words unbound by another step's vector", rows, caption, verdicts, rules)
+    title, block = "Words unbound by another step's vector", ("exchanged",)
+    return judged(title, rows, caption, verdicts, ruled=rules, block=block)

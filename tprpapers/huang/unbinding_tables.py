@@ -19,6 +19,7 @@ SCORED = {  # Source: huang Table 1, COCO, Karpathy's test split of 5,000 images
     "CNN-LSTM (ResNet-152)": (0.238, 0.698, 0.525, 0.390, 0.292, 0.889),
     "TPGN": (0.243, 0.709, 0.539, 0.406, 0.305, 0.909),
 }
+SPARE = ("conforming (printed)", "words (printed)", "conforming")  # columns of Table 2
 PRINTED_INTERPRETATIONS = {  # cluster and interpretation. Source: huang Table 3
     2: "Position 1 (1.00)",
     3: "Position 2 (1.00)",
@@ -61,7 +62,9 @@ def scores_table(
         "CIDEr-D counts words over the evaluated set: it does not compare across data.\nOther data, "
         "features and sizes than the paper's, one run a model. –: not measured."
     )
-    return judged("Scores of captions", rows, caption, verdicts, (n_measured,))
+    spare = (PLAIN_METEOR, "BLEU-2", "BLEU-3", "BLEU-1")
+    places: Any = {"ruled": (n_measured,), "block": ("captions of",), "spare": spare}
+    return judged("Scores of captions", rows, caption, verdicts, **places)
 
 
 def _score_row(evaluation: Mapping[str, Any]) -> dict[str, str]:
@@ -98,9 +101,9 @@ def conformity_table(
                 "conforming": f"{row['conforming']:,}",
                 "share": interval_text(read_interval(row, "share")),
                 "commoner side": f"{row['majority']:.3f}" if row["n"] else "–",
-                "printed words": f"{n:,}",
+                "words (printed)": f"{n:,}",
                 "conforming (printed)": f"{conforming:,}",
-                "share (recomputed)": f"{conforming / n:.4f}",
+                "share (printed)": f"{conforming / n:.4f}",
             }
         )
     caption = (
@@ -108,11 +111,10 @@ def conformity_table(
         "words are left out, as in the paper. Commoner side: the share if all words were put there.\n"
         f"{one_cluster_share:.1%} of the captions have all their words in one cluster; such clusters separate "
         "captions, not words.\n"
-        "The paper prints 0.969 for nouns, its counts say 0.9660, and it prints no total."
+        "Printed: the paper's Table 2, its shares divided again: it has 0.969 for nouns, and no total."
     )
-    return judged(
-        "Conformity to nominal/verbal clusters", rows, caption, verdicts, (len(rows) - 1,)
-    )
+    title, ruled = "Conformity to nominal/verbal clusters", (len(rows) - 1,)
+    return judged(title, rows, caption, verdicts, ruled=ruled, spare=SPARE)
 
 
 def interpretation_table(
@@ -121,10 +123,10 @@ def interpretation_table(
     """The result of ``interpret``, with huang's Table 3 below it."""
     rows = [
         {
-            "from": "here",
+            "from": "this run",
             "cluster": str(row["cluster"]),
             "share": f"{row['coverage']:.3f}",
-            "interpretation (proportion)": row["told"],
+            "interpretation": row["told"],
             "name": row["name"],
             "precision": _or_dash(row, "precision"),
             "recall": _or_dash(row, "recall"),
@@ -133,15 +135,14 @@ def interpretation_table(
     ]
     n_clusters = len(rows)
     for cluster, text in PRINTED_INTERPRETATIONS.items():
-        rows.append(
-            {"from": "printed", "cluster": str(cluster), "interpretation (proportion)": text}
-        )
+        rows.append({"from": "printed", "cluster": str(cluster), "interpretation": text})
     caption = (
         f"{note}\nNames are chosen among positions, tags, kinds of words, the kind of the word before, "
         "and words, on one half of the images. Shares, precision and recall are of the other half.\n"
         "Clusters are numbered by size, not as in the paper. Printed: the paper's, of 100 captions, by hand."
     )
-    return judged("Interpretation of ten clusters", rows, caption, verdicts, (n_clusters,))
+    places: Any = {"ruled": (n_clusters,), "block": ("from",), "spare": ("precision", "recall")}
+    return judged("Interpretation of ten clusters", rows, caption, verdicts, **places)
 
 
 def _or_dash(row: Mapping[Any, Any], name: str) -> str:
@@ -164,7 +165,7 @@ def regions_table(region_purity: regions.Regions, note: str, verdicts: Sequence[
     caption = (
         f"{note}\nMean over regions / over words of the share of the region's own tag (one of {region_purity.tags}); "
         f"{regions.REGIONS} clusters by k-means. Held out: five folds of images.\nThe paper prints 0.763, "
-        "for 17 regions. Its words are 1,000; it does not say which kind of regions, which mean, and\n"
+        "for 17 regions. Its words are 1,000; it does not say which kind of regions, which mean, and "
         "whether they are held out."
     )
     order = ["vectors", *(f"{r}, {s}" for r in regions.READINGS for s in regions.SPLITS)]
@@ -185,7 +186,7 @@ def subjects_table(results: pd.DataFrame, note: str, verdicts: Sequence[Verdict]
     counts = results.iloc[0]
     caption = (
         f"{note}\nNouns: {counts['subjects']:,} subjects and roots, {counts['objects']:,} objects, "
-        "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at\n"
+        "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at "
         "the same position after the same tag, so that place and previous tag cannot distinguish them."
     )
     return judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
@@ -196,8 +197,8 @@ def judged(
     rows: pd.DataFrame | Sequence[Mapping[str, str]],
     caption: str,
     verdicts: Sequence[Verdict],
-    ruled: tuple[int, ...] = (),
+    **places: Any,
 ) -> Table:
-    """The table with the verdicts that it decides."""
+    """The table with the verdicts that it decides; ``places`` are the rows and columns that it sets apart."""
     cells = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows)).fillna("–")
-    return with_verdicts(Table(cells, title, caption, ruled), verdicts)
+    return with_verdicts(Table(cells, title, caption, **places), verdicts)

@@ -1,26 +1,14 @@
 """Unbinding vectors in the plane by what they generate: huang's Figures 3 to 7."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Shaped
+from jaxtyping import Shaped
 
 from tprprobe.analyses.projections import Projection
-from tprprobe.figures.colors import HUES
-from tprprobe.figures.legends import legend
-from tprprobe.figures.style import (
-    INK,
-    PANEL_TITLE,
-    Drawing,
-    fit_across,
-    headline,
-    open_panels,
-    tidy,
-)
+from tprprobe.figures.maps import Points
+from tprprobe.figures.scenes import Grid
 
-MARKS = "o^svDPX*<>"
-GREY = "#9a9a9a"
 TITLES = {
     "pca": "Principal components",
     "linear": "Axes that part the classes",
@@ -35,60 +23,17 @@ def scatter_planes(
     title: str,
     note: str = "",
     background: str = "other",
-) -> Drawing:
-    """One set of vectors in one or more planes, a panel per plane: color and mark by class.
+) -> Grid:
+    """One set of vectors in one or more planes, a panel per plane, a color per class; gray: ``background``.
 
-    Only vectors that the axes were not found on are drawn where a plane has such. ``background``
-    is drawn grey and below all others.
+    Only vectors that the axes were not found on are drawn where a plane has such.
     """
-    across = fit_across(len(planes), 2)
-    down = -(-len(planes) // across)
-    figure, axes = open_panels(0.6 + 3.2 * across, 2.8 * down + 0.6, down, across)
-    styles = _styles(order, background)
-    for panel, plane in zip(axes.flat, planes, strict=True):
+    names = [name for name in order if name != background]
+    pictures = []
+    for plane in planes:
         is_drawn = ~plane.fitted if (~plane.fitted).any() else np.ones_like(plane.fitted)
-        _draw(panel, plane, classes, is_drawn, styles)
-    headline(figure, title)
-    legend(figure, *axes[0, 0].get_legend_handles_labels(), markerscale=1.6)
-    assert isinstance(figure, Drawing)
-    figure.put_below(note.splitlines())
-    return figure
-
-
-def _styles(order: Sequence[str], background: str) -> dict[str, dict[str, Any]]:
-    """Mark, color and order of drawing of every class."""
-    styles: dict[str, dict[str, Any]] = {}
-    for i, name in enumerate(order):
-        grey = name == background
-        styles[name] = {
-            "marker": "." if grey else MARKS[i % len(MARKS)],
-            "facecolor": GREY if grey else HUES[i % len(HUES)],
-            "edgecolor": "none" if grey else INK,
-            "zorder": 1 if grey else 2,
-        }
-    return styles
-
-
-def _draw(
-    panel: Any,
-    plane: Projection,
-    classes: Shaped[np.ndarray, " token"],
-    is_drawn: Bool[np.ndarray, " token"],
-    styles: Mapping[str, dict[str, Any]],
-) -> None:
-    for name, style in styles.items():
-        points = is_drawn & (classes == name)
-        panel.scatter(
-            *plane.points[points].T,
-            s=14,
-            linewidths=0.25,
-            alpha=0.8,
-            rasterized=True,
-            label=name,
-            **style,
-        )
-    shares = [f" ({share:.0%})" if share == share else "" for share in plane.explained]
-    panel.set(
-        xlabel=plane.axes[0] + shares[0], ylabel=plane.axes[1] + shares[1], xticks=[], yticks=[]
-    )
-    tidy(panel, TITLES[plane.method], size=PANEL_TITLE)
+        shares = [f" ({share:.0%})" if share == share else "" for share in plane.explained]
+        axes = [axis + share for axis, share in zip(plane.axes, shares, strict=True)]
+        points, values = plane.points[is_drawn], classes[is_drawn].tolist()
+        pictures.append(Points(points, values, names, axes, title=TITLES[plane.method]))
+    return Grid(pictures, 2, title=title, note=f"{note}\nGray: {background}.".strip())

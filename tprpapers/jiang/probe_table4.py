@@ -1,26 +1,25 @@
 """jiang's Table 4: what vectors of the decoder, and here of the encoder too, know about words."""
 
-from dataclasses import replace
-
 import pandas as pd
 
 from tprprobe.analyses.probing.rows import BEYOND
 from tprprobe.figures.dots import EMBEDDING_LAYER
 from tprprobe.figures.probe_captions import TITLES, write_caption
-from tprprobe.figures.probes import KINDS, ProbeTable, probe_table
+from tprprobe.figures.probes import KINDS, average_probes
+from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 
 KNOWN = (
-    "\nOf the paper's Table 4 (XSum) four numbers are known, all of its last decoder layer:\n"
+    "\nOf the paper's Table 4 (XSum) four numbers are known, all of its last decoder layer: "
     "POS role 56.0, TPR 74.5; NEL role 42.2, TPR 73.8."
 )
 CELLS = (
-    ": role / filler / TPR where a model has\nroles, else its filler; of a whole layer its output. In brackets the strongest control of "
+    ": role / filler / TPR where a model has roles, else its filler; of a whole layer its output. In brackets the strongest control of "
     "these.\nThe widest 95 % interval over documents is ±{:.1f} points; `tprprobe figure probes` prints all"
 )
 
 
-def table4(probes: pd.DataFrame) -> ProbeTable:
+def table4(probes: pd.DataFrame) -> Table:
     """F1 of every model by layer (rows) and task (columns), as in the paper's Table 4: of the vectors that it probes.
 
     The caption has the paper's numbers where all models are shipped ones.
@@ -28,9 +27,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
     Raises:
         InputError: no row is of a role, filler, tpr or hidden state with all its heads.
     """
-    table = probe_table(probes, kinds=KINDS)
-    rows = table.rows
-    assert rows is not None
+    rows = average_probes(probes, KINDS)
     cells = pd.Series(
         {
             (place, layer, model, TITLES.get(str(task), str(task))): _write_cell(point)
@@ -49,7 +46,8 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
     is_ours = models.isin([*assets.available("models")]).all()
     widest = 100 * (rows["f1_high"] - rows["f1_low"]).max() / 2
     caption = write_caption(probes, rows, CELLS.format(widest), KNOWN if is_ours else "")
-    return replace(table, cells=wide, caption=caption, ruled=ruled)
+    title = f"What vectors know about words: {rows.attrs['label']}"
+    return Table(wide, title, caption, ruled, block=("vectors of",))
 
 
 def _write_cell(point: pd.DataFrame) -> str:

@@ -16,7 +16,6 @@ from tprpapers.paper.contents import (
     read_contents,
     share_checkpoints,
 )
-from tprpapers.paper.drawn_numbers import tabulate_drawn
 from tprpapers.paper.items import Item, Paper
 from tprpapers.paper.judgements import describe, list_judgements
 from tprpapers.paper.page import write_pages
@@ -123,6 +122,6 @@ def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table
     )
     for kind in ("pdf", "svg"):
         save(figure, out / f"{name}.{kind}")
-    numbers = table.cells if table else tabulate_drawn(figure)
+    numbers = table.cells if table else figure.scene.tabulate()
     write_file(out / f"{name}.csv", numbers.to_csv(index=False, float_format=DIGITS))
     return figure, table

@@ -11,7 +11,7 @@ from tprpapers.schlag.relation_scores import find_skipped
 from tprpapers.schlag.relations import DIVISION, Relation
 from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
 from tprprobe.errors import InputError
-from tprprobe.figures.attention import CAPTION, read_map, weight_squares
+from tprprobe.figures.attention import CAPTION, name_origin, read_map, weight_squares
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
 from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
@@ -95,7 +95,7 @@ def attention_examples(
             )
     title = f"Attention of {site_label(store.select(site)[0], head)}, from numbers to '{relation.operator}'"
     legend = marks_legend(letter for strip in strips for letter in strip.gold)
-    note = f"{_summarize(shares, relation)}\n{MEANINGS}\n{CAPTION}, dashed: its '{relation.operator}' · tokens are counted from 0\n{legend}"
+    note = f"{_summarize(shares, relation)}\n{MEANINGS}\n{CAPTION}, dashed: its '{relation.operator}' · tokens are counted from 0\n{legend}\n{name_origin(store)}"
     return Strips(strips, title=title, note=note)
 
 

@@ -24,7 +24,7 @@ from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
 from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.errors import InputError
-from tprprobe.figures.attention import row_strips
+from tprprobe.figures.attention import name_origin, row_strips
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.catalogue.makers import (
@@ -96,12 +96,15 @@ def draw_capture(store: Store, seed: int = 0) -> Grid:
 
     variance = capture_variance(store, seed=seed)
     figure = hadamard.hadamard_against_tensor(variance, measure_unbinding(store, seed=seed))
+    figure = replace(figure, note=f"{figure.note}\n{name_origin(store)}")
     return with_verdicts(figure, _judge(of_capture(variance), store))
 
 
 def tabulate_capture(store: Store, seed: int = 0) -> Table:
     variance = capture_variance(store, seed=seed)
-    return with_verdicts(hadamard.capture_table(variance), _judge(of_capture(variance), store))
+    table = hadamard.capture_table(variance)
+    table = replace(table, caption=f"{table.caption}\n{name_origin(store)}")
+    return with_verdicts(table, _judge(of_capture(variance), store))
 
 
 def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:

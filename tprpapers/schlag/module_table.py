@@ -23,8 +23,8 @@ ENDS = ("low", "high")
 MIN_SOLVED = 0.95  # exact match of a module that counts as solved
 TITLE = "Exact match, averaged over modules (percent)"
 CAPTION = (
-    "[…]: 95 % interval of the mean, of the intervals of modules (Zou and Donner 2008). >95%: modules with more than 95 % right, of those "
-    "evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
+    "[…]: 95 % interval of the mean, of the intervals of modules (Zou and Donner 2008).\n"
+    ">95%: modules with more than 95 % right, of those evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
     "not reproduced here."
 )
 SPARE = (">95% (int.)", ">95% (ext.)", "train", "weights")  # columns; steps tell rows apart

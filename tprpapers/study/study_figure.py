@@ -35,7 +35,7 @@ def matched_study(
     cost = runs.groupby("variant", sort=False)["gigaflops"].mean() / 1e3  # teraflops
     label = f"exact match minus {reference}'s"
     units = {"step": cost * 0 + 1, "TFLOP, forward and backward": cost}
-    pictures: list[Lines | Dots] = [
+    pictures = [
         _difference_lines(curves, unit, reference, {"x": x, "label": label, "title": title})
         for (x, unit), title in zip(units.items(), TITLES, strict=False)
     ]
@@ -46,7 +46,8 @@ def matched_study(
     gains = measured(scores, "difference", name=names, group=scores["variant"])
     ends = gains[["low", "high"]].to_numpy(float)
     limits = (min(0.0, ends.min()) - 0.005, max(0.0, ends.max()) + 0.005)
-    return Grid([*pictures, Dots(gains, label, limits, title=TITLES[2])], 2, note=NOTE)
+    drawn = [picture for picture in pictures if len(picture.rows)]
+    return Grid([*drawn, Dots(gains, label, limits, title=TITLES[2])], 2, note=NOTE)
 
 
 def _difference_lines(

@@ -44,7 +44,13 @@ def row_strips(
         )
         for position in positions
     ]
-    return Strips(strips, title=_title(store, site, sample, head), note=CAPTION)
+    note = f"{CAPTION}\n{name_origin(store)}"
+    return Strips(strips, title=_title(store, site, sample, head), note=note)
+
+
+def name_origin(store: Store) -> str:
+    """The line that names the model and the data of a store."""
+    return f"Model: {store.facts.model.name}. Data: {store.facts.data.name}."
 
 
 def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:
@@ -60,11 +66,8 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     """The attention map of one head: a row a query, a column a key."""
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
-    title = _title(store, site, sample, head)
-    origin = f"Model: {store.facts.model.name}. Data: {store.facts.data.name}."
-    return Squares(
-        weights, _signs(queries), _signs(keys), titles, bar="attention", title=title, note=origin
-    )
+    texts = {"title": _title(store, site, sample, head), "note": name_origin(store)}
+    return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", **texts)
 
 
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:

@@ -16,7 +16,7 @@ from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.legends import legend
 from tprprobe.figures.line_styles import LEVELS, style_lines
 from tprprobe.figures.look import current_look
-from tprprobe.figures.maps import Points, draw_points
+from tprprobe.figures.maps import Points, draw_points, paint_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.squares import draw_squares, frame, paint_squares
 from tprprobe.figures.strips import Strips, draw_strips
@@ -52,13 +52,10 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
     if isinstance(scene, Drawing):
         return scene
     axes = None if ax is None else check_axes(ax, scene.panels)
-    panel = None if axes is None else axes[0, 0]
+    draw = {Shares: _draw_shares, Squares: draw_squares, Points: draw_points, Grid: _draw_grid}
     if isinstance(scene, Strips):
-        return draw_strips(scene, panel)
-    if isinstance(scene, Points):
-        return draw_points(scene, panel)
-    draw = {Shares: _draw_shares, Squares: draw_squares, Grid: _draw_grid}
-    if isinstance(scene, Dots):
+        figure = draw_strips(scene, None if axes is None else axes[0, 0])
+    elif isinstance(scene, Dots):
         figure = _draw_grid(Grid([scene]), axes)
     elif isinstance(scene, Lines):
         figure = _draw_grid(_list_panels(scene), axes)
@@ -66,7 +63,7 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
         figure = draw[type(scene)](scene, axes)
     if isinstance(figure, Drawing):
         figure.scene = scene
-        if scene.note:
+        if scene.note and not isinstance(scene, Strips):
             figure.put_below(scene.note.splitlines())
     return figure
 
@@ -93,7 +90,7 @@ def _draw_dots(panel: Axes, dots: Dots, styles: Mapping[str, Options]) -> None:
         panel.xaxis.set_major_formatter(_write_percent)
 
 
-def _write_thousands(x: float, _: object) -> str:
+def _write_thousands(x: Any, _: object) -> str:
     return f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"
 
 
@@ -273,6 +270,9 @@ def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
             _draw_dots(panel, picture, styles)
             panel.set_xlabel(picture.label)
             tidy(panel, title, "x", size)
+        elif isinstance(picture, Points):
+            paint_points(panel, picture)
+            tidy(panel, title, size=size)
         else:
             paint_squares(panel, picture)
             tidy(panel, title, size=PANEL_TITLE)
@@ -289,7 +289,7 @@ def _fit_across(grid: Grid, is_alike: bool) -> int:
     has_names = isinstance(first, Dots) or (isinstance(first, Squares) and len(first.rows) > 0)
     least = NAMED_PANEL if has_names else 1.5 if is_alike else 2
     across = min(grid.across, n)
-    across = fit_across(across, least) if has_names or isinstance(first, Lines) else across
+    across = fit_across(across, least) if has_names or not isinstance(first, Squares) else across
     return -(-n // -(-n // across))
 
 
@@ -301,8 +301,9 @@ def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigur
         max(_measure_height(picture) for picture in pictures[i : i + across])
         for i in range(0, n, across)
     ]
-    width = 0.4 + (3.3 if len(pictures[0].rows) else 1.5) * across
-    if not isinstance(pictures[0], Squares):
+    is_map = isinstance(pictures[0], Squares) and not len(pictures[0].rows)
+    width = 0.4 + (1.5 if is_map else 3.3) * across
+    if isinstance(pictures[0], Lines | Dots):
         width = max(1.7 * across + 2.9, 6.4 * any(isinstance(row, Dots) for row in pictures))
     height = sum(heights) + 0.6
     figure, axes = open_panels(width, height, len(heights), across, ax, height_ratios=heights)
@@ -315,10 +316,10 @@ def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigur
     return figure, axes
 
 
-def _measure_height(picture: Squares | Lines | Dots) -> float:
+def _measure_height(picture: Scene) -> float:
     """The inches of a picture with its title and labels."""
-    if isinstance(picture, Lines):
-        return 2.0
+    if isinstance(picture, Lines | Points):
+        return 2.0 if isinstance(picture, Lines) else 2.8
     if isinstance(picture, Squares):
         return 0.24 * len(picture.values) + 0.7 if len(picture.rows) else 1.6
     n_groups, n_names = (picture.rows[name].nunique() for name in ("group", "name"))

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from tprprobe.figures.colors import palette
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, MUTED, AnyFigure, Options, open_panels, tidy
+from tprprobe.figures.style import INK, AnyFigure, Options, open_panels, tidy
 
 VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)
@@ -27,6 +28,10 @@ class Points(Scene):
     marked: Bool[np.ndarray, " token"] | None = None
     colors: Sequence[tuple[float, ...]] | None = None
 
+    def tabulate(self) -> pd.DataFrame:
+        x, y = self.points.T
+        return pd.DataFrame({"x": x, "y": y, "value": list(self.values)})
+
 
 def scatter(
     points: Float[np.ndarray, "token 2"],
@@ -38,9 +43,15 @@ def scatter(
     return Points(points, values, order, axes, title=title)
 
 
-def draw_points(scene: Points, ax: Axes | None = None) -> AnyFigure:
+def draw_points(scene: Points, ax: np.ndarray | None = None) -> AnyFigure:
     """The scene as a figure of matplotlib."""
     figure, [[panel]] = open_panels(5.6, 4.6, ax=ax, keeps_shape=True)
+    paint_points(panel, scene)
+    tidy(panel, scene.title)
+    return figure
+
+
+def paint_points(panel: Axes, scene: Points) -> None:
     points, values, marked = scene.points, np.asarray(scene.values, object), scene.marked
     names = [name for name in scene.order if name not in VALUELESS]
     colors = dict(zip(names, scene.colors or palette(len(names)), strict=True))
@@ -59,7 +70,3 @@ def draw_points(scene: Points, ax: Axes | None = None) -> AnyFigure:
             parse_math=False, path_effects=[withStroke(linewidth=2, foreground="white")],
         )  # fmt: skip
     panel.set(xlabel=scene.axes[0], ylabel=scene.axes[1], xticks=[], yticks=[])
-    tidy(panel, scene.title)
-    if scene.note and ax is None:
-        figure.supxlabel(scene.note, fontsize=6.5, color=MUTED, x=0.01, ha="left")
-    return figure

@@ -154,14 +154,14 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
     for predictor, name in ROWS.items():
         row = held_out[held_out["predictor"] == predictor].iloc[0]
         errors = {
-            str(row["unit"]): write_interval(row, "mse", ".4f")
+            str(row["unit"]): write_interval(row, "mse", "z.4f")
             for _, row in small[small["predictor"] == predictor].iterrows()
         }
         yield {
             "model": model,
             "layer": str(layer),
             "z from": name,
-            "error, held out": write_interval(row, "mse", ".4f"),
+            "error, held out": write_interval(row, "mse", "z.4f"),
             "R²": write_interval(row, "r2"),
             "R² over random": "–"
             if predictor in UNCOMPARED

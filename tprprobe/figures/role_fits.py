@@ -240,6 +240,7 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
         for rows, row in zip((handles, labels), axes.get_legend_handles_labels(), strict=True):
             rows += row
     legend(figure, handles, labels)
+    assert isinstance(figure, Drawing)
     figure.put_below([_describe_controls(search) for _, search in roles])
     return figure
 

@@ -138,7 +138,7 @@ class Lines(Scene):
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
         integers: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
         lines = table["line"].str.removeprefix("_")  # of a pair that has one entry in the legend
-        return table.assign(**integers, line=lines).rename(columns={"x": self.x})
+        return table.assign(**integers).assign(line=lines).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent
@@ -179,9 +179,9 @@ class Squares(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Grid(Scene):
-    """Several pictures, at most ``across`` in a row: squares, or dots, and lines of one panel each."""
+    """Several pictures, at most ``across`` in a row: squares, points in the plane, dots, and lines of one panel each."""
 
-    pictures: Sequence[Squares | Lines | Dots]
+    pictures: Sequence[Scene]
     across: int = 2
 
     @property
@@ -193,7 +193,7 @@ class Grid(Scene):
             picture.title: picture.tabulate().assign(measure=getattr(picture, "label", ""))
             for picture in self.pictures
         }
-        return pd.concat(tables, names=["picture"]).droplevel(1)
+        return pd.concat(tables, names=["picture"]).droplevel(1).reset_index()
 
     def choose(self, panel: int | str) -> Any:
         return replace(self.pictures[find_panel(panel, self.panels)], note=self.note)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import Any
 
@@ -150,22 +150,16 @@ class Strips(Scene):
 
     def tabulate(self) -> pd.DataFrame:
         """A row per token: the number of its text, its place, and what stands below it."""
-        tables = [
-            pd.DataFrame(
-                {
-                    "text": i,
-                    "heading": strip.heading,
-                    "position": range(len(strip.tokens)),
-                    "token": list(strip.tokens),
-                    "value": list(strip.notes),
-                    "structure": list(strip.gold) or "",
-                    "baseline": [text for _, text in strip.beside] or "",
-                }
-            )
+        rows = [
+            {"text": i, "heading": strip.heading, "position": j, "token": token, "value": value}
+            | {"structure": gold, "baseline": bar and bar[-1]}
             for i, strip in enumerate(self.strips)
+            for j, (token, value, gold, bar) in enumerate(
+                zip_longest(strip.tokens, strip.notes, strip.gold, strip.beside, fillvalue="")
+            )
         ]
-        table = pd.concat(tables, ignore_index=True)
-        return table.loc[:, table.ne("").any()]
+        table = pd.DataFrame(rows)
+        return table.loc[:, (table != "").any()]
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ FILES: Any = {
     "pdf.fonttype": 42,  # embedded and searchable
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "tprprobe",
+    "text.hinting": "none",  # texts are as wide at every resolution
 }
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
@@ -127,8 +128,9 @@ class Drawing(Figure):
             **options: Those of ``matplotlib.figure.Figure.savefig``.
         """
         if (engine := self.get_layout_engine()) is not None:
-            _wrap_labels(self, engine)
-            engine.execute(self)
+            with matplotlib.rc_context(FILES):
+                _wrap_labels(self, engine)
+                engine.execute(self)
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))

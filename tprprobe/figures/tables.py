@@ -38,24 +38,14 @@ CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
 EM, GUTTER = 9 / 72, 0.056  # inches in LaTeX: of \\footnotesize, between columns
-NARROW_SIGNS, NARROW_SIGN, LETTER_EM = (
-    frozenset(" .,:;()[]|il'‘’"),
-    0.28,
-    0.44,
-)  # and parts of an em
+NARROW_SIGNS = frozenset(" .,:;()[]|il'‘’")
+NARROW_SIGN, LETTER_EM = 0.28, 0.44  # parts of an em
 TITLE_LINE = 0.8  # lines of cells, the height of one of a title
 LONGEST = 6.5  # inches, a line of the caption of a narrow table
 SCRIPT = 8 / 9  # of the size of text: intervals below numbers
-BLOCK, SMALL, END = (
-    "\x02",
-    "\x03",
-    "\x04",
-)  # before the title of a block, before small text, behind both
-SEPARATION, NARROW_SEPARATION, MARGIN = (
-    2.5,
-    1.5,
-    0.12,
-)  # characters between columns; inches around the table
+BLOCK, SMALL, END = "\x02\x03\x04"  # before the title of a block, before small text, behind both
+SEPARATION, NARROW_SEPARATION = 2.5, 1.5  # characters between columns
+MARGIN = 0.12  # inches around the table
 NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
@@ -65,7 +55,9 @@ SYMBOLS = str.maketrans(  # of LaTeX
 MARKS = re.compile(f"[{BLOCK}{SMALL}{END}]")
 ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d)")  # before a point
 ABOVE_1 = re.compile(r"(?<![\d.])(?:(?:[2-9]|\d\d)\d*\.\d|1\.\d*[1-9])")  # a number
-NUMBER = re.compile(r"(\S+) ([\[(][-−+.\d][^])]*[\])])(.*)")  # with its interval, or its gain
+NUMBER = re.compile(
+    r"([-−+.\d]\S*) ([\[(][-−+.\d][^])]*[\])])(.*)"
+)  # with its interval, or its gain
 HYPHEN = re.compile(r"(?<![\w-])-(?=\.?\d)")  # that is a minus
 
 
@@ -283,7 +275,8 @@ class Table:
     def numeric(self) -> Sequence[bool]:
         """Which columns hold numbers: none of their texts begins with a letter."""
         return [
-            all(not text[:1].isalpha() for text in self.cells[name]) for name in self.cells.columns
+            all(not text.lstrip(BLOCK)[:1].isalpha() for text in self.cells[name])
+            for name in self.cells.columns
         ]
 
 

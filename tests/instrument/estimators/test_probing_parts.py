@@ -330,7 +330,8 @@ def test_a_rule_that_knows_the_word_is_no_control_of_a_decoders_states():
     identity = rows[rows["control"] == "majority"].assign(control="identity", f1=0.9)
     table = table4(pd.concat([rows, identity], ignore_index=True))
     assert "of the word 90.0 (no control here: the probed state precedes the word)" in table.caption
-    assert "most frequent label of the word" not in {*table.scene.levels["line"]}
+    scene = probe_table(pd.concat([rows, identity], ignore_index=True)).scene
+    assert "most frequent label of the word" not in {*scene.levels["line"]}
 
 
 def test_the_table_marks_what_beats_its_strongest_control():

@@ -192,8 +192,7 @@ def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
     scene = getattr(picture, "scene", picture)
     if not isinstance(scene, Scene):
         return pd.DataFrame()
-    numbers = (scene if look.panel is None else scene.choose(look.panel)).tabulate()
-    return numbers if isinstance(numbers.index, pd.RangeIndex) else numbers.reset_index()
+    return (scene if look.panel is None else scene.choose(look.panel)).tabulate()
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
