@@ -231,10 +231,10 @@ class NamesTable(PanelTable):
         axes = None if ax is None else check_axes(ax, titles)
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
-        lines = [sum([MIN_LINES, *(name.count("\n") + 1.4 for name in names)]) for names in labels]
+        lines = [max(MIN_LINES, sum(name.count("\n") + 1.4 for name in names)) for names in labels]
         down = len(lines) if len(lines) > 2 else 1  # those of several baseline models below
         heights = lines if down > 1 else [max(lines)] * len(lines)
-        size = 6.3, LINE * sum(heights[:down]) + 0.5 * down
+        size = 6.3, LINE * sum(heights[:down]) + 0.9 * down
         figure, panels = open_panels(*size, down, len(lines) // down, axes)
         if axes is None:
             panels.flat[0].get_gridspec().set_height_ratios(heights[:down])
@@ -242,8 +242,8 @@ class NamesTable(PanelTable):
             panels.flat, self.panels, labels, titles, heights, strict=True
         ):
             if axes is not None:
-                refuse_low(panel, (n_lines - MIN_LINES) * LINE)
-            _draw_names(panel, rows, column, title, n_lines - MIN_LINES)
+                refuse_low(panel, n_lines * LINE)
+            _draw_names(panel, rows, column, title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
         legend(figure if axes is None else panels.flat[0], *keys)
         if isinstance(figure, Drawing):
