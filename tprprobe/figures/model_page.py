@@ -151,7 +151,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         difference = (
             f"{100 * abs(learned):.1f} percentage points {'more' if learned > 0 else 'less'}"
         )
-        beside = f" ({difference} than there in the baseline model)" * np.isfinite(learned)
+        beside = f" ({difference} than there in the baseline model)" * bool(np.isfinite(learned))
         if bound:
             sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}, most at {where}"
             where = "stands at which place" if is_place else f"has which {name}"
