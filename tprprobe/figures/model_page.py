@@ -212,7 +212,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     n_heads, n_texts = len(table), subject.store.facts.attention_samples
     if not follows.any():
-        unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
+        unlabelled = "" if subject.tasks else "; without labels, place i from the right"
         lack = (
             f"None of {n_heads} heads follows a relation clearly ({100 * MARGIN:.0f}\u00a0% of the cases or more beyond {RIVALS}, by the lower end of the interval). "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
