@@ -98,8 +98,8 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
 def say(row: Row, subject: Subject) -> str:
     """The sentence that a row shows."""
     title = f"**{subject.model}** ({subject.units}, {subject.state})"
-    claim = {"share_low": row["bindings_low"], "share_shuffled": row["shuffled"], "share_shuffled_low": row["shuffled_low"]}  # fmt: skip
-    if not binds(claim):
+    columns = read_interval(row, "bindings").columns("share")
+    if not binds(columns | read_interval(row, "shuffled").columns("share_shuffled")):
         return f"{title}: no binding is shown. The interval of what depends on which {subject.filler} is at which place holds 0."
     return (
         f"{title}: {row['bindings']:.3f} of the variance depends on which {subject.filler} is at which place, "

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FUNCTION = "analyses.decomposition.decompositions:decompose"
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
 FITTED = {"family": "factored", "rank": "auto", "withheld": 0.1, "embedding": None}
+N_SHOWN = 8  # schemes of a search
 SHARED = ("fillers", "unit", "scope", "seed")
 
 
@@ -100,7 +101,7 @@ def roles(
     as_json: common.Json = False,
     **options: Any,
 ) -> None:
-    """Search for the role scheme that describes vectors in the fewest bits, and compare it with controls."""
+    """Search for the simplest role scheme among those that describe vectors in the fewest bits, and compare it with controls."""
     from tprprobe.analyses.decomposition import search_all
     from tprprobe.console import format_table, track
     from tprprobe.store import open_store
@@ -110,6 +111,7 @@ def roles(
     columns = ["control", "roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]
     lines = []
     for search in searches:
-        shown = search.schemes.groupby("control", sort=False).head(8)[[*columns, "stability"]]
+        first = search.schemes.groupby("control", sort=False).cumcount() < N_SHOWN
+        shown = search.schemes[first | search.schemes["is_found"]][[*columns, "stability"]]
         lines += [*search.lines, format_table(shown)]
     common.show(as_json, [search.as_dict() for search in searches], lambda: "\n".join(lines))

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
+from tprprobe.analyses.decomposition.binding_claims import SLIGHT
+from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.analyses.naming.name_counts import (
     compare_names,
     count_marks,
@@ -139,33 +141,33 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     factored = table[table["family"] == "factored"].dropna(subset="share")
     for roles, of_roles in factored.groupby("roles", sort=False):
         rows, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
-        name = (
-            "places (counted from the left)"
-            if roles == PLACE
-            else f"‘{TITLES.get(str(roles), roles)}’"
-        )
         if rows.empty:
             continue
+        is_place, title = roles == PLACE, f"‘{TITLES.get(str(roles), roles)}’"
+        name = "places (counted from the left)" if is_place else title
         records, n_twin = rows.to_dict("records"), sum(map(binds, of_twins.to_dict("records")))
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share_low" if bound else "share"])
         where, share = site_label(best["site"]), percent(best, "share", 1)
         learned = best.get("share_learned", np.nan)
-        beside = (
-            ""
-            if np.isnan(learned)
-            else f" ({100 * abs(learned):.1f} percentage points {'more' if learned > 0 else 'less'} than there in the baseline model)"
+        difference = (
+            f"{100 * abs(learned):.1f} percentage points {'more' if learned > 0 else 'less'}"
         )
+        beside = f" ({difference} than there in the baseline model)" * bool(np.isfinite(learned))
         if bound:
-            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) bind tokens to {name}, most at {where}"
-            where = "stands at which place" if roles == PLACE else f"has which {name}"
+            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}, most at {where}"
+            where = "stands at which place" if is_place else f"has which {name}"
             text = f"{sites}: {share} of the variance depends on which token {where}{beside}.{UNSETTLED * (best['share_high'] - best['share_low'] > WIDE)}"
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
         else:
-            is_small = all(row["share_high"] < SMALL for row in records)
-            verdict = "No binding of" if is_small else "These texts do not settle a binding of"
+            verdict, ending, beyond = "No binding of", " was found", ""
+            if best["share_low"] > 0:
+                beyond = f" beyond {SHUFFLED_ROLES}"
+                share += f" ({percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES})"
+            elif any(row["share_high"] >= SMALL for row in records):
+                verdict, ending = "These texts do not settle a binding of", ""
             unbound_texts.append(
-                f"{verdict} tokens to {name}{' was found' * is_small}; the largest share is {share}, at {where}."
+                f"{verdict} tokens to {name}{beyond}{ending}; the largest share is {share}, at {where}."
             )
     return bound_texts, unbound_texts
 
@@ -212,7 +214,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     n_heads = len(table)
     if not follows.any():
-        unlabelled = "" if subject.tasks else "; without labels of words no syntactic relation"
+        unlabelled = "" if subject.tasks else "; without labels, place i from the right"
         lack = (
             f"None of {n_heads} heads follows a relation clearly ({100 * MARGIN:.0f}\u00a0% of the cases or more beyond {RIVALS}, by the lower end of the interval). "
             f"Tested: the previous, the next, the first and the same token{unlabelled}."

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from tprprobe.analyses.decomposition import RoleSearch, binds
+from tprprobe.analyses.decomposition import RoleSearch, claim_binding
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.colors import line_colors
@@ -129,7 +129,7 @@ def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
 
 def step_shares(decompositions: pd.DataFrame) -> Shares:
     """A bar per site and scheme, of the R² that fillers explain, that roles add and that bindings add, beside those of a
-    baseline model; a line below says what steps gain, and whether bindings do so beyond shuffled roles.
+    baseline model; a line below says what steps gain, and whether the state binds.
     """
     groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
     named = _name_places(decompositions)
@@ -175,11 +175,9 @@ def _describe_gains(families: pd.DataFrame) -> str:
         if family in rows and family in BELOW
     ]
     bound = rows.get(FACTORED)
-    if bound and (not binds(bound) or bound.get("beyond_low", np.nan) <= 0):
-        texts[-1] += " (not beyond shuffled roles)"
     if bound and np.isfinite(bound.get("learned", np.nan)):
         texts.append(f"learned {write_interval(bound, 'learned')}")
-    return write_minus(", ".join(texts))
+    return write_minus("; ".join([", ".join(texts), *([claim_binding(bound)] if bound else [])]))
 
 
 def withheld_dots(decompositions: pd.DataFrame) -> Dots:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import binds, summarize
-from tprprobe.analyses.decomposition.binding_claims import describe_binding
+from tprprobe.analyses.decomposition.binding_claims import claim_binding, describe_binding
 from tprprobe.analyses.decomposition.variance_shares import compare_shares
 
 WORDS, WIDTH, LONGEST, TEXTS = 8, 8, 7, 240
@@ -114,23 +114,33 @@ def test_learning_is_claimed_beyond_three_baseline_models():
     assert "without an interval, which needs 3" in describe_binding(row | scores)
     shuffled = {"share_shuffled": 0.4, "share_shuffled_low": 0.3, "share_shuffled_high": 0.5}
     text = describe_binding(row | scores | shuffled)
-    assert "not settled" in text
-    assert "+0.400 [+0.300, +0.500] with shuffled roles" in text
+    assert "beyond shuffled roles" in text
+    assert "with shuffled roles +0.400 [+0.300, +0.500]" in text
 
 
-@pytest.mark.parametrize(
-    ("columns", "is_bound"),
-    [
-        ({"share_low": 0.01, "gain_low": -1.0}, True),
-        ({"share_low": 0.01, "share_shuffled": 0.02, "share_shuffled_low": 0.01}, False),
-        ({"share_low": 0.01, "share_shuffled": 0.02, "share_shuffled_low": -0.01}, True),
-        ({"share_low": -0.01, "gain_low": 1.0, "beyond_low": 1.0}, False),
-        ({"gain_low": 0.1, "beyond_low": 0.1}, True),
-        ({"gain_low": 0.1, "beyond_low": -0.1}, False),
-    ],
-)
-def test_the_share_decides_where_there_is_one(columns, is_bound):
-    assert binds(columns) == is_bound
+def interval(name, value, half):
+    return {name: value, f"{name}_low": value - half, f"{name}_high": value + half}
+
+
+CLAIMS = (
+    (interval("share", 0.02, 0.01) | {"gain_low": -1.0}, "Binds"),
+    (interval("share", 0.02, 0.01) | interval("share_shuffled", 0.02, 0.01), "No binding of fillers to left beyond shuffled"),
+    (interval("share", 0.03, 0.01) | interval("share_shuffled", 0.015, 0.012), "No binding of fillers to left beyond shuffled"),
+    (interval("share", 0.03, 0.01) | interval("share_shuffled", 0.01, 0.005), "Binds"),
+    (interval("share", 0.02, 0.01) | interval("share_shuffled", 0.02, 0.03), "Binds"),
+    (interval("share", 0.001, 0.0005), "Hardly binds fillers to left (less than 0.5 %"),
+    (interval("share", 0.02, 0.03) | {"gain_low": 1.0, "beyond_low": 1.0}, "No binding of fillers to left found"),
+    (interval("share", 0.02, 0.01) | {"share_learned": -0.1}, "No binding of fillers to left beyond that of its baseline"),
+    ({"gain_low": 0.1, "beyond_low": 0.1}, "Binds"),
+    ({"gain_low": 0.1, "beyond_low": -0.1}, "No binding of fillers to left beyond shuffled"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "claim"), CLAIMS)
+def test_one_rule_decides_and_the_sentence_names_what_decides(columns, claim):
+    row = {"roles": "left"} | columns
+    assert claim_binding(row).startswith(claim)
+    assert binds(row) == (not claim.startswith("No") or "baseline" in claim)
 
 
 def test_scores_are_the_same_with_any_number_of_threads(scores_of, tmp_path):
@@ -147,3 +157,23 @@ def test_many_sites_are_told_in_a_sentence_and_a_row_each(scores_of):
     assert "Binds fillers to left: share of variance" in lines[1]
     assert [line.split()[0] for line in lines[3:15]] == [f"layers.{n}.hidden" for n in range(12)]
     assert len(lines) == 16  # with the heading, and one line on the design
+
+
+@pytest.mark.parametrize("size", [0.0, 0.3])
+def test_roles_that_go_with_tokens_are_compared_on_what_they_leave(tmp_path, size):
+    """The depth of brackets: depths that are shuffled within a sample still say much of a token's own, which no control may gain by."""
+    rng = np.random.default_rng(5)
+    texts = [rng.integers(4, size=rng.integers(3, 11)) for _ in range(TEXTS)]
+    depths = np.concatenate([np.abs(np.cumsum((words == 0) * 1 - (words == 1))) for words in texts])
+    word, depth, pair = (rng.normal(size=(*n, WIDTH)) for n in ((4,), (11,), (4, 11)))
+    words = np.concatenate(texts)
+    noise = rng.normal(size=(len(words), WIDTH)) * 0.2
+    states = word[words] + 3 * depth[depths] + size * pair[words, depths] + noise
+    tokens = number_tokens(texts).assign(depth=depths.astype(str))
+    store = write_store(tmp_path / "store", {"encoder.0.hidden": states}, tokens)
+    scores = tp.decompose(store, "encoder.0.hidden", "depth", rank=2).scores
+    row = bindings_row(scores)
+    assert claim_binding(row).startswith("Binds") == bool(size)
+    additive = scores[scores["family"] == "additive"].set_index("control")["r2"]
+    assert additive["shuffled roles"] == pytest.approx(additive[""], abs=0.01)
+    assert row["beyond"] > 0 or not size

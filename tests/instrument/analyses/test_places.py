@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tprprobe.analyses.attention.cross_places import mean_map, places_by_output, score_cross_heads
+from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.analyses.naming.places import (
     build_places,
@@ -16,7 +17,7 @@ from tprprobe.analyses.naming.places import (
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.store import Store
 
-CROSS = "decoder.0.cross.attention"
+CROSS, SELF = "decoder.0.cross.attention", "encoder.0.self.attention"
 RNG = np.random.default_rng(0)
 WORDS = ["".join(RNG.choice([*"abcdef"], RNG.integers(3, 6))) for _ in range(60)]
 
@@ -133,3 +134,26 @@ def test_the_place_that_cross_attention_reads_is_found():
     assert places_by_output(store, CROSS, 1).max() < 0.7
     values = mean_map(store, CROSS, 0)
     assert (values == np.eye(len(values))[::-1]).all()
+
+
+class SelfMaps(CrossMaps):
+    """A store of words, whose head 0 looks from every letter at the mirrored one."""
+
+    specs = {SELF: None}  # noqa: RUF012
+    has_questions = False
+
+    def tokens_of(self, site: str) -> pd.DataFrame:
+        return self.tokens
+
+    def attention(self, site: str, sample: int) -> np.ndarray:
+        return np.roll(super().attention(site, sample), 1, axis=1)  # row i + 1 is of letter i
+
+
+def test_a_head_that_looks_at_the_mirrored_place_follows_a_relation():
+    heads = score_heads(SelfMaps(list_tokens(WORDS)))
+    assert heads["relation"][0] == "place i from the right"
+    assert heads["value"][0] == 1
+    assert heads["beyond_low"][0] > 0.3
+    assert heads["beyond_low"][1] < 0.1
+    labelled = score_heads(SelfMaps(list_tokens(WORDS).assign(role="_", word=-1)))
+    assert "right" not in " ".join(labelled["relation"])  # labels of words are better relations

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.head_patterns import Tally, choose_relations
+from tprprobe.analyses.attention.head_patterns import SHIFTS, Tally, choose_relations
 from tprprobe.analyses.attention.head_relations import list_maps
 from tprprobe.analyses.naming.places import SIDES, read_places
 from tprprobe.errors import InputError
@@ -15,12 +15,11 @@ from tprprobe.evaluation.splits import halve_documents, read_provenance
 from tprprobe.site.patterns import sides_of
 from tprprobe.store import Store
 
-OFFSETS = {" − 2": -2, " − 1": -1, "": 0, " + 1": 1, " + 2": 2}
 OUTPUT = "output"  # the column of the place that a query writes
 RELATIONS = {
     f"place i{shift} from the {side}": (side, offset)
     for side in SIDES
-    for shift, offset in OFFSETS.items()
+    for shift, offset in SHIFTS.items()
 }
 
 

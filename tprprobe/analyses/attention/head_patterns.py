@@ -20,6 +20,13 @@ from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special
 
+SHIFTS = {
+    " − 2": -2,
+    " − 1": -1,
+    "": 0,
+    " + 1": 1,
+    " + 2": 2,
+}  # from the place counted from the other end
 ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SOURCE = "source"
 Targets = Bool[np.ndarray, "query key"]
@@ -43,7 +50,8 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     """One row per head of the source's self-attention: the relation that it follows farthest beyond chance.
 
     Relations: the previous, the next and the first token, the same token elsewhere, and, where the data tell them, words with labels of
-    roles, words in a dependency and the '/' of a denominator. Words take the place of tokens where they are numbered; special
+    roles, words in a dependency and the '/' of a denominator; without labels of words also, from place i, `place i from the right` or up
+    to two places beside it. Words take the place of tokens where they are numbered; special
     tokens and the query itself do not count.
 
     The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
@@ -96,6 +104,11 @@ def find_targets(
         f"first {kind}": others & (np.arange(n) == 0),
         f"same {kind}": others & (texts[:, None] == texts) & (texts != ""),
     }
+    if not {ROLE, head_relations.TASK} & {*tokens}:
+        mirrored = {
+            name: np.fliplr(np.eye(n, k=shift, dtype=bool)) for name, shift in SHIFTS.items()
+        }
+        targets |= {f"place i{name} from the right": others & to for name, to in mirrored.items()}
     pairs = [*_relate_roles(tokens, units), *_relate_words(tokens)]
     pairs += _relate_divisors(store, sample, tokens, units)
     for relation, query, key in pairs:

@@ -1,4 +1,5 @@
 from .binding_claims import binds as binds
+from .binding_claims import claim_binding as claim_binding
 from .binding_claims import describe_binding as describe_binding
 from .binding_claims import summarize as summarize
 from .decomposition_run import compare_all as compare_all

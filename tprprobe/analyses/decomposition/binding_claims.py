@@ -12,7 +12,7 @@ from tprprobe.statistics import FEWEST_GROUPS, Row, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
 MIN_SHARE = 1e-6  # rounding: states that are exact sums of fillers and roles have shares of 1e-15
-SLIGHT, SLIGHTLY = 0.01, ", but under 1 % of its variance"
+SLIGHT = 0.005  # share of the variance below which a state is said to hardly bind
 ROUGH = 30  # documents below which intervals are wide
 TITLES = {BAG: "R² of fillers", ADDITIVE: "+ roles", FACTORED: "+ bindings"}
 MOST_TOLD = 3  # sites and schemes that have sentences of their own
@@ -20,49 +20,66 @@ STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 
 
 def binds(row: Row) -> bool:
-    """True if the interval of the bindings' share of variance lies above MIN_SHARE (and above the share with shuffled roles,
-    where that lies above 0); of
+    """True if the interval of the bindings' share of variance lies above MIN_SHARE, and the share exceeds that with shuffled roles; of
     rows without a share, which have too few documents or come from older versions, if bindings improve the prediction of
     held-out sequences, and more than bindings to shuffled roles do.
     """
     share_low = row.get("share_low", np.nan)
     if np.isnan(share_low):
         return all(row.get(f"{name}_low", np.nan) > 0 for name in ("gain", "beyond"))
-    control = row["share_shuffled"] if row.get("share_shuffled_low", np.nan) > 0 else 0
-    return bool(share_low > max(control, MIN_SHARE))
+    return bool(share_low > MIN_SHARE and _exceeds_shuffled(row))
+
+
+def _exceeds_shuffled(row: Row) -> bool:
+    """Whether the share with shuffled roles is 0 but for chance, or smaller by more than chance: the lower end of a difference of two
+    estimates with intervals (Zou and Donner 2008).
+    """
+    if not row.get("share_shuffled_low", np.nan) > 0:
+        return True
+    share, shuffled = read_interval(row, "share"), read_interval(row, "share_shuffled")
+    half = np.hypot(share.value - share.low, shuffled.high - shuffled.value)
+    return bool(share.value - shuffled.value > half)
+
+
+def claim_binding(row: Row) -> str:
+    """Whether the state binds, in the words of terminal, pages and figures."""
+    binding, low = f"binding of fillers to {row['roles']}", row.get("share_low", np.nan)
+    if np.isnan(low):
+        low = row.get("gain_low", np.nan)
+        if np.isnan(low) or np.isnan(row.get("beyond_low", np.nan)):
+            return f"Whether it binds fillers to {row['roles']} is not known"
+    if not binds(row):
+        return f"No {binding} beyond {SHUFFLED_ROLES}" if low > MIN_SHARE else f"No {binding} found"
+    learned = row.get("share_learned", np.nan)
+    lowest = row.get("share_learned_low", np.nan)
+    if (learned if np.isnan(lowest) else lowest) <= 0:
+        return f"No {binding} beyond that of its baseline models"
+    if row.get("share", np.nan) < SLIGHT:
+        return (
+            f"Hardly binds fillers to {row['roles']} (less than {100 * SLIGHT:g} % of the variance)"
+        )
+    return f"Binds fillers to {row['roles']}"
 
 
 def describe_binding(row: Row) -> str:
-    """The sentence on bindings of a row of scores: whether the state binds, which share of its variance that is, and what
-    bindings add to held-out R².
+    """The sentence on bindings of a row of scores: whether the state binds, and which share of its variance that is, beside
+    the share with shuffled roles; without a share, what bindings add to held-out R².
     """
-    roles, has_share = row["roles"], np.isfinite(row.get("share_low", np.nan))
-    has_gain = np.isfinite(row.get("gain_low", np.nan)) and np.isfinite(row.get("beyond_low", np.nan))  # fmt: skip
-    if not (has_share or has_gain):
-        return f"Whether it binds fillers to {roles} is not known: R² {_score(row, 'gain')} without an interval or control"
-    share = f"share of variance {_score(row, 'share')}" if has_share else ""
-    gain = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
-    if has_share and row["share_low"] > MIN_SHARE and not binds(row):
-        shuffled = f"{_score(row, 'share_shuffled')} with {SHUFFLED_ROLES}"
-        return f"Whether it binds fillers to {roles} is not settled: {share}, {shuffled}; {gain}"
-    if not binds(row):
-        return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
-    learned, lowest = row.get("share_learned", np.nan), row.get("share_learned_low", np.nan)
-    if has_share and np.isfinite(lowest):
-        share += f", of which learned {_score(row, 'share_learned')}"
-    elif has_share and np.isfinite(learned):
-        share += f", {_score(row, 'share_learned')} beyond its baseline models (without an interval, which needs {FEWEST_TWINS} of them)"
-    if np.isfinite(row.get("learned", np.nan)):
-        gain += f", {_score(row, 'learned')} beyond the {row['twin']} baseline model"
-    is_unlearned = (learned if np.isnan(lowest) else lowest) <= 0
-    claim = f"Binds fillers to {roles}{SLIGHTLY * (row.get('share_high', 1) < SLIGHT)}"
-    if is_unlearned:
-        claim = f"No binding of fillers to {roles} beyond that of its baseline models"
-    return f"{claim}: {share + '; ' if share else ''}{gain}"
+    if np.isnan(row.get("share_low", np.nan)):
+        text = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
+        if np.isfinite(row.get("learned", np.nan)):
+            text += f"; learned {_score(row, 'learned')} (beyond the {row['twin']} baseline model)"
+        return f"{claim_binding(row)}: {text}"
+    text = f"share of variance {_score(row, 'share')}, with {SHUFFLED_ROLES} {_score(row, 'share_shuffled')}"
+    if np.isfinite(row.get("share_learned_low", np.nan)):
+        text += f"; learned {_score(row, 'share_learned')}"
+    elif np.isfinite(row.get("share_learned", np.nan)):
+        text += f"; {_score(row, 'share_learned')} beyond its baseline models (without an interval, which needs {FEWEST_TWINS} of them)"
+    return f"{claim_binding(row)}: {text}"
 
 
 def _score(row: Row, name: str) -> str:
-    return interval_text(read_interval(row, name), "+.3f")
+    return interval_text(read_interval({name: np.nan, **row}, name), "+.3f")
 
 
 def summarize(scores: pd.DataFrame) -> list[str]:

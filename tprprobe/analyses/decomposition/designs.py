@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Int
 from scipy.sparse import csr_array, hstack
 
@@ -29,6 +30,7 @@ from tprprobe.statistics import permute_within
 
 INNER_UNITS = 0.1  # of the units, lost to pairs that are withheld to choose a rank
 AS_IS, SHUFFLED_ROLES = "", "shuffled roles"
+ANY_FILLER = "any"
 FITTING, UNWITHHELD, ALL = range(3)  # units that a design is fitted to
 
 
@@ -106,7 +108,11 @@ def leave_untested(is_fitted: Flags, tested: Flags, origin: Provenance) -> Flags
 
 
 def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterator[Design]:
-    """The design of a scheme, then with roles shuffled within sequences."""
+    """The design of a scheme, then with roles shuffled within sequences.
+
+    Where that changes which roles a unit has, as of single tokens, further parts count its roles as they are, whatever filler has
+    them: the control explains what fillers and roles leave, as bindings do.
+    """
     assignments = scheme.assign(units.kind, units.tokens, units.members)
     pairs, occurrences = find_pairs(units.fillers[assignments.token], assignments.roles)
     split = divide_documents(units.groups, np.random.default_rng((seed, 0)))
@@ -118,6 +124,12 @@ def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> I
     shuffled = [(filler, role[within]) for filler, role in occurrences]
     occurring = Pairs.occurring(pairs.fillers, pairs.roles, shuffled)
     pairs_by_part, counts = _count(assignments, occurring, shuffled)
+    roles = Pairs.product(pd.Index([ANY_FILLER]), pairs.roles)
+    bags, changed = ([count_pairs(members, roles, [(np.zeros_like(role), role) for _, role in of_tokens]) for members in assignments.members]
+                     for of_tokens in (occurrences, shuffled))  # fmt: skip
+    if any((bag != other).nnz for bag, other in zip(bags, changed, strict=True)):
+        pairs_by_part += [roles] * len(bags)
+        counts = csr_array(hstack([counts, *bags], format="csr"))
     yield replace(design, control=SHUFFLED_ROLES, parts=pairs_by_part, counts=counts)
 
 

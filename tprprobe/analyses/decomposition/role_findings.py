@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.binding_claims import warn
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
-from tprprobe.analyses.decomposition.role_search import NOTHING, SearchData, select
+from tprprobe.analyses.decomposition.role_search import NEGLIGIBLE, NOTHING, SearchData, select
 from tprprobe.analyses.decomposition.score_tables import load_table
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.fields import LABELS
@@ -81,13 +81,34 @@ class RoleSearch:
 
     @property
     def lines(self) -> list[str]:
-        """What is found, its R², and what to beware of."""
+        """What is found, its R², the rule by which it is, and what to beware of."""
         schemes = self.schemes[self.schemes["control"] == ""]
         name = "mean" if self.found == NOTHING else self.found
         row = schemes[schemes["roles"] == name].iloc[0]
         r2 = f"R² {interval_text(read_interval(row, 'r2'))}, {row['pairs']} pairs"
         warnings = [f"  {line}" for line in warn({self.found: row}, int(row["n"]))]
-        return [f"{self.site}: {self.found} ({r2})", *warnings]
+        controls = self.controls[self.controls["bits"] < schemes["bits"].min()]
+        shorter = [
+            f"  the same search of {name}: {roles}, shorter still ({bits:.3f} bits)"
+            for name, roles, bits in controls[["control", "roles", "bits"]].itertuples(index=False)
+        ]
+        rule = f"  {self._explain(schemes, row)}"
+        return [f"{self.site}: {self.found} ({r2})", rule, *shorter, *warnings]
+
+    def _explain(self, schemes: pd.DataFrame, row: "pd.Series[Any]") -> str:
+        """Why the row is the one that is found."""
+        near, shortest = schemes[schemes["is_near"]], schemes.loc[schemes["bits"].idxmin()]
+        cheapest = near.sort_values(["pairs", "bits"]).iloc[0]["roles"]
+        if self.found == NOTHING:
+            return "no scheme explains vectors of held-out documents"
+        if row["roles"] != cheapest:
+            return f"{cheapest} describes vectors in fewer bits, but no better than its roles shuffled within samples"
+        if row["roles"] == shortest["roles"]:
+            return "no description is shorter"
+        return (
+            f"it has the fewest pairs of the {len(near)} schemes that are no longer than the shortest ({shortest['roles']}, "
+            f"{shortest['bits']:.3f} bits) but for chance, or by less than {100 * NEGLIGIBLE:g} %"
+        )
 
     def as_dict(self) -> dict[str, object]:
         """The site, the scheme and the rows, in JSON types.
@@ -110,7 +131,7 @@ def search_roles(
     scope: str = "self",
     seed: int = 0,
 ) -> RoleSearch:
-    """The scheme of roles that describes a site's vectors in the fewest bits.
+    """The simplest scheme of roles among those that describe a site's vectors in the fewest bits, but for 1 % or chance.
 
     Args:
         store: The store.

@@ -7,7 +7,7 @@ would be found only because it describes what the pairs of a filler have in comm
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Any
@@ -189,7 +189,7 @@ def _count(data: SearchData, roles: Roles, bare: bool) -> csr_array:
 
 
 def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
-    """Every scheme that was tried, the shortest description first.
+    """Every scheme that was tried, the shortest description first; of those that part the tokens alike, the one of the first fields.
 
     From the bag of fillers on (or roles without fillers, where these are shorter), a field is multiplied
     to a term of the best schemes so far or added as a term of its own, with fillers or without, up to
@@ -228,7 +228,17 @@ def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
     for scheme in sorted(scores.values(), key=by_bits)[:N_SYNONYMS]:
         for terms in _synonyms(scheme.terms, fields, data):
             attempt(terms)
-    return sorted((scheme for scheme in scores.values() if scheme.bits < np.inf), key=by_bits)
+    described = (scheme for scheme in scores.values() if scheme.bits < np.inf)
+    different: dict[Hashable, SchemeScore] = {}
+    for scheme in sorted(described, key=by_bits):
+        different.setdefault(_divide(data, scheme), scheme)
+    return list(different.values())
+
+
+def _divide(data: SearchData, scheme: SchemeScore) -> Hashable:
+    """How the terms of a scheme divide the tokens, whatever its name."""
+    parts = ((is_bare(term), pd.factorize(data.cells(term))[0].tobytes()) for term in scheme.terms)
+    return tuple(sorted(parts))
 
 
 def _grow(terms: Terms, fields: Sequence[str], order: Mapping[str, int]) -> list[Terms]:
@@ -290,23 +300,9 @@ def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.
     table = pd.DataFrame(rows, columns=["control", "roles", "is_found", "n_roles", "pairs", "bits"])
     table = table.assign(longer=table["bits"] - schemes[0].bits, is_near=is_near)
     intervals = {"longer_low": longer[0], "longer_high": longer[1], "r2": r2, "r2_low": low}
-    stability = measure_stability(schemes, draws, data)
+    stability = np.bincount(draws.round(6).argmin(1), minlength=len(schemes)) / len(draws)
     sizes = {"n": len(data.fitting), "groups": len(sums)}
     return best_name, table.assign(**intervals, r2_high=high, stability=stability, **sizes)
-
-
-def measure_stability(
-    schemes: Sequence[SchemeScore], draws: Draws, data: SearchData
-) -> Float64[np.ndarray, " scheme"]:
-    """The share of the draws in which the partition of a scheme is the shortest, whatever its name."""
-
-    def key(term: Term) -> tuple[bool, bytes]:
-        return is_bare(term), pd.factorize(data.cells(term))[0].tobytes()
-
-    keys = [tuple(sorted(map(key, scheme.terms))) for scheme in schemes]
-    partition = pd.factorize(pd.Series(keys, dtype=object))[0]
-    share = np.bincount(partition[draws.round(6).argmin(1)], minlength=len(schemes)) / len(draws)
-    return share[partition]
 
 
 def draw_bits(schemes: Sequence[SchemeScore], data: SearchData, seed: int) -> Draws:

@@ -4,7 +4,7 @@ baselines, and those of states whose table V[filler, place] is known. Nothing is
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -114,7 +114,7 @@ def _count(units: Units, design: Design, rows: np.ndarray) -> list[PairCounts]:
     starts = starts_of(design.parts)
     return [
         PairCounts(csr_array(design.counts[:, a:b])[rows], pairs.filler_of, pairs.role_of, np.diff(members.indptr)[rows])
-        for pairs, members, (a, b) in zip(design.parts, units.members, pairwise(starts), strict=True)
+        for pairs, members, (a, b) in zip(design.parts, cycle(units.members), pairwise(starts), strict=False)
     ]  # fmt: skip
 
 

@@ -158,7 +158,8 @@ class RoleFit:
         """Dimensions of fillers × dimensions of roles, where these are limited; by part."""
         if not any(BINDING in fit.coefficients for fit in self.parts):
             return ""
-        return ", ".join("×".join(map(str, fit.ranks)) for fit in self.parts)
+        parts = [fit for fit in self.parts if len(fit.pairs.fillers) > 1]  # others bind nothing
+        return ", ".join("×".join(map(str, fit.ranks)) for fit in parts)
 
     def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
         """X V + b of counts of the pairs of all parts; only V of pairs that these have is made."""
