@@ -180,12 +180,12 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
     if lines.log:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
-        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.xaxis.set_major_formatter(_write_count)
         ticks = lines.rows["x"].unique()
         panel.set_xticks(sorted(ticks) if len(ticks) <= MAX_TICKS else panel.get_xticks())
     elif lines.x == "step":
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
+        panel.xaxis.set_major_formatter(_write_count)
     elif not (lines.rows["x"] % 1).any():  # layers
         panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING_LAYER else f"{x:g}")
@@ -203,6 +203,11 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.set_ylim(*(None if None in x else f(x) for f, x in ((min, lows), (max, highs))))
         if (lines.limits[0] or 0) > 0 and not current_look().ylim:
             _mark_cut(panel)
+
+
+def _write_count(count: Any, _: Any) -> str:
+    """The text of a tick, short enough for five in a panel of a column."""
+    return f"{count / 1000:g}k" if count >= 1000 else f"{count:g}"
 
 
 def _mark_cut(panel: Axes) -> None:

@@ -122,9 +122,11 @@ class Lines(Scene):
     def tabulate(self) -> pd.DataFrame:
         """Lines, and the levels and the strongest control of their panels; layers and steps are integers."""
         names = ["panel", "line", "x", "value", "low", "high"]
-        names += [name for name in ("best", "n_train", "n_test") if name in self.rows]
+        further = ("best", "n_train", "n_test", "split", "measure")
+        names += [name for name in further if name in self.rows]
         table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
+        table["line"] = table["line"].str.removeprefix("_")  # of one that the legend has not
         integers: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
         return table.assign(**integers).rename(columns={"x": self.x})
 

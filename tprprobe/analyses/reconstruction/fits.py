@@ -106,7 +106,21 @@ def reconstruct(
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", store.facts.model.name or store.path.name)
     data = store.facts.data
-    table.insert(1, "data", " ".join(filter(None, [data.name, data.split])))
+    part = data.split if data.split != "all" else None
+    table.insert(1, "data", " ".join(filter(None, [data.name, part])))
+    return table
+
+
+def list_held_out(store: Store, seed: int = 0) -> pd.DataFrame:
+    """The samples of the documents that are held out: of these in the order in which they appear, the first quarter of
+    ``numpy.random.default_rng(seed).permutation(n)``.
+    """
+    [site, *_] = store.select("*.self.value")
+    tokens = store.tokens_of(site)
+    rows = tokens[layers.split_questions(tokens, seed).held_out]
+    columns = [name for name in ("sample", "document") if name in rows]
+    table = rows.drop_duplicates("sample")[columns]
+    table.insert(0, "model", store.facts.model.name or store.path.name)
     return table
 
 
