@@ -40,7 +40,7 @@ SPARE = (  # columns, errors on what was fitted to first
 )
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 INTERVALS = (
-    f"[95 % interval]: from the spread over {SPLITS} splits of the documents (of arithmetic: questions), the first of which gives the number, "
+    f": from the spread over {SPLITS} splits of the documents (of arithmetic: questions), the first of which gives the number, "
     "corrected for what these share; it covers another split, another draw of what is fitted to, and other documents like these."
 )
 CAPTION = (
@@ -67,7 +67,12 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     of_trained = _choose_layer(results[~results["untrained"]], layer)
     ranks = of_trained.groupby("model", sort=False)["effective_rank"].first()
     ranks = ", ".join(f"{rank:.1f} ({model})" for model, rank in ranks.items())
-    notes = [CAPTION, *_explain_intervals(results), RANK.format(ranks), *_name_data(results)]
+    notes = [
+        CAPTION,
+        *_explain_intervals(results, "[95 % interval]"),
+        RANK.format(ranks),
+        *_name_data(results),
+    ]
     if (results.query("predictor == 'all heads' and split == 'held_out'")["r2"] > EXACT).any():
         notes.append(COMPLETE)
     if len(numbers) > 1:
@@ -102,9 +107,11 @@ def _name_data(results: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _explain_intervals(results: pd.DataFrame) -> list[str]:
+def _explain_intervals(results: pd.DataFrame, name: str) -> list[str]:
     """What the intervals are; those of earlier versions, which did not count ``documents``, are others."""
-    return [INTERVALS] if "documents" in results and results["documents"].notna().all() else []
+    return (
+        [name + INTERVALS] if "documents" in results and results["documents"].notna().all() else []
+    )
 
 
 def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
@@ -200,7 +207,7 @@ def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
     pictures = _share_limits(pictures)
-    notes = [*_name_data(trained), *_explain_intervals(trained)]
+    notes = [*_name_data(trained), *_explain_intervals(trained, "Bands, 95 % intervals")]
     return Grid(pictures, 2, note="\n".join(notes))
 
 
