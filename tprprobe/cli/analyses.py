@@ -73,7 +73,7 @@ def reconstruct(
     with scheduled(scheduler):
         results = pd.concat([run(opened, **options) for opened in stores], ignore_index=True)
     if out:
-        save_reconstruction(results, out, stores)
+        save_reconstruction(results, out, stores, options.get("seed", 0))
     table = lambda: reconstruction_table(results).markdown()  # noqa: E731
     common.show(as_json, results, lambda: f"{summarize_reconstruction(results)}\n\n{table()}")
 

@@ -154,7 +154,8 @@ def _measure_reconstruction(runs: Runs, store: Store) -> Measured:
     for folder in runs.beside(store, "reconstruction").values():
         results = RECONSTRUCTION.load(folder)
         rows = largest_fit(results[~results["untrained"]], "held_out").sort_values("layer")
-        rows = rows.assign(site=[f"encoder.{layer}.self.value" for layer in rows["layer"]])
+        stack = "layers" if any(name.startswith("layers.") for name in store.sites) else "encoder"
+        rows = rows.assign(site=[f"{stack}.{layer}.self.value" for layer in rows["layer"]])
         panel, heads = "R² state from one head’s value", rows[rows["predictor"] == "heads"]
         is_sure = heads["gain_low"].gt(0) if "gain_low" in heads else False
         lines = _score(heads.assign(line="one head"), "r2", panel, is_sure).assign(page="layers")

@@ -113,19 +113,27 @@ def split_projected(projection: Float64[np.ndarray, "d_in width"]) -> tuple[slic
     return slice(0, width), slice(width, None)
 
 
-def fit_projected(
-    moments: Moments,
-    folds: Sequence[Moments],
-    columns: slice,
-    target: slice,
-    projection: Float64[np.ndarray, "d_in width"],
-) -> Affine:
-    """The map from a projection of the columns; its penalty is chosen on the folds, where there are some."""
-    places = split_projected(projection)
-    projected = [m.project(columns, target, projection) for m in (moments, *folds)]
-    strength = choose_strength(projected[1:], *places) if folds else 0.0
-    fit = fit_affine(projected[0], *places, [strength])[0]
-    return replace(fit, columns=columns, target=target, projection=projection)
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What z is fitted to: columns of a vector, or a projection of them."""
+
+    columns: slice
+    projection: Float64[np.ndarray, "d_column d_in"] | None = None
+
+    def choose(self, folds: Sequence[Moments], target: slice) -> float:
+        """The strength of :func:`choose_strength`."""
+        if self.projection is None:
+            return choose_strength(folds, self.columns, target)
+        projected = [moments.project(self.columns, target, self.projection) for moments in folds]
+        return choose_strength(projected, *split_projected(self.projection))
+
+    def fit(self, moments: Moments, target: slice, strength: float = 0.0) -> Affine:
+        """The map of :func:`fit_affine`."""
+        if self.projection is None:
+            return fit_affine(moments, self.columns, target, [strength])[0]
+        projected = moments.project(self.columns, target, self.projection)
+        affine = fit_affine(projected, *split_projected(self.projection), [strength])[0]
+        return replace(affine, columns=self.columns, target=target, projection=self.projection)
 
 
 def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> float:

@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.kinds import RECONSTRUCTION
-from tprprobe.analyses.reconstruction.fits import list_results
+from tprprobe.analyses.reconstruction.fits import SPLITS, list_held_out, list_results
+from tprprobe.analyses.reconstruction.layers import PROJECTIONS
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.results import FILE
 from tprprobe.figures.dots import render
@@ -36,21 +36,19 @@ ROWS = {
 }
 SPARE = (  # columns, errors on what was fitted to first
     *(f"in-sample error, n = {SMALL} {unit}" for unit in ("documents", "positions")),
-    *("error, held out", "R² over random"),
+    "R² over random, held out",
 )
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
+INTERVALS = (
+    f": from the spread over {SPLITS} splits of the documents (of arithmetic: questions), the first of which gives the number, "
+    "corrected for what these share; it covers another split, another draw of what is fitted to, and other documents like these."
+)
 CAPTION = (
-    "Held out, as every R² is: on a quarter of the documents (of arithmetic: questions), with [95 % interval] over these, the maps fitted once: "
-    "another split moves it, too. Errors are squared, per dimension of z. Projections and PCA are as wide as a head.\n"
-    "“R² over random”: beyond random projections of the layer's input as wide as a head (mean of several draws, over which its interval is, too).\n"
-    f"In-sample: on the {SMALL} that the map was fitted to, one draw of them; the interval is over these."
+    "Held out: on a quarter of the documents, to which no map was fitted. Errors are squared, per dimension of z.\n"
+    f"“R² over random”: beyond random projections of the layer's input as wide as a head (mean of {PROJECTIONS}).\n"
+    f"In-sample: on the {SMALL} that the map was fitted to, one draw of them."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
-SPREAD = "R²: of maps fitted to {} documents, on a third as many others."
-FILLED = "Filled: on documents that no map was fitted to."
-BANDS = (
-    f"Bands: 95 % intervals over documents and, of random projections, over their draws. {FILLED}"
-)
 UNCOMPARED = ("random", "all heads", "mean")  # are not as wide as random projections, or these
 EXACT = 0.9995  # R² that is written as 1
 COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
@@ -69,7 +67,12 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     of_trained = _choose_layer(results[~results["untrained"]], layer)
     ranks = of_trained.groupby("model", sort=False)["effective_rank"].first()
     ranks = ", ".join(f"{rank:.1f} ({model})" for model, rank in ranks.items())
-    notes = [CAPTION, RANK.format(ranks), *_name_data(results)]
+    notes = [
+        CAPTION,
+        *_explain_intervals(results, "[95 % interval]"),
+        RANK.format(ranks),
+        *_name_data(results),
+    ]
     if (results.query("predictor == 'all heads' and split == 'held_out'")["r2"] > EXACT).any():
         notes.append(COMPLETE)
     if len(numbers) > 1:
@@ -88,14 +91,27 @@ def _name_twins(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _name_data(results: pd.DataFrame) -> list[str]:
-    """A line that names the data; none of results of earlier versions."""
-    paths: Any = results["data"].fillna("") if "data" in results else pd.Series(dtype=str)
-    names = (
-        paths.str.rpartition("/")[2].str.removesuffix(" all").unique().tolist()
-        if len(paths)
-        else []
+    """A line for every model on what its maps were fitted to and scored on; of results of earlier versions only what they hold."""
+    rows = largest_fit(_name_twins(results).query("control == ''"), "held_out")
+    lines = []
+    for row in rows.drop_duplicates("model").to_dict("records"):
+        path = row.get("data") or ""
+        held_out = row.get("documents", np.nan)
+        scored = (
+            ""
+            if pd.isna(held_out)
+            else f", {held_out:,.0f} held out ({row['positions']:,} positions)"
+        )
+        name = f"data {path.rpartition('/')[2]}; " * bool(path)
+        lines.append(f"{row['model']}: {name}fitted to {row['n']:,} documents{scored}.")
+    return lines
+
+
+def _explain_intervals(results: pd.DataFrame, name: str) -> list[str]:
+    """What the intervals are; those of earlier versions, which did not count ``documents``, are others."""
+    return (
+        [name + INTERVALS] if "documents" in results and results["documents"].notna().all() else []
     )
-    return [f"Data: {', '.join(filter(None, names))}."] if any(names) else []
 
 
 def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
@@ -119,7 +135,7 @@ def summarize_reconstruction(results: pd.DataFrame) -> str:
 def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) -> str:
     of_twin = largest_fit(twin, "held_out").set_index(["layer", "predictor"])["r2"]
     lines = [
-        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; intervals over held-out documents, of differences over the draws of projections, too; the baseline model has other states: compare its heads with its own projections and PCA)"
+        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; the baseline model has other states: compare its heads with its own projections and PCA)"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
@@ -136,13 +152,15 @@ def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) ->
 
 
 def save_reconstruction(
-    results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
+    results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store], seed: int = 0
 ) -> Path:
-    """The new folder with the results of some stores, their table and their figure."""
+    """The new folder with the results of some stores, the samples that were held out, their table and their figure."""
     origin = origin_json({"stores": [store.fingerprint for store in stores]})
+    held_out = pd.concat([list_held_out(store, seed) for store in stores])
     files: dict[str, bytes | str] = {
         FILE: encode(list_results(results)),
         RECONSTRUCTION.file: origin,
+        "held_out.csv": held_out.to_csv(index=False),
     }
     files["reconstruction.md"] = reconstruction_table(results).markdown()
     return write_folder(out, files | figure_files(render(reconstruction_scene(results))))
@@ -162,8 +180,8 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
             "layer": str(layer),
             "z from": name,
             "error, held out": write_interval(row, "mse", "z.4f"),
-            "R²": write_interval(row, "r2"),
-            "R² over random": "–"
+            "R², held out": write_interval(row, "r2"),
+            "R² over random, held out": "–"
             if predictor in UNCOMPARED
             else write_interval(row, "gain", "+.3f"),
             f"in-sample error, n = {SMALL} positions": errors.get("position", "–"),
@@ -172,9 +190,10 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
 
 
 def largest_fit(results: pd.DataFrame, split: str) -> pd.DataFrame:
-    """The rows of the largest training set, without penalty."""
+    """The rows of the largest training set of every model, without penalty."""
     rows = results[(results["unit"] == "question") & (results["penalty"] == "none")]
-    return rows[(rows["split"] == split) & (rows["n"] == rows["n"].max())]
+    largest = rows.groupby(["model", "untrained"])["n"].transform("max")
+    return rows[(rows["split"] == split) & (rows["n"] == largest)]
 
 
 def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
@@ -188,12 +207,7 @@ def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
     pictures = _share_limits(pictures)
-    counts = [
-        largest_fit(rows, "held_out")["n"].max() for _, rows in trained.groupby("model", sort=False)
-    ]
-    spread = SPREAD.format(" or ".join(map("{:,}".format, dict.fromkeys(counts))))
-    has_layers = not all(picture.log for picture in pictures)
-    notes = [*_name_data(trained), f"{spread} {BANDS}" if has_layers else FILLED]
+    notes = [*_name_data(trained), *_explain_intervals(trained, "Bands, 95 % intervals")]
     return Grid(pictures, 2, note="\n".join(notes))
 
 
@@ -213,10 +227,16 @@ def _error_lines(results: pd.DataFrame, model: str) -> Lines:
     is_held_out, groups = rows["split"].eq("held_out"), rows["predictor"].map(PREDICTORS)
     # the legend has one entry for all in-sample errors
     names = groups.mask(~is_held_out, "_" + groups)
-    places = {"panel": model, "line": names, "group": groups, "x": rows["n"]}
+    places = {
+        "panel": model,
+        "line": names,
+        "group": groups,
+        "x": rows["n"],
+        "measure": "squared error per dimension",
+    }
     return Lines(
-        measured(rows, "mse", sure=is_held_out, **places), label="error per dimension", x="positions fitted", percent=False,
-        log=True, limits=(0, None), hollow="dotted, hollow: in-sample", title=f"{model}, layer {rows['layer'].iloc[0]}",
+        measured(rows, "mse", sure=is_held_out, **places), label="squared error per dimension", x="positions fitted", percent=False,
+        log=True, limits=(0, None), hollow="dotted, hollow: in-sample (others: held out)", title=f"{model}, layer {rows['layer'].iloc[0]}",
     )  # fmt: skip
 
 
@@ -232,6 +252,7 @@ def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     twins = _name_twins(rows)["control"].replace(CONTROLS)
     names = groups.mask(rows["untrained"], groups + ", " + twins)
     rows = measured(rows, "r2", panel=model, line=names, group=groups, x=rows["layer"], sure=True)
+    rows["measure"] = "R²"
     rows["stands_for"] = np.where(rows["untrained"], BASELINE, "")
     title = f"{model}, R² by layer, held out"
     return Lines(rows, label="R²", percent=False, title=title)

@@ -133,12 +133,15 @@ class Lines(Scene):
     def tabulate(self) -> pd.DataFrame:
         """Lines, and the levels and the strongest control of their panels; layers and steps are integers."""
         names = ["panel", "line", "x", "value", "low", "high"]
-        names += [name for name in ("split", "best", "n_train", "n_test") if name in self.rows]
+        further = ("best", "n_train", "n_test", "split", "measure")
+        names += [name for name in further if name in self.rows]
         table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
         table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
+        table["line"] = table["line"].str.removeprefix(
+            "_"
+        )  # of a pair that has one entry in the legend
         integers: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
-        lines = table["line"].str.removeprefix("_")  # of a pair that has one entry in the legend
-        return table.assign(**integers).assign(line=lines).rename(columns={"x": self.x})
+        return table.assign(**integers).rename(columns={"x": self.x})
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent

@@ -1,9 +1,8 @@
 """Affine reconstruction ẑ = W v + b of z from one head's v, in closed form: held out, in-sample, and beside controls."""
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, partial, reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from itertools import accumulate, islice
 from operator import add
 from pathlib import Path
@@ -11,97 +10,65 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float64, Int
+import scipy
+from jaxtyping import Bool
 
 from tprprobe.analyses.reconstruction import layers
 from tprprobe.errors import InputError
-from tprprobe.estimators.affine import (
-    Affine,
-    Moments,
-    choose_strength,
-    fit_affine,
-    fit_principal,
-    fit_projected,
-)
+from tprprobe.estimators.affine import Affine, Moments, Source, fit_affine, fit_principal
 from tprprobe.evaluation.results import Results, load_view, melt
 from tprprobe.files.tables import read_table
-from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import takes_paths
 
-PRINTED_N = 100  # of the paper, which does not say of what
+SPLITS = (
+    8  # of the documents; the numbers are of the first one, their interval is by the spread of all
+)
 NAMES = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
 NAMES |= {"predictor": "estimator", "control": "control"}
 FURTHER = ("data", "unit", "n_train", "penalty", "split")  # columns that name a row
-NUMBERS = ("alpha", "mse", "r2", "gain", "width", "positions", "effective_rank")
-BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
+BORDERS = {"mse": (0, None), "r2": (None, 1), "gain": (None, None)}  # of scores
+NUMBERS = ("alpha", *BORDERS, "width", "positions", "documents", "effective_rank")
+KEYS = ["size", "unit", "predictor", "head", "penalty", "split"]  # of a row in every split
+Strengths = Mapping[str, Sequence[float]]  # of the penalties of all sources, by name
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    """A training set: n questions or positions, with their moments and rows."""
+class Training(NamedTuple):
+    """A training set of so many questions or positions (0: all): its rows and their moments."""
 
     unit: str
-    n: int
-    moments: Moments
+    size: int
     rows: Bool[np.ndarray, " row"]
-    folds: Sequence[Moments] = ()  # where given, the ridge penalty is chosen by cross-validation
-
-    @property
-    def has_interval(self) -> bool:
-        return self.n == PRINTED_N or bool(self.folds)
+    moments: Moments
+    strengths: Strengths
 
 
 class Predictor(NamedTuple):
     """Maps whose errors are averaged."""
 
-    name: str
+    predictor: str
     head: int | None
     penalty: str
     maps: Sequence[Affine]
 
 
-def fit_predictors(layer: layers.Layer, training: Training) -> Iterator[Predictor]:
-    """All predictors of a training set, the mean first, without penalty and, where it has folds, with one."""
-    moments, target = training.moments, layer.target
+def fit_predictors(
+    layer: layers.Layer, training: Training, sources: Sequence[Source]
+) -> Iterator[Predictor]:
+    """All predictors of a training set, the mean first, with each of its penalties."""
+    moments, target, n_heads = training.moments, layer.target, len(layer.heads)
     yield Predictor("mean", None, "none", fit_affine(moments, slice(0, 0), target))
     principal = fit_principal(moments, target, layer.heads[0].stop)
     yield Predictor("pca", None, "none", [principal])
-    penalties = {"none": ()} | ({"cv": training.folds} if training.folds else {})
-    for penalty, folds in penalties.items():
-
-        def fit(columns: slice, folds: Sequence[Moments] = folds) -> Affine:
-            strength = choose_strength(folds, columns, target) if folds else 0.0
-            return fit_affine(moments, columns, target, [strength])[0]
-
-        heads = list(map(fit, layer.heads))
-        for head, affine in enumerate(heads):
+    for penalty, strengths in training.strengths.items():
+        pairs = zip(sources, strengths, strict=True)
+        maps = [source.fit(moments, target, strength) for source, strength in pairs]
+        for head, affine in enumerate(maps[:n_heads]):
             yield Predictor("head", head, penalty, [affine])
-        yield Predictor("heads", None, penalty, heads)
-        yield Predictor("all heads", None, penalty, [fit(slice(0, layer.heads[-1].stop))])
-        random = [
-            fit_projected(moments, folds, layer.inputs, target, projection)
-            for projection in layer.projections
-        ]
-        yield Predictor("random", None, penalty, random)
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """The predictors of a training set, and the rows that they are scored on, with their moments."""
-
-    training: Training
-    predictors: Sequence[Predictor]
-    split: str
-    rows: Bool[np.ndarray, " row"]
-    moments: Moments
-
-    @property
-    def rivals(self) -> list[int]:
-        """For every predictor, that of random projections with the same penalty."""
-        names = [(predictor.name, predictor.penalty) for predictor in self.predictors]
-        return [names.index(("random", penalty)) for _, penalty in names]
+        yield Predictor("heads", None, penalty, maps[:n_heads])
+        yield Predictor("all heads", None, penalty, maps[n_heads : n_heads + 1])
+        yield Predictor("random", None, penalty, maps[n_heads + 1 :])
 
 
 @takes_paths
@@ -132,14 +99,28 @@ def reconstruct(
         ['all heads', 'head', 'heads', 'mean', 'pca', 'random']
     """
     tables = [
-        _measure(model_layer, target, control, seed)
+        table.assign(target=target, untrained=control != "", control=control)
         for control, model_store in [("", store), *islice(store.twins.items(), 1)]
-        for model_layer in layers.find_layers(model_store, layer, target, seed)
+        for table in _measure_layers(model_store, layer, target, seed)
     ]
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", store.facts.model.name or store.path.name)
     data = store.facts.data
-    table.insert(1, "data", " ".join(filter(None, [data.name, data.split])))
+    part = data.split if data.split != "all" else None
+    table.insert(1, "data", " ".join(filter(None, [data.name, part])))
+    return table
+
+
+def list_held_out(store: Store, seed: int = 0) -> pd.DataFrame:
+    """The samples of the documents that are held out: of these in the order in which they appear, the first quarter of
+    ``numpy.random.default_rng(seed).permutation(n)``.
+    """
+    [site, *_] = store.select("*.self.value")
+    tokens = store.tokens_of(site)
+    rows = tokens[layers.split_questions(tokens, seed).held_out]
+    columns = [name for name in ("sample", "document") if name in rows]
+    table = rows.drop_duplicates("sample")[columns]
+    table.insert(0, "model", store.facts.model.name or store.path.name)
     return table
 
 
@@ -154,7 +135,7 @@ def view_results(results: Results) -> pd.DataFrame:
     names = {name: column for column, name in NAMES.items()} | {"n_train": "n"}
     view = results.wide().rename(columns=names)
     view = view.assign(untrained=view["control"] != "")
-    return view.astype(dict.fromkeys(("width", "positions"), int))
+    return view.astype({"width": int, "positions": int})
 
 
 def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -169,116 +150,98 @@ def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
     return rows
 
 
-def _measure(layer: layers.Layer, target: str, control: str, seed: int) -> pd.DataFrame:
-    """The rows of one layer: a first pass over its vectors for the fits, a second for intervals."""
-    split = layers.split_questions(layer.store.tokens_of(layer.value_site), seed)
-    scored = list(_fit_all(layer, split))
-    ends = np.cumsum([len(scored_set.predictors) for scored_set in scored])
-    errors = np.zeros((split.questions.max() + 1, ends[-1]))  # 0 for sets without intervals
-    part_errors = partial(_part_errors, layer, scored, split.questions)
-    for question_ids, errors_of_part in each_part(part_errors, layer.parts()):
-        errors[question_ids] += errors_of_part
-    place = {"layer": layer.number, "target": target}
-    place |= {"untrained": control != "", "control": control}
-    tables = []
-    for scored_set, question_errors in zip(scored, np.split(errors, ends[:-1], 1), strict=True):
-        descriptions = (_describe(scored_set, p, layer) for p in scored_set.predictors)
-        table = pd.DataFrame([place | description for description in descriptions])
-        dimensions = layer.width * np.bincount(
-            split.questions[scored_set.rows], minlength=len(question_errors)
-        )
-        intervals = dict(zip(BOUNDS, _bounds(scored_set, question_errors, dimensions), strict=True))
-        gain = table["r2"] - table["r2"].to_numpy()[scored_set.rivals]
-        tables.append(table.assign(gain=gain, **intervals))
-    pairs = zip(tables[::2], tables[1::2], strict=True)  # held out and in sample, row by row
-    return pd.concat([pd.concat(two).sort_index(kind="stable") for two in pairs])
+def _measure_layers(
+    store: Store, layer: int | None, target: str, seed: int
+) -> Iterator[pd.DataFrame]:
+    """The rows of every layer: numbers of the first split, with intervals by the spread over all splits."""
+    splits: list[layers.Split] = []
+    for item in layers.find_layers(store, layer, target):
+        tokens = store.tokens_of(item.value_site)
+        splits = splits or [layers.split_questions(tokens, seed + i) for i in range(SPLITS)]
+        tables, strengths = [], {}
+        for i, split in enumerate(splits):
+            gather = partial(layers.gather, item, {"fold": split.folds, **split.sweeps})
+            moments = reduce(layers.merge, each_part(gather, item.parts()))
+            sources = item.list_sources(seed + i)
+            strengths = strengths or _choose_strengths(item, sources, moments)
+            trainings = _list_trainings(split, moments, strengths)
+            tables.append(_score(item, sources, split, moments["fold", layers.FOLDS], trainings))
+        yield _add_intervals(tables, len(tokens)).assign(layer=item.number)
 
 
-def _fit_all(layer: layers.Layer, split: layers.Split) -> Iterator[Scored]:
-    partitions = {"fold": split.folds, **split.sweeps}
-    gather = partial(layers.gather, layer, partitions)
-    by_part = reduce(layers.merge, each_part(gather, layer.parts()))
-    folds = [by_part["fold", i] for i in range(layers.FOLDS)]
-    n, trained = split.n_training, split.trained
-    trainings = [Training("question", n, reduce(add, folds), trained, folds)]
+def _choose_strengths(
+    layer: layers.Layer, sources: Sequence[Source], moments: layers.MomentsByPart
+) -> Strengths:
+    folds = [moments["fold", i] for i in range(layers.FOLDS)]
+    chosen = [source.choose(folds, layer.target) for source in sources]
+    return {"none": [0.0] * len(sources), "cv": chosen}
+
+
+def _list_trainings(
+    split: layers.Split, moments: layers.MomentsByPart, strengths: Strengths
+) -> Iterator[Training]:
+    folds = (moments["fold", i] for i in range(layers.FOLDS))
+    yield Training("question", 0, split.trained, reduce(add, folds), strengths)
     for unit, labels in split.sweeps.items():
-        sums = accumulate(by_part[unit, i] for i in range(len(split.sizes[unit])))
-        for index, (n, moments) in enumerate(zip(split.sizes[unit], sums, strict=True)):
-            trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= index)))
+        sums = accumulate(moments[unit, i] for i in range(len(split.sizes[unit])))
+        for i, (size, nested) in enumerate(zip(split.sizes[unit], sums, strict=True)):
+            rows = (labels >= 0) & (labels <= i)
+            yield Training(unit, size, rows, nested, {"none": strengths["none"]})
+
+
+def _score(
+    layer: layers.Layer,
+    sources: Sequence[Source],
+    split: layers.Split,
+    held_out: Moments,
+    trainings: Iterable[Training],
+) -> pd.DataFrame:
+    """The rows of one split: each predictor of each training set held out and in sample."""
+    tables = []
     for training in trainings:
-        predictors = list(fit_predictors(layer, training))
-        yield Scored(
-            training, predictors, "held_out", split.held_out, by_part["fold", layers.FOLDS]
+        predictors = list(fit_predictors(layer, training, sources))
+        parts = (
+            ("held_out", split.held_out, held_out),
+            ("in_sample", training.rows, training.moments),
         )
-        yield Scored(training, predictors, "in_sample", training.rows, training.moments)
+        of_parts = []
+        for name, rows, moments in parts:
+            lost = [np.mean([fit.total(moments) for fit in p.maps]) for p in predictors]
+            table = pd.DataFrame([predictor._asdict() for predictor in predictors])
+            table["alpha"] = [np.mean([fit.alpha for fit in p.maps]) for p in predictors]
+            table = table.drop(columns="maps").assign(
+                split=name,
+                mse=np.array(lost) / (moments.count * layer.width),
+                r2=1 - np.array(lost) / lost[0],
+                width=layer.width,
+                positions=moments.count,
+                documents=len(np.unique(split.questions[rows])),
+            )
+            random = table[table["predictor"] == "random"].set_index("penalty")["r2"]
+            of_parts.append(table.assign(gain=table["r2"] - table["penalty"].map(random)))
+        n = training.size or len(np.unique(split.questions[training.rows]))
+        rank = training.moments.effective_rank(layer.target)
+        table = pd.concat(of_parts).sort_index(kind="stable")
+        tables.append(
+            table.assign(unit=training.unit, size=training.size, n=n, effective_rank=rank)
+        )
+    return pd.concat(tables, ignore_index=True)
 
 
-def _describe(scored: Scored, predictor: Predictor, layer: layers.Layer) -> dict[str, object]:
-    training, moments = scored.training, scored.moments
-    total = float(np.mean([affine.total(moments) for affine in predictor.maps]))
-    [mean] = scored.predictors[0].maps
-    return {
-        "predictor": predictor.name,
-        "head": predictor.head,
-        "unit": training.unit,
-        "n": training.n,
-        "penalty": predictor.penalty,
-        "alpha": float(np.mean([affine.alpha for affine in predictor.maps])),
-        "split": scored.split,
-        "mse": total / (moments.count * layer.width),
-        "r2": 1 - total / mean.total(moments),
-        "width": layer.width,
-        "positions": moments.count,
-        "effective_rank": training.moments.effective_rank(layer.target),
-    }
+def _add_intervals(tables: Sequence[pd.DataFrame], n_positions: int) -> pd.DataFrame:
+    """The rows of the first split with the intervals of its scores.
 
+    Scores of parts of the same documents are too alike: those of a share f of them vary by √(1 − f) too little.
 
-def _bounds(
-    scored: Scored,
-    errors: Float64[np.ndarray, "question predictor"],
-    dimensions: Int[np.ndarray, " question"],
-) -> Float64[np.ndarray, "bound predictor"]:
-    """The BOUNDS of every predictor, by the bootstrap over questions and, of random projections, by the spread of their draws;
-    NaN for a training set without intervals. Residuals of the n vectors that p parameters were fitted to vary less than those of a new
-    draw and fit would: as χ² of n − p degrees of freedom, the bootstrap's deviations are too small by √(1 − p/n).
+    Source: Nadeau and Bengio 2003, the corrected resampled t-test, for a single split: with n₁ fitted to and n₂ scored on, (1 + n₂/n₁) S².
     """
-    if not scored.training.has_interval:
-        return np.full((len(BOUNDS), len(scored.predictors)), np.nan)
-    sums = np.column_stack([errors, dimensions])[dimensions > 0]
-    *_, n = totals = replicate_totals(sums).T
-    lost = totals[:-1].T
-    deviation = np.random.default_rng(0).standard_t(layers.PROJECTIONS - 1, len(lost))
-    for rival in {*scored.rivals}:  # their mean is uncertain by how few were drawn
-        draws = [fit.total(scored.moments) for fit in scored.predictors[rival].maps]
-        lost[:, rival] += deviation * np.std(draws, ddof=1) / np.sqrt(len(draws))
-    if scored.split == "in_sample":
-        p = np.array([_count_parameters(predictor) for predictor in scored.predictors])
-        free_share = np.maximum(scored.moments.count - p, 1) / scored.moments.count
-        observed = sums[:, :-1].sum(0) / sums[:, -1].sum() * n[:, None]
-        lost = observed + (lost - observed) / np.sqrt(free_share)
-    mean = lost[:, [0]]
-    scores = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
-    return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])
-
-
-def _count_parameters(predictor: Predictor) -> float:
-    """For each dimension of z; a code of principal components is as wide as its projection's trace."""
-    weight = predictor.maps[0].weight
-    return 1 + (np.trace(weight) if predictor.name == "pca" else len(weight))
-
-
-def _part_errors(
-    layer: layers.Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], span: slice
-) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
-    """The questions that a part of the rows has, and what it adds to their errors."""
-    question_ids, numbers = np.unique(questions[span], return_inverse=True)
-    lines = [(item, predictor) for item in scored for predictor in item.predictors]
-    totals = np.zeros((len(question_ids), len(lines)))
-    for rows, vectors in layer.blocks(span):
-        of_rows = numbers[rows.start - span.start : rows.stop - span.start]
-        errors_of = cache(lambda affine, vectors=vectors: affine.errors(vectors))
-        for total, (scored_set, predictor) in zip(totals.T, lines, strict=True):
-            if scored_set.training.has_interval:
-                errors = np.mean([errors_of(affine) for affine in predictor.maps], axis=0)
-                total += np.bincount(of_rows, errors * scored_set.rows[rows], len(question_ids))
-    return question_ids, totals
+    first = tables[0]
+    scores = pd.concat(tables).groupby(KEYS, dropna=False)[[*BORDERS]]
+    spread = scores.transform("std").where(scores.transform("count") == SPLITS)[: len(first)]
+    free = np.sqrt(1 - first["positions"] / n_positions)
+    reach = spread.div(free, axis=0) * scipy.stats.t.ppf(0.975, SPLITS - 1)
+    ends = {}
+    for name, borders in BORDERS.items():
+        ends[f"{name}_low"] = (first[name] - reach[name]).clip(*borders)
+        ends[f"{name}_high"] = (first[name] + reach[name]).clip(*borders)
+    return first.drop(columns="size").assign(**ends)

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.estimators.affine import FOLDS, Moments
+from tprprobe.estimators.affine import FOLDS, Moments, Source
 from tprprobe.evaluation.splits import TEST_SHARE, count_documents, read_provenance, stand_first
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import parts_of
 
 ROWS_PER_BLOCK, PROJECTIONS = 4096, 20
-SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
+TARGETS = {"input": ("self.input", 0), "hidden": ("hidden", 0), "below": ("hidden", 1)}
+# the site of z, and how many layers below
 
 
 Block = tuple[slice, Float64[np.ndarray, "_row width"]]  # which rows, and their vectors
@@ -33,29 +35,41 @@ def merge(first_parts: MomentsByPart, second_parts: MomentsByPart) -> MomentsByP
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One layer's v and z in a store, and the columns of what is read from it: every head's v, LN(z), z."""
+    """One layer's v and z in a store, and the columns of what is read from it: every head's v, LN(z), and z where it is another site."""
 
     store: Store
     number: int
     value_site: str
     input_site: str
     target_site: str
-    heads: list[slice]
-    inputs: slice
-    target: slice
-    projections: Float64[
-        np.ndarray, "draw d_model projected"
-    ]  # of LN(z), which v is an affine map of
 
-    @classmethod
-    def find(cls, store: Store, number: int, target_site: str, seed: int) -> "Layer":
-        sites = f"encoder.{number}.self.value", SITES["input"].format(number), target_site
-        (n_heads, width), (d_model,), (d_target,) = (store.specs[site].shape for site in sites)
-        start, *ends = np.cumsum([n_heads * width, d_model, d_target]).tolist()
-        heads = [slice(i * width, (i + 1) * width) for i in range(n_heads)]
-        inputs, target = slice(start, ends[0]), slice(*ends)
-        projections = np.random.default_rng(seed).normal(size=(PROJECTIONS, d_model, width))
-        return cls(store, number, *sites, heads, inputs, target, projections)
+    @cached_property
+    def heads(self) -> list[slice]:
+        n_heads, width = self.store.specs[self.value_site].shape
+        return [slice(i * width, (i + 1) * width) for i in range(n_heads)]
+
+    @cached_property
+    def inputs(self) -> slice:
+        start = self.heads[-1].stop
+        return slice(start, start + self.store.specs[self.input_site].shape[0])
+
+    @cached_property
+    def target(self) -> slice:
+        if self.target_site == self.input_site:
+            return self.inputs
+        start = self.inputs.stop
+        return slice(start, start + self.store.specs[self.target_site].shape[0])
+
+    def list_sources(self, seed: int) -> list[Source]:
+        """What z is fitted to: every head's v, all of these, and random projections of LN(z), which v is an affine map of."""
+        heads = self.heads
+        size = (PROJECTIONS, self.inputs.stop - self.inputs.start, heads[0].stop)
+        projections = np.random.default_rng(seed).normal(size=size)
+        together = slice(0, heads[-1].stop)
+        return [
+            *map(Source, [*heads, together]),
+            *(Source(self.inputs, projection) for projection in projections),
+        ]
 
     @property
     def width(self) -> int:
@@ -69,9 +83,10 @@ class Layer:
         """All rows (of a part) in blocks: the heads' v, LN(z), z."""
         for rows, values in self.store.iterate(self.value_site, None, ROWS_PER_BLOCK, span):
             inputs = self.store.read_finite(self.input_site, rows).astype(np.float64)
-            target = self.store.read_finite(self.target_site, rows)
-            flat = values.reshape(len(values), -1)
-            yield rows, np.concatenate([flat, inputs, target], axis=1)
+            vectors = [values.reshape(len(values), -1), inputs]
+            if self.target != self.inputs:
+                vectors.append(self.store.read_finite(self.target_site, rows))
+            yield rows, np.concatenate(vectors, axis=1)
 
 
 def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> MomentsByPart:
@@ -86,26 +101,34 @@ def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> Momen
     return moments_by_part
 
 
-def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list[Layer]:
-    """The layer of that number, or all layers whose values and z the store has; −1 is the last."""
-    if target not in (*SITES, "below"):
-        raise unknown("target", target, (*SITES, "below"))
-    values = store.select(f"encoder.{'*' if layer is None else layer}.self.value")
+def find_layers(store: Store, layer: int | None, target: str) -> list[Layer]:
+    """The layer of that number, or all layers whose values and z the store has, of the encoder or of a language model; −1 is the last."""
+    if target not in TARGETS:
+        raise unknown("target", target, TARGETS)
+    stack = "layers" if any(site.startswith("layers.") for site in store.sites) else "encoder"
+    values = store.select(f"{stack}.{'*' if layer is None else layer}.self.value")
     numbers = [number for number in map(layer_of, values) if number is not None]
-    if target == "below":
-        if layer is not None and 0 in numbers:
-            raise InputError(
-                "below layer 0 there is only the embedding: give target input, or a layer"
-            )
-        sites = {n: SITES["hidden"].format(n - 1) for n in numbers if n > 0}
-    else:
-        sites = {n: SITES[target].format(n) for n in numbers}
-    needs = {number: {site, SITES["input"].format(number)} for number, site in sites.items()}
-    if layer is None and any(names <= {*store.sites} for names in needs.values()):
-        sites = {number: sites[number] for number in needs if needs[number] <= {*store.sites}}
-    for number in sites:
-        store.select(sorted(needs[number]))
-    return [Layer.find(store, number, site, seed) for number, site in sites.items()]
+    if target == "below" and layer is not None and 0 in numbers:
+        raise InputError("below layer 0 there is only the embedding: give target input, or a layer")
+    suffix, step = TARGETS[target]
+    layers = [
+        Layer(
+            *(store, n, f"{stack}.{n}.self.value", f"{stack}.{n}.self.input"),
+            f"{stack}.{n - step}.{suffix}",
+        )
+        for n in numbers
+        if n >= step
+    ]
+    whole = [item for item in layers if {item.input_site, item.target_site} <= {*store.sites}]
+    if layer is None and whole:
+        return whole
+    missing = {s for item in layers for s in (item.input_site, item.target_site)} - {*store.sites}
+    if missing:
+        names = ",".join(sorted(missing))
+        raise InputError(
+            f"{store.path} has no {names}: extract it (--sites) or give another target"
+        )
+    return layers
 
 
 FEWEST = 20
@@ -126,10 +149,6 @@ class Split:
     folds: Labels
     sweeps: dict[str, Labels]
     sizes: dict[str, list[int]]
-
-    @property
-    def n_training(self) -> int:
-        return len(np.unique(self.questions[self.trained]))
 
     @property
     def trained(self) -> Bool[np.ndarray, " row"]:
