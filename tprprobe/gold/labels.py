@@ -96,7 +96,9 @@ def check_target(target: Target, n_words: int) -> None:
 @functools.cache
 def _check_label(label: str) -> None:
     if label.split() != [label] or decode_cell(label, 0) != [Target(label, (0, 1))]:
-        raise InputError(f"label {label!r}: a label is not empty, has no blanks and does not end in a span")
+        raise InputError(
+            f"label {label!r}: a label is not empty, has no blanks and does not end in a span"
+        )
 
 
 def encode_shared(
