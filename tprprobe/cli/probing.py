@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tprprobe.models.protocol import Readable
     from tprprobe.store import Store
 
-PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
+PROBED_N = 300  # examples of a model's own data that are read
 PROBES, MODEL = "Probes", "Without a store"
 
 
@@ -84,16 +84,14 @@ def probe(
             "--labels: of a STORE; `tprprobe extract --labels` labels what is extracted"
         )
     if store is None:
-        n = n or (PROBED_N if data is None else None)
         if ckpt is None:
-            common.say(f"no store, no --ckpt: probes {n} examples of {PROBED}, which ships")
-        seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt or PROBED)
+            raise InputError("give a STORE, or --ckpt MODEL with --data")
+        n = n or (PROBED_N if data is None else None)
+        seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt)
         common.check_folder(out, resume)
         prepare = partial(common.take, n=n, spaced=spaced)
         limit = None if spaced else n
-        inputs = common.model_and_data(
-            ckpt or PROBED, data, split, limit, seed, device, loading, prepare
-        )
+        inputs = common.model_and_data(ckpt, data, split, limit, seed, device, loading, prepare)
         opened = _extract(*inputs, settings.get("sites", SITES), out, resume)
         common.say_first(opened, n, spaced)
     else:

@@ -51,13 +51,6 @@ def _no_numbers(site: str, sample: int) -> InputError:
     )
 
 
-def _too_long(model: Readable, sample: int, n_ids: int, error: IndexError) -> InputError:
-    return InputError(
-        f"{model.name} cannot read sample {sample} of {n_ids} ids ({error}): where it reads fewer, give max_tokens=; "
-        "otherwise an embedding has no row for an id"
-    )
-
-
 def decoder_inputs(pairs: Pairs) -> Tensor:
     """Offsets of what the decoder reads: every target without its last symbol."""
     return pairs.target.offsets - torch.arange(len(pairs.target.offsets))
@@ -124,7 +117,10 @@ def read_block(
             except IndexError as error:
                 longest = int(indices[-1])  # they are sorted by length
                 number = longest if numbers is None else numbers[longest]
-                raise _too_long(model, number, source.shape[1], error) from error
+                raise InputError(
+                    f"{model.name} cannot read sample {number} of {source.shape[1]} ids ({error}): where it reads fewer, give "
+                    "max_tokens=; otherwise an embedding has no row for an id"
+                ) from error
             right = _are_right(logits, target, pad)
             if unreached := [site for site in sites if site not in acts]:
                 raise InputError(f"the pass does not reach {unreached[0]}: leave this site out")

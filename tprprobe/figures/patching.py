@@ -39,7 +39,7 @@ def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
     labels, axis = _label_rows(names)
     n_draws = int(controls.groupby("site").size().max())
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
-    random = f"Last column: control, the largest of {n_draws} random directions of equal length at the token that carries most in that row."
+    random = f"Last column: control, the largest, up or down, of {n_draws} random directions of equal length at the token that carries most in that row."
     colors = "Pale: within the control of the row; blank: near 0; above 1 a state moves the answers further than the other text does."
     beyond = np.abs(wide.to_numpy()) > np.abs(control.to_numpy()[:, None])
     within = np.column_stack([~beyond, np.zeros((len(names), 2), bool)])
@@ -109,7 +109,7 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     if (worst["recovered"] < -worst["random"].clip(lower=MIN_WRITTEN)).item():
         place = labels[worst["site"].item()].replace(EMBEDDING, f"the {EMBEDDING}")
         sentences += [f"Most against it works {name} in {place} ({_describe_cells(worst, last)})."]
-    return f"{' '.join(sentences)} Random: the largest of {n_draws} random directions of equal length, at that token and layer."
+    return f"{' '.join(sentences)} Random: the largest, up or down, of {n_draws} random directions of equal length, at that token and layer."
 
 
 def _compare_answers(row: pd.Series) -> str:

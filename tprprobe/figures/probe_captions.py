@@ -22,6 +22,7 @@ BRACKETS = ", in brackets the 95 % interval over {}documents"
 CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
 MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
 RANKED = f"best: the best layer; {probe_rows.ALIKE}: not distinguished from it (paired, Holm)"
+LEARNED = " of the training documents"  # of the most frequent label
 UNALIKE = "Models whose probes learned from different numbers of targets cannot be compared."
 ALIKE = 0.02  # share of targets that whole samples make more or fewer
 
@@ -97,7 +98,7 @@ def _describe_targets(rows: pd.DataFrame) -> str:
         n_train, n_test = (int(points[name].max()) for name in ("n_train", "n_test"))
         facts = [f"learned from {n_train:,} targets, {n_test:,} tested"] * bool(n_train)
         facts += [
-            f"{NAMES[row['control']]} {100 * row['f1']:.1f}{UNREAD * is_unread(row)}"
+            f"{NAMES[row['control']]}{LEARNED * (row['control'] == 'majority')} {100 * row['f1']:.1f}{UNREAD * is_unread(row)}"
             for row in rows.attrs["baselines"]
             if (row["task"], row["side"], row["model"]) == (task, side, model)
         ]

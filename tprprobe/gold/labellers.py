@@ -82,9 +82,8 @@ def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = No
         nlp = spacy.load(name if spacy.util.is_package(str(name)) else Path(name))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"no spaCy pipeline {os.fspath(name)!r} here: give a folder that `python -m "
-            "tprprobe.gold.taggers` or `spacy train` wrote, or install one (`python -m spacy "
-            "download en_core_web_sm`)"
+            f"no spaCy pipeline {os.fspath(name)!r} here: give a folder that `spacy train` wrote, or install one "
+            "(`python -m spacy download en_core_web_sm`)"
         ) from error
     able = tuple(task for task, components in TASKS.items() if {*components} & {*nlp.pipe_names})
     for task in tasks or ():

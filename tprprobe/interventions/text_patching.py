@@ -102,7 +102,11 @@ def _measure(
     tokens, other_tokens = ([spell([i]) for i in ids[0].tolist()] for ids in sources)
     if tokens == other_tokens:
         raise InputError("the two texts are the same: give two that differ in a token")
-    _check_lengths(texts, tokens, other_tokens)
+    if len(tokens) != len(other_tokens):
+        raise InputError(
+            f"{texts[0]!r} has {len(tokens)} tokens, {texts[1]!r} {len(other_tokens)}: give texts of as many tokens "
+            f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
+        )
     answer_ids = read_answer_ids(model, texts, answers)
     answer, rival = (spell([i]) for i in answer_ids)
     advice = "" if answers else "; other answers are compared by --answers A,B (answers=)"
@@ -131,16 +135,6 @@ def _measure(
     columns |= {"answer": answer, "other_answer": rival}
     columns |= {"difference_text": runs.contrast, "difference_against": end}
     return table.assign(**columns)
-
-
-def _check_lengths(
-    texts: tuple[str, str], tokens: Sequence[str], other_tokens: Sequence[str]
-) -> None:
-    if len(tokens) != len(other_tokens):
-        raise InputError(
-            f"{texts[0]!r} has {len(tokens)} tokens, {texts[1]!r} {len(other_tokens)}: give texts of as many tokens "
-            f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
-        )
 
 
 def _patch_all(

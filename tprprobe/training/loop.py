@@ -229,7 +229,10 @@ def _train(run: Run, out: Path) -> None:
                 log.add("loss", round(loss, 5), run.at)
                 log.add("learning_rate", rate, run.at)
                 _after(run, log, out)
-            _share_scores(run)
+            if recipe.patience is not None and run.worker.world > 1:
+                shared = [run.scores]  # of the first process decide how long all train
+                torch.distributed.broadcast_object_list(shared)
+                run.scores = shared[0]
             speed = f"{run.tokens / run.seconds:,.0f} tokens/s"
             line = f"loss {loss:.3f}{_note_score(run, 'match')} · {speed}"
             bars.update(bar, completed=run.step, note=line)
@@ -238,14 +241,6 @@ def _train(run: Run, out: Path) -> None:
         if run.step < recipe.steps:
             note(_explain_stop(run))
         _keep(run, out / MODEL)
-
-
-def _share_scores(run: Run) -> None:
-    """Gives all processes the scores of the first one, where these decide how long they train."""
-    if run.recipe.patience is not None and run.worker.world > 1:
-        shared = [run.scores]
-        torch.distributed.broadcast_object_list(shared)
-        run.scores = shared[0]
 
 
 def _note_score(run: Run, metric: str = "exact match") -> str:

@@ -58,14 +58,9 @@ def test_figure_of_a_store_lists_what_it_has(store):
         run_command("figure", "swap", "--store", store)
 
 
-def test_probe_with_nothing_says_what_it_does_before_it_does_it(monkeypatch, capsys):
-    def stop(*_):
-        raise InputError("stopped")
-
-    monkeypatch.setattr("tprprobe.cli.options.model_and_data", stop)
-    assert run_main(monkeypatch, "probe", "pos") == 2
-    message = capsys.readouterr().err
-    assert message.index("probes 300 examples of tpt-d-english") < message.index("stopped")
+def test_probe_with_nothing_says_what_to_give():
+    with pytest.raises(InputError, match="give a STORE, or --ckpt MODEL with --data"):
+        run_command("probe", "pos")
 
 
 def test_two_values_of_an_option_say_that_it_repeats(monkeypatch, capsys):

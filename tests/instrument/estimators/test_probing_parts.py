@@ -319,7 +319,11 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
 def test_table_4_has_a_row_a_layer_and_a_column_a_task():
     table = table4(drawn_rows())
     assert list(table.cells.columns) == ["vectors of", "layer", "model", "POS", "NEL"]
-    for fact in ("role / filler / TPR", "is ±10.0 points", "most frequent label 20.0"):
+    for fact in (
+        "role / filler / TPR",
+        "is ±10.0 points",
+        "most frequent label of the training documents 20.0",
+    ):
         assert fact in table.caption
     assert table.cells["vectors of"].tolist() == ["decoder cross"] * 2  # layers
     assert set(table.cells["POS"]) == {"50.0 / 50.0 (20.0)"}

@@ -6,9 +6,8 @@ from tprpapers.jiang.argument_rules import RoleRules, find_arguments
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.gold.labellers import find_labellers, load_pipeline
+from tprprobe.gold.labellers import ROOT, find_labellers, import_spacy, load_pipeline
 from tprprobe.gold.labels import Labelled, Target
-from tprprobe.gold.taggers import read_sentences, train_pipeline
 from tprprobe.models import load_model
 
 pytest.importorskip("spacy")
@@ -29,34 +28,35 @@ WORDS = [
 ]
 
 
-def conllu():
-    blocks = []
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    spacy = import_spacy()
+    spacy.util.fix_random_seed(0)
+    nlp = spacy.blank("en")
+    for name in ("tagger", "morphologizer", "ner"):
+        nlp.add_pipe(name)
+    nlp.add_pipe("parser", config={"min_action_freq": 1})
+    examples = []
     for words in WORDS:
-        lines = [
-            f"{i}\t{form}\t_\t{upos}\t{xpos}\t_\t{head}\t{relation}\t_\t_"
-            for i, (form, xpos, upos, head, relation) in enumerate(words, 1)
-        ]
-        blocks.append("\n".join([f"# text = {' '.join(w[0] for w in words[:-1])}.", *lines]))
-    return "\n\n".join(blocks) + "\n"
-
-
-def iob():
-    tags = ["\n".join(f"{w[0]}\t{'B-PER' if w[1] == 'NNP' else 'O'}" for w in s) for s in WORDS]
-    return "\n\n".join(tags) + "\n"
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("treebank")
-    (folder / "train.conllu").write_text(conllu())
-    (folder / "train.iob2").write_text(iob())
-    return folder
-
-
-@pytest.fixture(scope="module")
-def folder(files):
-    train = read_sentences(files / "train.conllu", [f"nel={files / 'train.iob2'}"])
-    return train_pipeline(train, train, files / "pipeline", steps=40)
+        forms, tags, upos, heads, relations = zip(*words, strict=True)
+        gold = {
+            "words": forms,
+            "tags": tags,
+            "pos": upos,
+            "deps": [r.replace("root", ROOT) for r in relations],
+        }
+        gold["heads"] = [head - 1 if head else i for i, head in enumerate(heads)]
+        gold["entities"] = ["U-PER" if tag == "NNP" else "O" for tag in tags]
+        for blanks in ("{} {} {} {}{}", "{}  {} {}\n{}{}"):
+            doc = nlp.make_doc(blanks.format(*forms))
+            examples.append(spacy.training.Example.from_dict(doc, gold))
+    nlp.initialize(lambda: examples)
+    for _ in range(40):
+        nlp.update(examples)
+    nlp.meta["performance"] = nlp.evaluate(examples)
+    path = tmp_path_factory.mktemp("spacy") / "pipeline"
+    nlp.to_disk(path)
+    return path
 
 
 def text(characters):
@@ -101,8 +101,6 @@ def test_what_is_missing_is_told(folder, tmp_path):
         load_pipeline("en_core_web_none")
     with pytest.raises(InputError, match=r"unknown label of the pipeline .*'srl'"):
         load_pipeline(folder, ["srl"])
-    with pytest.raises(InputError, match="exists already"):
-        train_pipeline([], [], folder)
 
 
 def test_labels_of_a_pipeline_and_of_rules_land_in_the_store(folder, make_data, tmp_path):

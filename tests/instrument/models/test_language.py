@@ -321,6 +321,8 @@ def test_a_vocabulary_that_makes_no_ids_is_one_line():
     for vocabulary in (str.split, lambda _: None):
         with pytest.raises(InputError, match="give a function from a text to ids"):
             read_codec(vocabulary, tp.load_data(["the dog"]), 9)
+    with pytest.raises(InputError, match="the vocabulary fails on 'the dog': KeyError"):
+        read_codec(lambda text: {}[text], tp.load_data(["the dog"]), 9)
 
 
 @pytest.mark.parametrize("name", CACHES)

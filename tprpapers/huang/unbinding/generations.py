@@ -108,8 +108,7 @@ def _tags(
         )
     if "pos" not in tokens or not (tokens["pos"].astype(str) != "").any():
         raise InputError(
-            f"the words of {store.path} have no tags: give --tagger FOLDER (a spaCy pipeline that "
-            "`python -m tprprobe.gold.taggers` wrote)"
+            f"the words of {store.path} have no tags: give --tagger FOLDER (a spaCy pipeline)"
         )
     return tokens["pos"].astype(str).to_numpy()[rows + 1], _describe_tagger(store)
 

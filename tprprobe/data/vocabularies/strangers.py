@@ -79,7 +79,7 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
         function, name, start, *_ = *vocabulary, 0
         if start not in range(rows):
             raise InputError(f"start id {start!r}: the embedding has {rows} rows")
-        read = lambda text: _placed(text, function(text), name)[:2]  # noqa: E731
+        read = lambda text: _placed(text, _call(function, text), name)[:2]  # noqa: E731
         return CustomCodec(read, partial(_find_name, name), rows, sos=start)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         if len(vocabulary) != len(data):
@@ -107,7 +107,7 @@ def _of_function(function: Callable[[str], object], data: Dataset, rows: int) ->
     pieces, is_named = defaultdict[int, set[str]](set), False
     labelled = [sentence for example in data for sentence in example.labels(None) if sentence]
     words = {sentence.text: sentence.offsets for sentence in labelled}
-    read = lambda text: _placed(text, function(text), words=words.get(text, ()))  # noqa: E731
+    read = lambda text: _placed(text, _call(function, text), words=words.get(text, ()))  # noqa: E731
     sources = [example.source for example in data]
     for text in [*sources, *([example.target for example in data] if data.has_targets else [])]:
         ids, places, tokens = read(text)
@@ -124,6 +124,13 @@ def _of_function(function: Callable[[str], object], data: Dataset, rows: int) ->
         counts = Counter(names.values())
         names = {i: word for i, word in names.items() if word and counts[word] == 1}
     return CustomCodec(lambda text: read(text)[:2], names.get if names else str, rows)
+
+
+def _call(function: Callable[[str], object], text: str) -> object:
+    try:
+        return function(text)
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"the vocabulary fails on {text[:40]!r}: {error!r}") from error
 
 
 def _placed(
