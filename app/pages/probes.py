@@ -11,12 +11,13 @@ NOT_KEPT = "This run does not say which targets it predicted rightly, so slices 
 
 
 def _show_probes(folders) -> None:
-    views = tp.dashboard.probes
-    rows, lead = state.once(lambda: views.load_probes(folders.values()), "probes"), st.container()
+    views, paths = tp.dashboard.probes, folders.values()
+    newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)  # is shown first
+    rows, lead = state.once(lambda: views.load_probes(newest), "probes"), st.container()
     with widgets.controls():
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")
         models = rows.loc[rows["task"] == task, "model"].unique().tolist()
-        model = widgets.choose("Model", models, "probed")
+        model = widgets.choose("Model (run)", models, "probed")
     with lead:
         widgets.lead(views.summarize_probes(rows, task, [model]))
     view = views.show_probes(rows, task, [model])

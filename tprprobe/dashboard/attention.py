@@ -182,11 +182,13 @@ def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, object]]:
 
 
 def pick_head(followed: pd.DataFrame | None, relation: str = "") -> pd.Series | None:
-    """The head that follows a relation (or all) best on half of the documents, scored on the others; None where these are too few."""
+    """The row of :func:`pick_heads` of a relation (or all), with the halves of ``figure heads``; None where documents are too few."""
     if followed is None:
         return None
+    words = _select(followed, relation if relation in NEARBY else "")
+    name = relation if relation in {*words["relation"]} else "all"
     try:
-        return next((row for _, row in pick_heads(_select(followed, relation)).iterrows()), None)
+        return next((row for _, row in pick_heads(words, relations=[name]).iterrows()), None)
     except InputError:
         return None
 
