@@ -31,10 +31,7 @@ MEANINGS = {
     ROLE: "control: both keep their places, with the vectors that they have at the other place",
     WORDS_EXCHANGED: "the upper bound: the text with the two exchanged",
 }
-UNMOVED = (
-    "It is the same to six digits, as it must be if a model is told places at its input only: two whole states that change places "
-    "leave the mean of all as it is. So this says nothing of the text: edit words beside it, or click a head."
-)
+UNMOVED = "It is the same to six digits, as it must be where a model is told places at its input only: whole states that change places leave their mean as it is."
 SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
 

@@ -48,8 +48,9 @@ def _probes(name: str, folder: Path) -> Iterator[Statement]:
     rows = load_probes([folder])
     for task in rows["task"].unique():
         statement = summarize_probes(rows, str(task), rows["model"].unique().tolist())
-        link, brief = Link("Show on Probes", "probes", {"task": str(task)}), statement.brief
-        yield replace(statement, brief=f"{brief} Run: {name}.", links=(link,))
+        brief = f"{statement.brief or statement.text} Run: {name}."
+        link = Link("Show on Probes", "probes", {"task": str(task)})
+        yield replace(statement, brief=brief, links=(link,))
 
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
