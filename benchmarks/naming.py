@@ -20,11 +20,12 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from planted.questions import grouping, plant_roles
 
-from tprpapers.worlds.mathematics.polarity_tables import heads_table, polar_table, polarity_table
+from tprpapers.worlds.mathematics.polarity_tables import polarity_table
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.names import UNNAMED, Gold, name_clusters, read_gold
 from tprprobe.estimators.clusters.names import build_lattice
+from tprprobe.figures.naming import list_names
 from tprprobe.store import open_store
 
 SITE = "encoder.0.self.role"
@@ -141,8 +142,8 @@ def main(path: str | None, runs: int, cases: int) -> None:
         naming = name_all(open_store(path))
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
         print(f"\nAll heads of {path}: {wall:.0f} s, {cpu:.0f} s of processor time.\n")
-        for table in (heads_table(naming), polarity_table(naming), polar_table(naming)):
-            print(table.markdown())
+        print(list_names(naming.asked, None))
+        print(polarity_table(naming).markdown())
 
 
 if __name__ == "__main__":

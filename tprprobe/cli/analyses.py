@@ -213,8 +213,8 @@ def name(
             names = name_all(opened, **options)
             content = names.as_dict()
             texts = [f"{names.comparison}\n{naming.describe_recovery(names.asked)}\n"]
+            texts += [naming.list_names(names.asked, out)]
             texts += [table.markdown() for table in find_structure().tables(names)]
-            texts += [naming.point_to(len(names.asked), out), naming.REPORT.format(out or "OUT")]
     common.show(as_json, content, lambda: "\n".join(texts))
 
 

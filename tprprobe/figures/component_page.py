@@ -87,8 +87,9 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     n_heads, k = real["head"].nunique(), len(rows)
     layer = site_label(site).removesuffix(", role")
     place = f"roles at {layer} ({n_heads} heads, {k} clusters each)"
-    places = table.groupby("model", sort=False)["name"].agg(count_places).to_dict()
-    compared = compare_places(places.pop(TRAINED), [*places.values()])
+    by_model = table.groupby("model", sort=False)["name"]
+    places = {str(model): count_places(names) for model, names in by_model}
+    compared = compare_places(places.pop(TRAINED), places)
     text = f"{compare_names(count_by_model(table), place)} {compared}".strip()
     if len(named):
         best = top(named, "f05")

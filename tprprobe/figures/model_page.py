@@ -258,7 +258,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         several = with_names[entropy > 0]
         n_single = len(with_names) - len(several)
         single = f"{n_single} named {'cluster consists' if n_single == 1 else 'clusters consist'} of a single token, of which the name says nothing new. "
-        baselines = [int(table[f"places_{kind}"].iloc[0]) for kind in twins]
+        baselines = {kind: int(table[f"places_{kind}"].iloc[0]) for kind in twins}
         places = compare_places(count_places(with_names["name"]), baselines)
         best = top(several if len(several) else with_names, "f05")
         text += (

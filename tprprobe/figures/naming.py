@@ -42,20 +42,17 @@ from tprprobe.figures.style import (
     tidy,
 )
 from tprprobe.figures.tables import PanelTable, Table
-from tprprobe.statistics import Interval, interval_text, read_interval, write_interval
+from tprprobe.statistics import Interval, read_interval, write_interval
 from tprprobe.store.reader import Source
 
 PLACE = ["site", "head"]
 WORD_KEYS = [*PLACE, "model"]
 ORIGIN = {"Model": "model_name", "Data": "data"}  # columns of a table of words
-N_ROWS, N_NAMED, N_PLACES = 18, 40, 8  # clusters, named ones of a model, and sites in print
+N_ROWS, N_NAMED, N_PLACES = 18, 20, 8  # clusters, named ones of a model, and sites in print
 MEASURES = {"precision": "o", "recall": "s"}  # their marks
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 MIN_LINES, LINE = 4.0, 0.115  # of names beside a title and a legend; inches of one
 HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
-REPORT = (
-    "Numerators and denominators, predicted from clusters, beside controls: `tprprobe report {}`."
-)
 LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
@@ -63,10 +60,11 @@ def summarize_words(names: pd.DataFrame) -> str:
     """A sentence a question: how many clusters have a name, beside the baseline model's, whether all together agree with labels more than
     its clusters do, whether other random starts find the same, and, of several sites or heads, where.
     """
-    by_model = names.groupby("model", sort=False)["name"].agg(count_places).to_dict()
+    groups = names.groupby("model", sort=False)["name"]
+    by_model = {str(model): count_places(of_model) for model, of_model in groups}
     of_trained = by_model.pop(TRAINED, 0)
     compared = compare_names(count_by_model(names))
-    lines = [f"{compared} {compare_places(of_trained, [*by_model.values()])}".strip()]
+    lines = [f"{compared} {compare_places(of_trained, by_model)}".strip()]
     places = list(names.groupby(PLACE, sort=False, dropna=False))
     if len(places) == 1:
         lines[0] += list_repeated(names.loc[names["model"] == TRAINED, "name"])
@@ -90,13 +88,16 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
         column = f"{AGREEMENT}{task}"
         of_trained = names[names["model"] == TRAINED]
         best: Any = of_trained.nlargest(1, column).iloc[0]
-        rivals = _choose(names[names["model"] != TRAINED], best).drop_duplicates("model")
+        of_baselines = names[names["model"] != TRAINED]
+        rivals = _choose(of_baselines, best).drop_duplicates("model")
         where = site_label(best["site"], best["head"])
         where += " (where most)" * (of_trained[column].nunique() > 1)
         text = f"All groups together agree with {task} at {where}: adjusted mutual information {write_interval(best, column, 'z.2f')}"
         for _, rival in rivals.iterrows():
-            gain = read_interval(rival, f"{GAIN}{task}")
-            text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), {interval_text(gain, '+z.2f')}: {_judge_gain(gain)}"
+            places = of_baselines[of_baselines["model"] == rival["model"]].drop_duplicates(PLACE)
+            gains = [read_interval(row, f"{GAIN}{task}") for _, row in places.iterrows()]
+            gain = write_interval(rival, f"{GAIN}{task}", "+.3f")
+            text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), {gain}: {_judge_gains(gains)}"
         scale = " (0: chance, 1: the same groups; found without labels)" * (not lines)
         lines.append(f"{text}{scale}.")
     return lines
@@ -109,9 +110,13 @@ def _choose(names: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
     return names.loc[(names["site"].eq(place["site"]) & is_head).to_numpy(bool)]
 
 
-def _judge_gain(gain: Interval) -> str:
-    if not gain.low <= 0 <= gain.high and not np.isnan(gain.low):
-        return "training adds this" if gain.value > 0 else "training takes this away"
+def _judge_gains(gains: Sequence[Interval]) -> str:
+    """Whether training changes the agreement; of several sites or heads, at how many."""
+    n_more, n_less = sum(gain.low > 0 for gain in gains), sum(gain.high < 0 for gain in gains)
+    if len(gains) > 1:
+        return f"with training more at {n_more} and less at {n_less} of {len(gains)} sites or heads"
+    if n_more + n_less:
+        return "training adds this" if n_more else "training takes this away"
     return "not shown to differ"
 
 
@@ -145,7 +150,8 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     reasons = cells["unnamed because"]
     is_unnamed = ~rows.index.isin(named_rows.index)
     cells["name"] += (" (" + reasons.replace("–", "special token") + ")").where(is_unnamed, "")
-    cells["cluster"] = np.where(rows["model"] == TRAINED, "", "baseline model, ") + cells["cluster"]
+    baselines = ("baseline (" + rows["model"] + "), ").where(rows["model"] != TRAINED, "")
+    cells["cluster"] = baselines + cells["cluster"]
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
     n_trained = int((names["model"] == TRAINED).sum() - (rows["model"] == TRAINED).sum())
@@ -225,15 +231,18 @@ class NamesTable(PanelTable):
         axes = None if ax is None else check_axes(ax, titles)
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
-        n_lines = max(
-            MIN_LINES, *(sum(label.count("\n") + 1.4 for label in names) for names in labels)
-        )
-        for panel in () if axes is None else axes.flat:
-            refuse_low(panel, n_lines * LINE)
-        figure, panels = open_panels(6.3, LINE * n_lines + 0.9, 1, len(self.panels), axes)
-        for panel, (_, rows), column, title in zip(
-            panels.flat, self.panels, labels, titles, strict=True
+        lines = [max(MIN_LINES, sum(name.count("\n") + 1.4 for name in names)) for names in labels]
+        down = len(lines) if len(lines) > 2 else 1  # those of several baseline models below
+        heights = lines if down > 1 else [max(lines)] * len(lines)
+        size = 6.3, LINE * sum(heights[:down]) + 0.9 * down
+        figure, panels = open_panels(*size, down, len(lines) // down, axes)
+        if axes is None:
+            panels.flat[0].get_gridspec().set_height_ratios(heights[:down])
+        for panel, (_, rows), column, title, n_lines in zip(
+            panels.flat, self.panels, labels, titles, heights, strict=True
         ):
+            if axes is not None:
+                refuse_low(panel, n_lines * LINE)
             _draw_names(panel, rows, column, title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
         legend(figure if axes is None else panels.flat[0], *keys)
@@ -293,10 +302,9 @@ def tabulate_names(
     panels, tables, count_texts = [], [], []
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
-        title = "baseline model" if panels else "trained model"
-        model = f"{title}{f' ({model})' * bool(panels)}"
+        model = f"baseline model ({model})" if panels else "trained model"
         count_texts.append(f"{model}: {len(of_model)} of {len(clusters)}")
-        heading = f"{title}\n{len(of_model)} of {len(clusters)} named"
+        heading = f"{model}\n{len(of_model)} of {len(clusters)} named"
         if current_look().is_narrow:
             heading = heading.replace(" model", "").removesuffix(" named")
         panels.append((heading, of_model))

@@ -10,7 +10,7 @@ from planted.questions import plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp
-from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_table
+from tprpapers.worlds.mathematics.polarity_tables import polarity_table
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.fields import describe
@@ -24,6 +24,7 @@ from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import halve_documents
+from tprprobe.figures.naming import list_names
 
 ROLE = "encoder.0.self.role"
 NAMES = {"digit ∧ numerator", "digit ∧ denominator", "op", "lpar", "rpar", "space", "template"}
@@ -271,9 +272,8 @@ def test_a_run_says_what_it_compared(finished):
     marginal = naming.agreement[~naming.agreement["measure"].str.contains("given")]
     assert set(marginal["null"]) == {"question", "character"}
     assert set(marginal["measure"]) == {"ami"}
-    text = "\n".join(table(naming).markdown() for table in (polarity_table, polar_table))
-    assert "digit ∧ denominator" in text
-    assert "Not in this run: baseline" in text
+    assert "digit ∧ denominator" in list_names(naming.asked, finished[0])
+    assert "Controls that this run does not have: baseline" in polarity_table(naming).markdown()
     document = json.loads(json.dumps(naming.as_dict(), allow_nan=False))
     assert len(document["names"]) == len(naming.names)
 
@@ -288,8 +288,8 @@ def test_a_baseline_must_hold_the_same_questions(store, tmp_path):
 def test_the_command_prints_a_table_or_json(store, finished):
     words = ["name", store.path, "--k", len(NAMES), "--out", finished[0], "--resume"]
     result = run_command(*words)
-    assert "Clusters named by polarity" in result.stdout
-    assert "predicted from clusters, beside controls: `tprprobe report" in result.stdout
+    assert "digit ∧ denominator" in result.stdout
+    assert "Numerator or denominator, predicted from clusters alone" in result.stdout
     document = json.loads(run_command(*words, "--json").stdout)
     assert document["facts"]["missing"] == ["baseline"]
 

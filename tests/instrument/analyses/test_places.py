@@ -93,9 +93,11 @@ def test_clusters_of_chance_get_no_place():
 
 
 def test_the_baseline_models_places_stand_beside():
-    assert compare_places(0, [0]) == ""
-    assert compare_places(9, [0]).endswith("9 of the names say where a token stands, none of the baseline model’s.")  # fmt: skip
-    assert "positions alone" in compare_places(9, [3])
+    assert compare_places(0, {"untrained": 0}) == ""
+    assert compare_places(9, {"untrained": 0}).endswith(
+        ", none of the baseline model’s (untrained)."
+    )
+    assert "positions alone" in compare_places(9, {"untrained": 3})
 
 
 class CrossMaps(Store):

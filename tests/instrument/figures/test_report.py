@@ -170,7 +170,7 @@ def test_the_report_of_a_run_tells_its_clusters_and_their_names(tmp_path):
     assert len(names) >= 3
     for name in names:
         assert name in page.shown
-    assert "Not in this run: query, key, filler, " in page.shown
+    assert "Controls that this run does not have: query, key, filler, " in page.shown
     assert "nan" not in page.shown.lower()
 
 

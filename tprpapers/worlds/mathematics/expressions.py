@@ -213,10 +213,10 @@ def summarize(
 
 
 def draw_tables(naming: Any) -> list[Any]:
-    """The clusters named by polarity, and names by head; polarity beside controls is in :func:`make_section`."""
-    from tprpapers.worlds.mathematics import polarity_tables as of
+    """What clusters tell of polarity, beside controls."""
+    from tprpapers.worlds.mathematics.polarity_tables import polarity_table
 
-    return [of.polar_table(naming), of.heads_table(naming)]
+    return [polarity_table(naming)]
 
 
 def make_section(naming: Any) -> Any:

@@ -9,8 +9,7 @@ from tprprobe.analyses.naming.run import Naming
 from tprprobe.figures.naming import tabulate_clusters
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table
-from tprprobe.gold.structure import POLARITIES
-from tprprobe.statistics import Interval, interval_text, write_interval
+from tprprobe.statistics import Interval, interval_text
 
 PREDICTED = {
     "accuracy": "all digits",
@@ -24,21 +23,6 @@ SCORES = PREDICTED | {
 RULES = {"majority": "majority rule", "surface": "surface rule"}
 KINDS = ["model", "vectors", "layer", "k"]
 COUNTS = ["heads", "named", "tell polarity"]
-
-
-def heads_table(naming: Naming) -> Table:
-    """One row per head: the share of its clusters with a name, and the polarity that they tell."""
-    rows = []
-    for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
-        cells = {name: str(row[name]) for name in ("site", "k", "layer")}
-        cells["head"] = "–" if pd.isna(row["head"]) else str(int(row["head"]))
-        cells["named"] = f"{row['named']:.0f} of {row['clusters']:.0f}"
-        cells["tell polarity"] = f"{row['with_polarity']:.0f}"
-        cells["tokens named"] = f"{row['coverage']:.0%}"
-        cells["stability (ARI)"] = f"{row['stability']:.2f}"
-        scores = {name: write_interval(row, column) for column, name in SCORES.items()}
-        rows.append(cells | scores)
-    return Table(pd.DataFrame(rows), "Heads whose clusters have names")
 
 
 def polarity_table(naming: Naming) -> Table:
@@ -68,13 +52,6 @@ def _rule(naming: Naming, rule: str) -> dict[str, str]:
     values = {name: summary[column.replace("accuracy", rule)] for column, name in PREDICTED.items()}
     cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in values.items()}
     return dict.fromkeys([*KINDS, *COUNTS], "–") | {"vectors": RULES[rule]} | cells
-
-
-def polar_table(naming: Naming) -> Table:
-    """The clusters whose name has a polarity, best first."""
-    with_polarity = naming.clusters["name"].str.contains("|".join(POLARITIES))
-    rows = naming.clusters.loc[with_polarity].sort_values("f05", ascending=False)
-    return tabulate_clusters(rows, "Clusters named by polarity").drop_empty()
 
 
 def _spread(values: pd.Series) -> str:
@@ -116,5 +93,5 @@ def _questions_note(naming: Naming) -> str:
             lines.append(f"{counts['n']} questions{kind}, {share} answered right")
     missing: Any = naming.facts["missing"]
     if missing:
-        lines.append(f"Not in this run: {', '.join(missing)}")
+        lines.append(f"Controls that this run does not have: {', '.join(missing)}")
     return ".\n".join(lines) + "."

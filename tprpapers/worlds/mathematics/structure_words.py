@@ -15,7 +15,7 @@ ARITHMETIC = {
     "surface": Field(("surface_polarity",), words=SURFACE),
     "neg": Field(("neg",), words={True: "negative", False: "positive"}),
     "msd": Field(("msd",), words={True: "first digit", False: "later digit"}),
-    "char": Field(("char",), "‘{}’"),
+    "char": Field(("char",), "‘{}’", {" ": "‘␣’"}),
     "n_digits": Field(("n_digits",), "of {} digits", {1: "of 1 digit", 4: "of 4+ digits"}, most=4),
     "number": Field(("number",), "number {}", {3: "number 3+"}, most=3),
     "bracket_depth": Field(("bracket_depth",), "in {} brackets", {3: "in 3+ brackets"}, most=3),

@@ -1,6 +1,6 @@
 """Fields that every text has without labels: where a token stands, counted from the left and from the right, and which it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -65,11 +65,13 @@ def count_places(names: "pd.Series[str]") -> int:
     return int(names.astype(str).str.contains(r"\b(?:place|word) \d+ from the ").sum())
 
 
-def compare_places(n_places: int, of_baselines: Sequence[int]) -> str:
+def compare_places(n_places: int, of_baselines: Mapping[str, int]) -> str:
     """How many names say where a token stands, in a model and its baseline models, and what that means; empty if none does."""
-    if not n_places and not any(of_baselines):
+    if not n_places and not any(of_baselines.values()):
         return ""
-    baselines = "".join(f", {n or 'none'} of the baseline model’s" for n in of_baselines)
-    is_trained = of_baselines and not any(of_baselines)
+    baselines = "".join(
+        f", {n or 'none'} of the baseline model’s ({model})" for model, n in of_baselines.items()
+    )
+    is_trained = of_baselines and not any(of_baselines.values())
     untrained = "" if is_trained else "; without training, positions alone can make such clusters"
     return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}{untrained}."

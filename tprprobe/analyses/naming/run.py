@@ -159,6 +159,11 @@ def name_all(
                 job.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
+            origin = {
+                "model_name": store.facts.model.name or "",
+                "data": store.facts.data.name or "",
+            }
+            tables["names"] = tables["names"].assign(**origin)
             tokens = golds[vector_sets.TRAINED].tokens
             tables["summary"], facts = find_structure().summarize(*decided, tokens)
             facts["missing"] = vector_sets.list_missing(targets, golds)
