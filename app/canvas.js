@@ -479,10 +479,7 @@ class Map2D {
 
   move(event) {
     const at = this.where(event);
-    if (!this.path) {
-      this.hover(at);
-      return;
-    }
+    if (!this.path) return this.hover(at);
     const [x, y] = this.path.at(-1);
     if (Math.hypot(at[0] - x, at[1] - y) < 3) return;
     this.path.push(at);
