@@ -12,7 +12,9 @@ NOT_KEPT = "This run does not say which targets it predicted rightly, so slices 
 
 def _show_probes(folders) -> None:
     views, paths = tp.dashboard.probes, folders.values()
-    newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)  # is shown first
+    newest = sorted(
+        paths, key=lambda path: path.stat().st_mtime, reverse=True
+    )  # is shown first
     rows, lead = state.once(lambda: views.load_probes(newest), "probes"), st.container()
     with widgets.controls():
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")
@@ -22,10 +24,10 @@ def _show_probes(folders) -> None:
         widgets.lead(views.summarize_probes(rows, task, [model]))
     view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
-    shown = view.data.iloc[marked] if marked else view.data
-    _show_slices(folders, shown)
+    table_rows = view.data.iloc[marked] if marked else view.data
+    _show_slices(folders, table_rows)
     title = "The rows of the marked points" if marked else "All rows"
-    widgets.fold(title, title, lambda: widgets.table(shown, 3), bool(marked))
+    widgets.fold(title, title, lambda: widgets.table(table_rows, 3), bool(marked))
 
 
 def _show_slices(folders, rows) -> None:

@@ -31,7 +31,7 @@ MEANINGS = {
     ROLE: "control: both keep their places, with the vectors that they have at the other place",
     WORDS_EXCHANGED: "the upper bound: the text with the two exchanged",
 }
-UNMOVED = "It is the same to six digits, as it must be where a model is told places at its input only: whole states that change places leave their mean as it is."
+UNMOVED = "It is the same to six digits, as it must be where places are added only to the input of a model: whole states that change places do not change their mean."
 SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
 
