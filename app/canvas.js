@@ -326,7 +326,7 @@ class Map2D {
     const radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
     this.radius = radius;
     const [count, red, green, blue] = this.sums, stamp = disc(radius, width), { top } = this;
-    for (const each of this.sums) each.fill(0);
+    for (const each of [...this.sums, this.full, this.pale]) each.fill(0);
     this.outside = 0;
     top.fill(-1);
     const [x0, x1, y0, y1] = this.seen, edge = radius + 2;
@@ -355,10 +355,7 @@ class Map2D {
     const alphas = Float32Array.from({ length: 64 }, (_, n) => 255 * (1 - (1 - each) ** n));
     for (let i = 0; i < count.length; i++) {
       const n = count[i];
-      if (!n) {
-        this.full[i] = this.pale[i] = 0;
-        continue;
-      }
+      if (!n) continue;
       const alpha = alphas[Math.min(n, 63)] | 0, color = ((blue[i] / n) << 16) | ((green[i] / n) << 8) | (red[i] / n);
       this.full[i] = (alpha << 24) | color;
       this.pale[i] = ((alpha * 0.25) << 24) | color;
@@ -479,10 +476,7 @@ class Map2D {
 
   move(event) {
     const at = this.where(event);
-    if (!this.path) {
-      this.hover(at);
-      return;
-    }
+    if (!this.path) return this.hover(at);
     const [x, y] = this.path.at(-1);
     if (Math.hypot(at[0] - x, at[1] - y) < 3) return;
     this.path.push(at);

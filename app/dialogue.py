@@ -46,7 +46,8 @@ def choose_change(prompt, heads) -> Any:
     tokens, kind, change = canvas.read_tokens(len(prompt.tokens)), None, None
     with widgets.controls():
         if kinds:
-            index = 0 if "roles" in kinds or prompt.is_image else len(kinds) // 2
+            has_first = "roles" in kinds or prompt.is_image or not prompts.has_head(prompt.model)
+            index = 0 if has_first else len(kinds) // 2
             kind = widgets.choose("Two tokens exchange their", kinds, "kind", index)
     if head:
         change = prompt_edits.ablate_head(*head)

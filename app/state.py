@@ -80,6 +80,7 @@ def follow_link() -> None:
     for name in COUNTED & {*st.query_params}:  # a number that streamlit cannot read ends the page
         if not re.fullmatch("[0-9]{1,9}", st.query_params[name]):
             del st.query_params[name]
+    st.session_state.setdefault("sample", int(st.query_params.get("sample", 0)))  # in a fresh tab
     for name in SITES & {*st.query_params}:  # an address may hold a site's name
         label = tp.figures.labels.site_label(address := st.query_params[name])
         if label != address:

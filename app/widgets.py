@@ -25,7 +25,6 @@ REFUSED = "Analyses that are impossible for this store, and why"
 KEYS = {
     "← →": "step through the samples",
     "Esc": "unmark",
-    "Tab": "reach everything else",
     "Ctrl P": "print the page",
     "?": "show this list",
 }
@@ -220,10 +219,10 @@ def _watch(key) -> None:
     if job is None:
         return
     outcome = job.outcome
-    label = {None: "It runs …", 0: "Done"}.get(outcome, f"It ended with {outcome}")
+    label = {None: "It runs …", 0: "Done", -2: "Stopped"}.get(outcome, f"It ended with {outcome}")
     status: Any = {None: "running", 0: "complete"}.get(outcome, "error")
-    with st.status(label, state=status, expanded=True):
-        st.code(job.read_output() or "…", language=None)
+    box = st.status(label, state=status, expanded=True)  # as ``with`` it would end as complete
+    box.code(job.read_output() or "…", language=None, wrap_lines=True)
     if status == "running":
         st.button("Stop", on_click=job.stop, key=f"stop-{key[-1]}")
     elif status == "complete":

@@ -14,13 +14,13 @@ CLICK = "Click a square: that head is shown below, on one sample. Squares are of
 SHARP = "Mean largest weight of every head, in percent"
 
 
-def _show_heads(store, sites, sample: int, chosen) -> None:
+def _show_heads(store, sites, sample: int, choice) -> None:
     views = tp.dashboard.attention
     widgets.head("All heads", lambda: views.show_grid(store, sites, sample), "grid")
     weights = {site: views.read_maps(store, site, sample).weights for site in sites}
     st.caption(widgets.AXES)
     ramp = tp.figures.theme.find_theme(state.is_dark()).scale
-    canvas.offer_picks("every-head", views.pack_heads(weights), **chosen, ramp=ramp, look="shown")
+    canvas.offer_picks("every-head", views.pack_heads(weights), **choice, ramp=ramp, look="shown")
 
 
 @state.page("Attention")
@@ -53,16 +53,16 @@ def attention() -> None:
     title = f"{follows[0].upper()}{follows[1:]}: percent by head" if follows else SHARP
     widgets.head(title, lambda: views.show_heads(scores, title), "heads")
     squares = views.pack_scores(scores, dark)
-    chosen = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}
+    choice = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}
     n_maps = store.count_maps(site)
     samples = "all" if follows else f"the first {scores['n'].max()} of"
     advice = CLICK.format(f"{samples} the {n_maps:,} samples that have maps")
-    canvas.offer_picks("scored-heads", squares, **chosen, look="squares", advice=advice)
+    canvas.offer_picks("scored-heads", squares, **choice, look="squares", advice=advice)
     [sample] = widgets.choose_samples(store, n_maps)
     maps = views.read_maps(store, site, sample)
     canvas.show_head(store, maps, head)
     canvas.feed_mark(state.mark())
     alike = tp.dashboard.contents.like(sites, site)
     label = f"All heads of {len(alike)} layers on this sample"
-    widgets.fold(label, "heads", lambda: _show_heads(store, alike, sample, chosen))
+    widgets.fold(label, "heads", lambda: _show_heads(store, alike, sample, choice))
     widgets.fold("All numbers", "numbers", lambda: widgets.table(scores))

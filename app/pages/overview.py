@@ -19,9 +19,8 @@ def _show_sizes(store) -> None:
 
 def _list_stores(names) -> None:
     widgets.table(tp.dashboard.folders.describe_all(state.runs(), names[:MAX_STORES]))
-    n = len(names) - MAX_STORES
-    note = f" {n} more stores are in the list on the left." if n > 0 else ""
-    st.caption(f"Chosen: {state.escape(state.store_name())}.{note}")
+    if len(names) > MAX_STORES:
+        st.caption("The list on the left has all.")
 
 
 def _show_examination(questions) -> None:

@@ -11,20 +11,23 @@ NOT_KEPT = "This run does not say which targets it predicted rightly, so slices 
 
 
 def _show_probes(folders) -> None:
-    views = tp.dashboard.probes
-    rows, lead = state.once(lambda: views.load_probes(folders.values()), "probes"), st.container()
+    views, paths = tp.dashboard.probes, folders.values()
+    newest = sorted(
+        paths, key=lambda path: path.stat().st_mtime, reverse=True
+    )  # is shown first
+    rows, lead = state.once(lambda: views.load_probes(newest), "probes"), st.container()
     with widgets.controls():
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")
         models = rows.loc[rows["task"] == task, "model"].unique().tolist()
-        model = widgets.choose("Model", models, "probed")
+        model = widgets.choose("Model (run)", models, "probed")
     with lead:
         widgets.lead(views.summarize_probes(rows, task, [model]))
     view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
-    shown = view.data.iloc[marked] if marked else view.data
-    _show_slices(folders, shown)
+    table_rows = view.data.iloc[marked] if marked else view.data
+    _show_slices(folders, table_rows)
     title = "The rows of the marked points" if marked else "All rows"
-    widgets.fold(title, title, lambda: widgets.table(shown, 3), bool(marked))
+    widgets.fold(title, title, lambda: widgets.table(table_rows, 3), bool(marked))
 
 
 def _show_slices(folders, rows) -> None:

@@ -10,6 +10,7 @@ import pytest
 from planted.sentences import plant as plant_words
 
 import tprprobe as tp
+from tprprobe.analyses.attention.head_relations import pick_heads
 from tprprobe.analyses.naming import name_all
 from tprprobe.dashboard import (
     attention,
@@ -118,6 +119,12 @@ def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_ru
     assert "the best fixed distance, +1, chosen in the same way" in text
     assert "points [+" in text
     assert "chosen and scored on the same" in str(attention.summarize_attention(scores))
+    rare = words[words["document"].between(5, 16)].assign(relation="obj")
+    both = pd.concat([words, rare], ignore_index=True)
+    expected = pick_heads(both).set_index("relation").loc["obj"]  # as `figure heads` has it
+    picked_row = attention.pick_head(both, "obj")
+    names = ["n", "head", "offset", "value", "by_offset", "beyond"]
+    assert picked_row[names].tolist() == expected[names].tolist()
 
 
 def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):

@@ -180,6 +180,12 @@ def test_an_address_chooses_what_is_shown(open_page, runs):
     assert len(app.dataframe[-1].value) == sizes[0]
 
 
+def test_an_address_of_a_fresh_tab_says_which_sample(open_page, runs):
+    app = open_page(runs, "roles", sample="5")
+    assert app.number_input(key="sample").value == 5
+    assert linked_strips(app)[0]["heading"].startswith("sample 5")
+
+
 def test_a_mark_brings_a_strip_that_has_it_and_a_search_those_that_it_finds(open_page, runs):
     store = tp.open_store(runs / "demo/store")
     sample = store.tokens.loc[store.tokens["side"] == "source", "sample"].reset_index(drop=True)

@@ -31,7 +31,7 @@ from tprprobe.figures.attention import map_grid, map_squares
 from tprprobe.figures.colors import text_color
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.scenes import Dots, Squares
+from tprprobe.figures.scenes import Squares
 from tprprobe.figures.theme import shade
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import interval_text, read_interval
@@ -40,7 +40,6 @@ from tprprobe.store.token_texts import is_special, sign
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 SHOWN = 120  # tokens of a column with lines
-MAX_HEADS = 24  # of a figure on paper
 LOOKS = "{0}s look most, special tokens left out, at the "
 DEPENDS = LOOKS.format("word") + "word that they depend on"
 BASELINES = {  # that need no head
@@ -158,12 +157,13 @@ def _select(followed: pd.DataFrame, relation: str) -> pd.DataFrame:
 
 
 def show_heads(scores: pd.DataFrame, title: str) -> View:
-    """The scores of all heads; paper shows the highest."""
-    heads = scores[scores["source"] == "head"]
-    names = [*map(site_label, heads["site"], heads["head"])]
-    ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
-    dots = heads.assign(name=names, group="head", **ends).nlargest(MAX_HEADS, "value")
-    return View(title, scores, Dots(dots, "share"))
+    """The scores of all heads, in percent: a row a site, a column a head."""
+    heads = scores[scores["source"] == "head"].astype({"head": int})
+    wide = heads.pivot(index="site", columns="head", values="value")
+    wide = wide.reindex(heads["site"].unique())
+    rows, columns = [*map(site_label, wide.index)], [*map(str, wide.columns)]
+    texts = np.char.replace(np.char.mod("%.0f", 100 * wide.to_numpy(float)), "nan", "")
+    return View(title, scores, Squares(wide.to_numpy(float), rows, columns, ("", "head"), texts))
 
 
 def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, object]]:
@@ -182,11 +182,13 @@ def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, object]]:
 
 
 def pick_head(followed: pd.DataFrame | None, relation: str = "") -> pd.Series | None:
-    """The head that follows a relation (or all) best on half of the documents, scored on the others; None where these are too few."""
+    """The row of :func:`pick_heads` of a relation (or all), with the halves of ``figure heads``; None where documents are too few."""
     if followed is None:
         return None
+    words = _select(followed, relation if relation in NEARBY else "")
+    name = relation if relation in {*words["relation"]} else "all"
     try:
-        return next((row for _, row in pick_heads(_select(followed, relation)).iterrows()), None)
+        return next((row for _, row in pick_heads(words, relations=[name]).iterrows()), None)
     except InputError:
         return None
 

@@ -82,9 +82,8 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learned)."""
     fits = list_families(scores[scores["site"] == site])
-    columns = [
-        name for name in STEP if name in fits and fits[name].replace("", np.nan).notna().any()
-    ]
+    known = fits.columns[fits.replace("", np.nan).notna().any()]
+    columns = [name for name in STEP if name in known]
     return fits[columns].round(6).reset_index(drop=True)
 
 

@@ -28,6 +28,7 @@ from tprprobe.store.token_texts import visible
 
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 LAYERS = re.compile(r"\.\d+\.")
+COUNTS = re.compile(r"[\d:/. -]+")  # of a bar
 MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 NO_MODEL = (
@@ -73,7 +74,8 @@ class Job:
         """The last lines of its output, as text."""
         output = CODES.sub("", self.log.read_text("utf-8", errors="replace"))
         lines = [visible(line.strip(), 160) for line in re.split(r"\s*[\r\n]\s*", output) if line]
-        return "\n".join(dict.fromkeys(lines[-4 * MAX_LINES :][-MAX_LINES:]))
+        latest = {COUNTS.sub("", line): line for line in lines}  # of a bar the last state
+        return "\n".join([*latest.values()][-MAX_LINES:])
 
     def stop(self) -> None:
         """Interrupts it, as Ctrl-C does."""

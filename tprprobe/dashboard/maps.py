@@ -92,10 +92,8 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     labels = labels.astype({"x": float, "y": float}).to_dict("records")
     packed = {"title": f"{scene.place}, colored by {field}", "axes": name_axes(scene)}
     unit = "samples" if scene.side == SAMPLE else "tokens"
-    of_all = (
-        len(scene.tokens) < scene.roles.summary["size"].sum()
-    )  # a slice, whose clusters are of all
-    packed |= {"unit": unit, "commonest": f"commonest {'of all ' * bool(of_all)}{unit}"}
+    is_slice = len(scene.tokens) < scene.roles.summary["size"].sum()  # clusters are of all
+    packed |= {"unit": unit, "commonest": f"commonest {'of all ' * bool(is_slice)}{unit}"}
     packed |= {"values": order, "labels": labels, "clusters": _pack_clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
         return packed | {"colors": write_colors([*color_clusters(scene.roles)])}

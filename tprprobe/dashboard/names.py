@@ -47,8 +47,5 @@ def find_roles(folders: Iterable[Path]) -> Iterator[Statement]:
         measures = f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}"
         query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
         link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
-        where = site_label(row["site"], row["head"])
-        yield Statement(
-            f"{quote(visible(row['name'], 90))} names a cluster of {where}: {measures}, held out",
-            (link,),
-        )
+        where, name = site_label(row["site"], row["head"]), quote(visible(row["name"], 90))
+        yield Statement(f"{name} names a cluster of {where}: {measures}, held out", (link,))

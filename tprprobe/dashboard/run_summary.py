@@ -42,14 +42,15 @@ def _names(name: str, folder: Path) -> Iterator[Statement]:
     yield replace(summarize_names(show_names(read_names(folder)).data), links=(link,))
 
 
-def _probes(_: str, folder: Path) -> Iterator[Statement]:
+def _probes(name: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard.probes import load_probes, summarize_probes
 
     rows = load_probes([folder])
     for task in rows["task"].unique():
         statement = summarize_probes(rows, str(task), rows["model"].unique().tolist())
+        brief = f"{statement.brief or statement.text} Run: {name}."
         link = Link("Show on Probes", "probes", {"task": str(task)})
-        yield replace(statement, links=(link,))
+        yield replace(statement, brief=brief, links=(link,))
 
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:

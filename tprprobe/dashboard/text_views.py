@@ -84,9 +84,7 @@ def show_text_heads(texts: TextComparison) -> View:
     """How differently heads look at the two texts: a row a layer, a column a head."""
     title = "How differently heads look at the two texts"
     names = [*map(str, range(texts.heads["head"].max() + 1))]
-    note = (
-        "The share of attention that lies elsewhere, over both texts' tokens (mean over queries)."
-    )
+    note = "Attention that lies elsewhere, in shares, over both texts' tokens (mean over queries)."
     return View(title, texts.heads, _square(texts.heads, "head", names, "head", title), note)
 
 

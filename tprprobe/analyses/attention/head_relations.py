@@ -1,6 +1,6 @@
 """How often every attention head looks from a word at the word that a labelled relation relates it to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -154,15 +154,17 @@ def score_relation(words: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row per relation (of all, ``all``): the head and the fixed offset that do best on half of the documents, and their
+def pick_heads(
+    followed: pd.DataFrame, seed: int = 0, relations: Sequence[str] = ()
+) -> pd.DataFrame:
+    """One row per relation (of all, ``all``; default: it and the commonest): the head and the fixed offset that do best on half of the documents, and their
     shares on the other half: relation, n, site, layer, head, value with its interval, offset, by_offset and beyond (the
     head's share less the offset's, paired) with theirs.
     """
     chosen_on = halve_documents(followed["document"].to_numpy(), seed)
     sequences = followed[["sequence"]].to_numpy()
     half, rows = leave_out(chosen_on, ~chosen_on, sequences), []
-    for relation in ["all", *list_relations(followed)[:COMMONEST]]:
+    for relation in relations or ["all", *list_relations(followed)[:COMMONEST]]:
         is_relation = (followed["relation"] == relation) | (relation == "all")
         if (is_relation & half).any() and (is_relation & ~chosen_on).any():
             halves = followed[is_relation & half], followed[is_relation & ~chosen_on]

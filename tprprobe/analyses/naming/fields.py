@@ -120,7 +120,7 @@ def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd
     if gold is not None and name.startswith("gold ") and name[5:] in gold:
         values = gold[name[5:]]
     elif name in tokens and name not in SAMPLE_COLUMNS:
-        is_label = name in LABELS and WORD in tokens
+        is_label = name in {*LABELS, "upos"} and WORD in tokens
         values = label_words(tokens, name) if is_label else tokens[name]
         if name == "token":
             values = values.map({token: spell(token) for token in values.unique()})
