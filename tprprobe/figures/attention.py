@@ -61,7 +61,8 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
     title = _title(store, site, sample, head)
-    origin = f"Model: {store.facts.model.name}. Data: {store.facts.data.name}."
+    data = str(store.facts.data.name).rpartition("/")[2]
+    origin = f"Model: {store.facts.model.name}. Data: {data}."
     return Squares(
         weights, _signs(queries), _signs(keys), titles, bar="attention", title=title, note=origin
     )
