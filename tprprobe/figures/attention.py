@@ -66,8 +66,9 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     """The attention map of one head: a row a query, a column a key."""
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
-    texts = {"title": _title(store, site, sample, head), "note": name_origin(store)}
-    return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", **texts)
+    title, signs = _title(store, site, sample, head), (_signs(queries), _signs(keys))
+    note = name_origin(store)
+    return Squares(weights, *signs, titles, bar="attention", title=title, note=note)
 
 
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:
