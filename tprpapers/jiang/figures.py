@@ -80,8 +80,7 @@ MATCHES = Input(
     lambda folders: find_scored(folders)["matches"],
 )
 PROBED = Input(
-    "probes: give --ckpt with folders of `probe all --ckpt MODEL --out` of tpt-d-english, t5-english or another model of the "
-    "family, or let `tprprobe paper jiang --out` make them",
+    "probes: give --ckpt with folders of `probe all --ckpt MODEL --out` of tpt-d-english, t5-english or another model of the family",
     load_probes,
     PROBES.find_finished,
 )
