@@ -50,7 +50,8 @@ def row_strips(
 
 def name_origin(store: Store) -> str:
     """The line that names the model and the data of a store."""
-    return f"Model: {store.facts.model.name}. Data: {store.facts.data.name}."
+    data = str(store.facts.data.name).rpartition("/")[2]
+    return f"Model: {store.facts.model.name}. Data: {data}."
 
 
 def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text
 TITLE, PANEL_TITLE, SMALL = 9, 7.5, 6.5  # points: figures, one of several panels, small text
 TALL, CURVES, MAP, ROW = 20.0, 0.8, 0.3, 0.085  # inches: of a trial, of panels that can be read
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
+WIDEST = 0.98  # of the width: lines of notes, which other resolutions draw a little wider
 REACH = 1.15  # sides of given axes that their title and labels may take
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
@@ -86,7 +87,7 @@ class Drawing(Figure):
             text.set_y(-(self._below + 0.05) / height)
             for letter in LETTER * 1.03 ** np.arange(40):  # until the widest line fits
                 text.set_text(wrap_lines("\n".join(lines), width, letter, indent="  "))
-                if text.get_window_extent().x1 < self.bbox.x1:
+                if text.get_window_extent().x1 < WIDEST * self.bbox.x1:
                     break
             n_lines = text.get_text().count("\n") + 1
             self._below += 0.15 + 0.13 * current_look().scale * n_lines
