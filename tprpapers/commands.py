@@ -99,14 +99,14 @@ def paper(
     resume: Resume = False,
 ) -> None:
     """Make every table and figure of a paper, with the verdicts on its claims, and a report."""
-    from tprpapers.paper.judgements import name_verdict
     from tprpapers.paper.making import make_papers
 
     page = make_papers(name, ckpt or [], out, resume, _track_parts)
     names: dict[str, list[str]] = {}
     for path in sorted(page.parent.glob("*.json")):
         if "verdict" in (item := read_json(path)):
-            names.setdefault(name_verdict(item), []).append(path.stem)
+            verdict = ", judged on ".join([item["verdict"], *item.get("judged_on", ())])
+            names.setdefault(verdict, []).append(path.stem)
     say("Verdicts on the paper's claims about its tables and figures:")
     for verdict, made in sorted(names.items()):
         say(f"  {verdict} ({len(made)}): {', '.join(made)}")

@@ -12,9 +12,7 @@ NOT_KEPT = "This run does not say which targets it predicted rightly, so slices 
 
 def _show_probes(folders) -> None:
     views, paths = tp.dashboard.probes, folders.values()
-    newest = sorted(
-        paths, key=lambda path: path.stat().st_mtime, reverse=True
-    )  # is shown first
+    newest = sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)  # is shown first
     rows, lead = state.once(lambda: views.load_probes(newest), "probes"), st.container()
     with widgets.controls():
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")

@@ -1,5 +1,7 @@
 """jiang's discrete roles: how peaked they are, and what making them one-hot costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -11,9 +13,11 @@ from tprpapers.jiang.summary_tables import table2, table3, unsupported_table
 from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.kinds import PROBES
 from tprprobe.errors import InputError
+from tprprobe.figures.attention import name_origin
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.scenes import Grid
+from tprprobe.figures.tables import write_minus
 from tprprobe.store import Store
 
 DOCUMENTS = 100  # on which roles are made one-hot
@@ -32,6 +36,7 @@ def draw_discreteness(store: Store) -> Grid:
         for name in dict.fromkeys(names.values())
     }
     figure = role_peaks(heads, peaks, _find_cost(store))
+    figure = replace(figure, note=write_minus(f"{figure.note}\n{name_origin(store)}"))
     cases = {"jiang-discrete": {"": share_of_peaks(store)}}
     return with_verdicts(figure, judge_cases(cases, "document", store.samples))
 
@@ -80,8 +85,7 @@ MATCHES = Input(
     lambda folders: find_scored(folders)["matches"],
 )
 PROBED = Input(
-    "probes: give --ckpt with folders of `probe all --ckpt MODEL --out` of tpt-d-english, t5-english or another model of the "
-    "family, or let `tprprobe paper jiang --out` make them",
+    "probes: give --ckpt with folders of `probe all --ckpt MODEL --out` of tpt-d-english, t5-english or another model of the family",
     load_probes,
     PROBES.find_finished,
 )

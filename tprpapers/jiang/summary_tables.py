@@ -23,23 +23,21 @@ SHOWN_SCORES = {
 }
 TITLE2 = "Scores of summaries (percent), and their differences by document"
 CAPTION2 = (
-    "In brackets: 95 % intervals over documents. * p < .05 (paired bootstrap; of shares McNemar's "
-    "test), not adjusted.\nMETEOR without synonyms. The paper's numbers (Table 2) are not known. Its "
-    "text says: TPT-d is above the Transformer on XSum, arXiv and\nWikiHow in all four scores, and "
-    "about equal on CNN/DailyMail; TPT-c is the worst of the three on every corpus."
+    "In brackets: 95 % intervals over documents. * p < .05 (paired bootstrap; of shares McNemar's test), not adjusted.\n"
+    "METEOR: without synonyms.\nThe paper's numbers (Table 2) are not known. Its text says: TPT-d is above the Transformer on XSum, arXiv and "
+    "WikiHow in all four scores, and about equal on CNN/DailyMail; TPT-c is the worst of the three on every corpus."
 )
+SPARE2 = ("exact match", "METEOR", "ROUGE-2", "grammatical")  # columns
 TITLE3 = "Votes of people who did not know which summary was whose"
 CAPTION3 = (
-    "Share: of documents with a preference, with 95 % interval. p: sign test. Documents of which\n"
-    "both wrote the same are not asked about. The paper's counts (Table 3) are not known. Its text\n"
-    "says of 120 summaries each: XSum, TPT-d significantly better in grammar; WikiHow, Transformer\n"
-    "ahead in saliency, TPT-d in grammar, and significantly overall."
+    "Share: of documents with a preference, with 95 % interval. p: sign test. Documents of which both wrote the same are not asked about. "
+    "The paper's counts (Table 3) are not known. Its text says of 120 summaries each: XSum, TPT-d significantly better in grammar; "
+    "WikiHow, Transformer ahead in saliency, TPT-d in grammar, and significantly overall."
 )
 TITLE4 = "Facts of references that their documents do not have, written by models"
 CAPTION4 = (
-    "Proxy: names and numbers of the reference that are nowhere in its document. McNemar's test is "
-    "paired; the paper\ngives only the two totals, for which Fisher's test is all that can be done: "
-    "they are no evidence of a difference."
+    "Proxy: names and numbers of the reference that are nowhere in its document. McNemar's test is paired; the paper gives only the two totals, "
+    "for which Fisher's test is all that can be done: they are no evidence of a difference."
 )
 
 
@@ -61,7 +59,8 @@ def table2(summaries: pd.DataFrame) -> Table:
         for table_rows in (means, _differences(scores)):
             ruled.append(len(rows))
             rows += [{"data": str(data)} | row for row in table_rows]
-    return Table(pd.DataFrame(rows).fillna("–"), TITLE2, CAPTION2, ruled=tuple(ruled[1:]))
+    look: Any = {"ruled": tuple(ruled[1:]), "block": ("data",), "spare": SPARE2}
+    return Table(pd.DataFrame(rows).fillna("–"), TITLE2, CAPTION2, **look)
 
 
 def _differences(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
@@ -103,8 +102,9 @@ def unsupported_table(matches: Sequence[dict[str, Any]]) -> Table:
 
     ``matches`` are rows of :func:`compare_matches` with models (two names) and data.
     """
-    rows = [_match_row(row) for row in matches]
-    return Table(pd.DataFrame([*rows, printed_matches()]), TITLE4, CAPTION4, ruled=(len(rows),))
+    rows = [*map(_match_row, matches), printed_matches()]
+    look: Any = {"ruled": (len(matches),), "block": ("from",), "spare": ("references",)}
+    return Table(pd.DataFrame(rows), TITLE4, CAPTION4, **look)
 
 
 def _match_row(row: dict[str, Any]) -> dict[str, str]:

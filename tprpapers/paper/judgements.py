@@ -1,6 +1,6 @@
 """What became of the claims about a figure: one word for the figure, and a row per claim."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tprpapers.claims import Verdict, find_claim
@@ -72,15 +72,7 @@ def combine_verdicts(judgements: Sequence[dict[str, Any]], is_made: bool) -> str
 
 
 def describe(judgements: Sequence[dict[str, Any]], is_made: bool) -> dict[str, Any]:
-    """What the JSON file of a figure says of its claims."""
-    return {"verdict": combine_verdicts(judgements, is_made), "claims": list(judgements)}
-
-
-def name_verdict(item: Mapping[str, Any]) -> str:
-    """The verdict of a figure's JSON file, and on what it was judged."""
-    bases = [claim["judged_on"] for claim in item["claims"] if claim["decides"]]
-    return (
-        f"{item['verdict']}, judged on {bases[0]}"
-        if bases and not item["missing"]
-        else item["verdict"]
-    )
+    """What the JSON file of a figure says of its claims, and on what those were judged that decide."""
+    bases = [row["judged_on"] for row in judgements if row["decides"] and is_made]
+    verdict = combine_verdicts(judgements, is_made)
+    return {"verdict": verdict, "judged_on": bases[:1], "claims": list(judgements)}

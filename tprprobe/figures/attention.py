@@ -50,7 +50,8 @@ def row_strips(
 
 def name_origin(store: Store) -> str:
     """The line that names the model and the data of a store."""
-    return f"Model: {store.facts.model.name}. Data: {store.facts.data.name}."
+    data = str(store.facts.data.name).rpartition("/")[2]
+    return f"Model: {store.facts.model.name}. Data: {data}."
 
 
 def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:
@@ -66,9 +67,8 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     """The attention map of one head: a row a query, a column a key."""
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
-    title, signs = _title(store, site, sample, head), (_signs(queries), _signs(keys))
-    note = name_origin(store)
-    return Squares(weights, *signs, titles, bar="attention", title=title, note=note)
+    texts: Any = {"title": _title(store, site, sample, head), "note": name_origin(store)}
+    return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", **texts)
 
 
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:

@@ -101,7 +101,9 @@ def build(name: str, **options: object) -> Picture:
     options = defaults | options
     for key, kind in inputs.items():
         if key not in options:
-            raise InputError(f"{name} is made of {kind.text}")
+            raise InputError(
+                f"{name} is made of {kind.text}, or --ckpt with a folder that has such inside"
+            )
     loaded = {
         key: value.value if isinstance(value := options[key], Loaded) else kind.load(value)
         for key, kind in inputs.items()
