@@ -67,7 +67,7 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     """The attention map of one head: a row a query, a column a key."""
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
-    texts = {"title": _title(store, site, sample, head), "note": name_origin(store)}
+    texts: Any = {"title": _title(store, site, sample, head), "note": name_origin(store)}
     return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", **texts)
 
 
