@@ -177,7 +177,7 @@ def _describe_gains(families: pd.DataFrame) -> str:
     bound = rows.get(FACTORED)
     if bound and np.isfinite(bound.get("learned", np.nan)):
         texts.append(f"learned {write_interval(bound, 'learned')}")
-    return write_minus("; ".join([", ".join(texts), *([claim_binding(bound)] if bound else [])]))
+    return write_minus(". ".join([", ".join(texts), *([claim_binding(bound)] if bound else [])]))
 
 
 def withheld_dots(decompositions: pd.DataFrame) -> Dots:

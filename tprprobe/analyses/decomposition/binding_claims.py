@@ -50,9 +50,8 @@ def claim_binding(row: Row) -> str:
             return f"Whether it binds fillers to {row['roles']} is not known"
     if not binds(row):
         return f"No {binding} beyond {SHUFFLED_ROLES}" if low > MIN_SHARE else f"No {binding} found"
-    learned = row.get("share_learned", np.nan)
-    lowest = row.get("share_learned_low", np.nan)
-    if (learned if np.isnan(lowest) else lowest) <= 0:
+    learned = read_interval({"share_learned": np.nan, **row}, "share_learned")
+    if (learned.value if np.isnan(learned.low) else learned.low) <= 0:
         return f"No {binding} beyond that of its baseline models"
     if row.get("share", np.nan) < SLIGHT:
         return (

@@ -30,7 +30,7 @@ from tprprobe.statistics import permute_within
 
 INNER_UNITS = 0.1  # of the units, lost to pairs that are withheld to choose a rank
 AS_IS, SHUFFLED_ROLES = "", "shuffled roles"
-ANY_FILLER = "any"
+ANY_FILLER, ROUNDING = "any", 1e-9
 FITTING, UNWITHHELD, ALL = range(3)  # units that a design is fitted to
 
 
@@ -127,7 +127,7 @@ def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> I
     roles = Pairs.product(pd.Index([ANY_FILLER]), pairs.roles)
     bags, changed = ([count_pairs(members, roles, [(np.zeros_like(role), role) for _, role in of_tokens]) for members in assignments.members]
                      for of_tokens in (occurrences, shuffled))  # fmt: skip
-    if any((bag != other).nnz for bag, other in zip(bags, changed, strict=True)):
+    if any((abs(bag - other) > ROUNDING).nnz for bag, other in zip(bags, changed, strict=True)):
         pairs_by_part += [roles] * len(bags)
         counts = csr_array(hstack([counts, *bags], format="csr"))
     yield replace(design, control=SHUFFLED_ROLES, parts=pairs_by_part, counts=counts)

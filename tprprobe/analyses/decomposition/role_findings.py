@@ -97,7 +97,7 @@ class RoleSearch:
 
     def _explain(self, schemes: pd.DataFrame, row: "pd.Series[Any]") -> str:
         """Why the row is the one that is found."""
-        near, shortest = schemes[schemes["is_near"]], schemes.loc[schemes["bits"].idxmin()]
+        near, shortest = schemes[schemes["is_near"]], schemes.sort_values("bits").iloc[0]
         cheapest = near.sort_values(["pairs", "bits"]).iloc[0]["roles"]
         if self.found == NOTHING:
             return "no scheme explains vectors of held-out documents"

@@ -152,17 +152,11 @@ def score_shares(
             scored: dict[str, dict[str, Row]] = {}
             for control, control_units in units.items():
                 designs = make_designs(control_units, scheme, plan.withheld, seed)
-                measured = control_units, next(designs), states[control], estimator, steps
-                scored[control] = measure_shares(*measured)
+                read = control_units, next(designs), states[control]
+                scored[control] = measure_shares(*read, estimator, steps)
                 if not control:
-                    measured = (
-                        control_units,
-                        next(designs),
-                        states[control],
-                        of_shuffled,
-                        [BINDINGS],
-                    )
-                    scored[SHUFFLED_ROLES] = measure_shares(*measured)
+                    read = control_units, next(designs), states[control]
+                    scored[SHUFFLED_ROLES] = measure_shares(*read, of_shuffled, [BINDINGS])
             bindings = {control: row[FACTORED] for control, row in scored.items() if row}
             if "" in bindings:
                 compare_shares(bindings, list(store.twins))
