@@ -16,11 +16,7 @@ CAPTION = (
     "It does not say of what n = 100 counts, whether z was held out, or whether errors are means over dimensions: "
     "not comparable with ours; the order of predictors within a model is."
 )
-SPARE = (
-    f"in-sample error, n = {SMALL} documents",
-    "R² over random, held out",
-    "R², held out",
-)  # columns
+SPARE = (f"in-sample error, n = {SMALL} documents", "error, held out")  # columns
 NOT_DRAWN = "The paper's errors, 0.017 (TP-Transformer) and 0.009 (Transformer), are not drawn: it does not say on which scale they are."
 
 
