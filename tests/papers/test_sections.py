@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from planted.cli import run_command
@@ -52,6 +53,9 @@ def test_figures_and_tables_are_drawn_from_the_folder_of_results(stores, results
     """As from the store, by every door, and nothing is computed again."""
     tp_rows = results[results["model"] == "tp"].reset_index(drop=True)
     folder = save_reconstruction(tp_rows, tmp_path / "results", [stores[0]])
+    order = np.random.default_rng(0).permutation(stores[0].samples)  # a document each
+    held_out = pd.read_csv(folder / "held_out.csv")["sample"].tolist()
+    assert held_out == sorted(order[: stores[0].samples // 4])
     from_store = catalogue.make("schlag-sec6.1-table", store=stores[0])
     file = catalogue.write_figure("schlag-sec6.1-table", sources=[folder], out=tmp_path / "t.md")
     assert file.read_text() == from_store.markdown()

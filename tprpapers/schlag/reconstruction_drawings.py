@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from tprprobe.figures import reconstruction
-from tprprobe.figures.reconstruction import ROWS, SMALL
+from tprprobe.figures.reconstruction import ROWS
 from tprprobe.figures.scenes import Grid
 from tprprobe.figures.tables import Table
 
@@ -15,11 +15,7 @@ CAPTION = (
     "It does not say of what n = 100 counts, whether z was held out, or whether errors are means over dimensions: "
     "not comparable with ours; the order of predictors within a model is."
 )
-SPARE = (
-    f"in-sample error, n = {SMALL} documents",
-    "R² over random, held out",
-    "R², held out",
-)  # columns
+SPARE = (reconstruction.SPARE[0], "error, held out", reconstruction.SPARE[-1])  # columns
 NOT_DRAWN = "The paper's errors, 0.017 (TP-Transformer) and 0.009 (Transformer), are not drawn: it does not say on which scale they are."
 
 

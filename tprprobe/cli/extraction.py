@@ -103,7 +103,8 @@ def extract(
         common.say(f"samples {store.samples}, sites {len(store.sites)}{counts}: {out}")
         tasks = list_tasks(name.partition(".")[2] for name in store.facts.counts)
         command = f"probe {tasks[0]}" if tasks else ""
-        if any(name.endswith(".self.value") for name in store.sites):
+        values = [name for name in store.sites if name.endswith(".self.value")]
+        if any(not name.startswith("decoder.") for name in values):
             command = "reconstruct"  # what these sites are for
         following = f"tprprobe {command} {out}, or " if command else ""
         common.say(f"next: {following}tprprobe app {out}")

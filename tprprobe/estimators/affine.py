@@ -65,14 +65,6 @@ class Affine:
     alpha: float = 0.0
     projection: Float64[np.ndarray, "d_column d_in"] | None = None
 
-    def errors(self, vectors: Float64[np.ndarray, "row width"]) -> Float64[np.ndarray, " row"]:
-        """|z − ẑ|² of each vector."""
-        inputs = vectors[:, self.columns]
-        if self.projection is not None:
-            inputs = inputs @ self.projection
-        residual = vectors[:, self.target] - inputs @ self.weight - self.bias
-        return np.square(residual).sum(1)
-
     def total(self, moments: Moments) -> float:
         """Σ |z − ẑ|² over all vectors that the moments are of."""
         if self.projection is not None:

@@ -67,12 +67,7 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     of_trained = _choose_layer(results[~results["untrained"]], layer)
     ranks = of_trained.groupby("model", sort=False)["effective_rank"].first()
     ranks = ", ".join(f"{rank:.1f} ({model})" for model, rank in ranks.items())
-    notes = [
-        CAPTION,
-        *_explain_intervals(results, "[95 % interval]"),
-        RANK.format(ranks),
-        *_name_data(results),
-    ]
+    notes = [CAPTION, *_explain(results, "[95 % interval]"), RANK.format(ranks)]
     if (results.query("predictor == 'all heads' and split == 'held_out'")["r2"] > EXACT).any():
         notes.append(COMPLETE)
     if len(numbers) > 1:
@@ -90,28 +85,20 @@ def _name_twins(results: pd.DataFrame) -> pd.DataFrame:
     return results if "control" in results else results.assign(control=control)
 
 
-def _name_data(results: pd.DataFrame) -> list[str]:
-    """A line for every model on what its maps were fitted to and scored on; of results of earlier versions only what they hold."""
+def _explain(results: pd.DataFrame, intervals: str) -> list[str]:
+    """What the maps of every model were fitted to and scored on, and what intervals are; of results of earlier versions, which
+    have no count of documents and other intervals, only the first.
+    """
     rows = largest_fit(_name_twins(results).query("control == ''"), "held_out")
     lines = []
     for row in rows.drop_duplicates("model").to_dict("records"):
-        path = row.get("data") or ""
-        held_out = row.get("documents", np.nan)
-        scored = (
-            ""
-            if pd.isna(held_out)
-            else f", {held_out:,.0f} held out ({row['positions']:,} positions)"
-        )
-        name = f"data {path.rpartition('/')[2]}; " * bool(path)
-        lines.append(f"{row['model']}: {name}fitted to {row['n']:,} documents{scored}.")
-    return lines
-
-
-def _explain_intervals(results: pd.DataFrame, name: str) -> list[str]:
-    """What the intervals are; those of earlier versions, which did not count ``documents``, are others."""
-    return (
-        [name + INTERVALS] if "documents" in results and results["documents"].notna().all() else []
-    )
+        name = f"data {path.rpartition('/')[2]}; " if (path := row.get("data")) else ""
+        lines.append(f"{row['model']}: {name}fitted to {row['n']:,} documents.")
+        if not pd.isna(n_held_out := row.get("documents", np.nan)):
+            held_out = f", {n_held_out:,.0f} held out ({row['positions']:,} positions)."
+            lines[-1] = lines[-1].removesuffix(".") + held_out
+    is_counted = "documents" in results and results["documents"].notna().all()
+    return [*lines, intervals + INTERVALS] if is_counted else lines
 
 
 def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
@@ -207,7 +194,7 @@ def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
     pictures = _share_limits(pictures)
-    notes = [*_name_data(trained), *_explain_intervals(trained, "Bands, 95 % intervals")]
+    notes = _explain(trained, "Bands, 95 % intervals")
     return Grid(pictures, 2, note="\n".join(notes))
 
 
@@ -227,15 +214,10 @@ def _error_lines(results: pd.DataFrame, model: str) -> Lines:
     is_held_out, groups = rows["split"].eq("held_out"), rows["predictor"].map(PREDICTORS)
     # the legend has one entry for all in-sample errors
     names = groups.mask(~is_held_out, "_" + groups)
-    places = {
-        "panel": model,
-        "line": names,
-        "group": groups,
-        "x": rows["n"],
-        "measure": "squared error per dimension",
-    }
+    places = {"panel": model, "line": names, "group": groups, "x": rows["n"]}
+    label = "squared error per dimension"
     return Lines(
-        measured(rows, "mse", sure=is_held_out, **places), label="squared error per dimension", x="positions fitted", percent=False,
+        measured(rows, "mse", sure=is_held_out, measure=label, **places), label=label, x="positions fitted", percent=False,
         log=True, limits=(0, None), hollow="dotted, hollow: in-sample (others: held out)", title=f"{model}, layer {rows['layer'].iloc[0]}",
     )  # fmt: skip
 

@@ -21,13 +21,13 @@ from tprprobe.store import SiteSpec, StoreWriter, open_store
 HEADS, WIDTH, D_MODEL = 2, 4, 12
 
 
-def made(path, rows, maps, lengths, questions=None, control=None):
+def made(path, rows, maps, lengths, questions=None, control=None, stack="encoder"):
     """A store of one layer: z the given rows in questions of these lengths, v their linear maps."""
     d_model = rows.shape[1]
     sites = {
-        "encoder.0.self.input": SiteSpec(("source", "d_model"), (d_model,), "float64"),
-        "encoder.0.self.value": SiteSpec(("source", "head", "d_head"), maps.shape[::2], "float64"),
-        "encoder.0.hidden": SiteSpec(("source", "d_model"), (d_model,), "float64"),
+        f"{stack}.0.self.input": SiteSpec(("source", "d_model"), (d_model,), "float64"),
+        f"{stack}.0.self.value": SiteSpec(("source", "head", "d_head"), maps.shape[::2], "float64"),
+        f"{stack}.0.hidden": SiteSpec(("source", "d_model"), (d_model,), "float64"),
     }
     writer = StoreWriter.create(path, sites, {})
     if control is not None:
@@ -237,9 +237,8 @@ def test_no_linear_code_beats_pca_and_enough_rank_loses_nothing(seed, rank):
     best = affine.fit_principal(moments, target, WIDTH)
     total = np.square(rows - rows.mean(0)).sum()
     assert best.total(moments) <= affine_code.total(moments) + 1e-9 * total
-    assert affine_code.total(moments) == pytest.approx(
-        affine_code.errors(vectors).sum(), abs=1e-9 * total
-    )
+    errors = rows - rows @ maps[0] @ affine_code.weight - affine_code.bias
+    assert affine_code.total(moments) == pytest.approx(np.square(errors).sum(), abs=1e-9 * total)
     if rank <= WIDTH:
         assert affine_code.total(moments) < 1e-9 * total
     scatter = moments.scatter[target, target]
@@ -299,6 +298,8 @@ def test_targets(tmp_path):
     tables = [reconstruct(store, layer=-1, target=target) for target in ("input", "hidden")]
     np.testing.assert_allclose(tables[0]["mse"], tables[1]["mse"])
     assert tables[1]["target"].unique().tolist() == ["hidden"]
+    of_language_model = made(tmp_path / "language", rows, maps, lengths, stack="layers")
+    np.testing.assert_allclose(reconstruct(of_language_model)["mse"], tables[0]["mse"])
     with pytest.raises(InputError, match="below layer 0"):
         reconstruct(store, layer=0, target="below")
 

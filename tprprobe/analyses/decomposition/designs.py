@@ -127,7 +127,7 @@ def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> I
     roles = Pairs.product(pd.Index([ANY_FILLER]), pairs.roles)
     bags, changed = ([count_pairs(members, roles, [(np.zeros_like(role), role) for _, role in of_tokens]) for members in assignments.members]
                      for of_tokens in (occurrences, shuffled))  # fmt: skip
-    if any((abs(bag - other) > ROUNDING).nnz for bag, other in zip(bags, changed, strict=True)):
+    if any(abs(bag - other).max() > ROUNDING for bag, other in zip(bags, changed, strict=True)):
         pairs_by_part += [roles] * len(bags)
         counts = csr_array(hstack([counts, *bags], format="csr"))
     yield replace(design, control=SHUFFLED_ROLES, parts=pairs_by_part, counts=counts)

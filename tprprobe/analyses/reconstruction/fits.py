@@ -22,9 +22,7 @@ from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import takes_paths
 
-SPLITS = (
-    8  # of the documents; the numbers are of the first one, their interval is by the spread of all
-)
+SPLITS = 8  # of the documents: the first gives the numbers, all of them the intervals
 NAMES = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
 NAMES |= {"predictor": "estimator", "control": "control"}
 FURTHER = ("data", "unit", "n_train", "penalty", "split")  # columns that name a row
@@ -163,18 +161,13 @@ def _measure_layers(
             gather = partial(layers.gather, item, {"fold": split.folds, **split.sweeps})
             moments = reduce(layers.merge, each_part(gather, item.parts()))
             sources = item.list_sources(seed + i)
-            strengths = strengths or _choose_strengths(item, sources, moments)
+            if not strengths:
+                folds = [moments["fold", fold] for fold in range(layers.FOLDS)]
+                chosen = [source.choose(folds, item.target) for source in sources]
+                strengths = {"none": [0.0] * len(sources), "cv": chosen}
             trainings = _list_trainings(split, moments, strengths)
             tables.append(_score(item, sources, split, moments["fold", layers.FOLDS], trainings))
         yield _add_intervals(tables, len(tokens)).assign(layer=item.number)
-
-
-def _choose_strengths(
-    layer: layers.Layer, sources: Sequence[Source], moments: layers.MomentsByPart
-) -> Strengths:
-    folds = [moments["fold", i] for i in range(layers.FOLDS)]
-    chosen = [source.choose(folds, layer.target) for source in sources]
-    return {"none": [0.0] * len(sources), "cv": chosen}
 
 
 def _list_trainings(

@@ -16,10 +16,8 @@ from tprprobe.store import Store
 from tprprobe.store.dask_workers import parts_of
 
 ROWS_PER_BLOCK, PROJECTIONS = 4096, 20
-TARGETS = {"input": ("self.input", 0), "hidden": ("hidden", 0), "below": ("hidden", 1)}
 # the site of z, and how many layers below
-
-
+TARGETS = {"input": ("self.input", 0), "hidden": ("hidden", 0), "below": ("hidden", 1)}
 Block = tuple[slice, Float64[np.ndarray, "_row width"]]  # which rows, and their vectors
 Labels = Int[np.ndarray, " row"]  # the part that a row belongs to, −1 for none
 MomentsByPart = dict[tuple[str, int], Moments]  # by the name of a partition of the rows, and label
@@ -50,26 +48,23 @@ class Layer:
 
     @cached_property
     def inputs(self) -> slice:
-        start = self.heads[-1].stop
-        return slice(start, start + self.store.specs[self.input_site].shape[0])
+        return self._place(self.input_site, self.heads[-1].stop)
 
     @cached_property
     def target(self) -> slice:
-        if self.target_site == self.input_site:
-            return self.inputs
-        start = self.inputs.stop
-        return slice(start, start + self.store.specs[self.target_site].shape[0])
+        is_same = self.target_site == self.input_site
+        return self.inputs if is_same else self._place(self.target_site, self.inputs.stop)
+
+    def _place(self, site: str, start: int) -> slice:
+        return slice(start, start + self.store.specs[site].shape[0])
 
     def list_sources(self, seed: int) -> list[Source]:
         """What z is fitted to: every head's v, all of these, and random projections of LN(z), which v is an affine map of."""
-        heads = self.heads
-        size = (PROJECTIONS, self.inputs.stop - self.inputs.start, heads[0].stop)
+        heads, d_model = self.heads, self.inputs.stop - self.inputs.start
+        size = (PROJECTIONS, d_model, heads[0].stop)
         projections = np.random.default_rng(seed).normal(size=size)
-        together = slice(0, heads[-1].stop)
-        return [
-            *map(Source, [*heads, together]),
-            *(Source(self.inputs, projection) for projection in projections),
-        ]
+        fixed = [Source(columns) for columns in (*heads, slice(0, heads[-1].stop))]
+        return fixed + [Source(self.inputs, projection) for projection in projections]
 
     @property
     def width(self) -> int:
@@ -112,12 +107,9 @@ def find_layers(store: Store, layer: int | None, target: str) -> list[Layer]:
         raise InputError("below layer 0 there is only the embedding: give target input, or a layer")
     suffix, step = TARGETS[target]
     layers = [
-        Layer(
-            *(store, n, f"{stack}.{n}.self.value", f"{stack}.{n}.self.input"),
-            f"{stack}.{n - step}.{suffix}",
-        )
+        Layer(store, n, f"{stack}.{n}.self.value", f"{stack}.{n}.self.input", site)
         for n in numbers
-        if n >= step
+        if n >= step and (site := f"{stack}.{n - step}.{suffix}")
     ]
     whole = [item for item in layers if {item.input_site, item.target_site} <= {*store.sites}]
     if layer is None and whole:
