@@ -273,7 +273,7 @@ def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
         elif isinstance(picture, Points):
             paint_points(panel, picture)
             tidy(panel, title, size=size)
-        else:
+        elif isinstance(picture, Squares):
             paint_squares(panel, picture)
             tidy(panel, title, size=PANEL_TITLE)
             frame(panel)
@@ -322,6 +322,8 @@ def _measure_height(picture: Scene) -> float:
         return 2.0 if isinstance(picture, Lines) else 2.8
     if isinstance(picture, Squares):
         return 0.24 * len(picture.values) + 0.7 if len(picture.rows) else 1.6
+    if not isinstance(picture, Dots):
+        raise TypeError(f"no height of {type(picture).__name__}")
     n_groups, n_names = (picture.rows[name].nunique() for name in ("group", "name"))
     row = ROW if n_names <= MAX_ROWS else LOW_ROW
     return max(row, MARK_ROW * n_groups) * n_names + 0.7
