@@ -104,7 +104,7 @@ class RoleSearch:
         if row["roles"] != cheapest:
             return f"{cheapest} describes vectors in fewer bits, but no better than its roles shuffled within samples"
         if row["roles"] == shortest["roles"]:
-            return "no description is shorter"
+            return f"none of the {len(schemes)} schemes tried is shorter; further columns of tokens: --fields"
         return (
             f"it has the fewest pairs of the {len(near)} schemes that are no longer than the shortest ({shortest['roles']}, "
             f"{shortest['bits']:.3f} bits) but for chance, or by less than {100 * NEGLIGIBLE:g} %"
@@ -137,7 +137,7 @@ def search_roles(
         store: The store.
         site: A site of vectors; layer -1 is the last.
         fields: What roles may be made of: built-in names or columns. Default: places (left, right, length, before, after),
-            trees of short sequences, and the store's labels or gold structure of tokens.
+            trees of short sequences, and the store's labels (also of one's own) or gold structure of tokens.
         fillers: As in :func:`decompose`.
         unit: As in :func:`decompose`.
         scope: As in :func:`decompose`.
@@ -162,9 +162,11 @@ def search_roles(
         )
     best_name, table = select(data, names, seed)
     tables, controls = [table], make_controls(data, np.random.default_rng((seed, 2)))
-    if store.control is not None and units.site in store.control.sites:
-        baseline, _ = read_searched(store.control, units.site, names, **options)
-        controls["untrained"] = gather_data(baseline, names, seed)
+    kind, twin = next(iter(store.twins.items()), ("", None))
+    if twin is not None and units.site in twin.sites:
+        controls[kind] = gather_data(
+            read_searched(twin, units.site, names, **options)[0], names, seed
+        )
     for control, control_data in controls.items():
         name, rows = select(control_data, names, seed)
         row = rows[rows["is_found"]] if name != NOTHING else rows[rows["roles"] == "mean"]
@@ -186,7 +188,8 @@ def read_searched(
     store: Store, site: str, fields: Sequence[str] | None = None, **options: Any
 ) -> tuple[Units, list[str]]:
     """The units of a site, as of :func:`read_units` with these options, and the fields that are searched."""
-    names = [*LABELS, *ARITHMETIC_COLUMNS] if fields is None else list(dict.fromkeys(fields))
+    default = [*LABELS, *ARITHMETIC_COLUMNS, *store.labels]
+    names = list(dict.fromkeys(default if fields is None else fields))
     columns = {ALIASES.get(name, name) for name in names}
     units = read_units(store, site, columns=columns, **options)
     if len(units.members) > 1 or (fields is not None and any(map(is_relative, names))):
