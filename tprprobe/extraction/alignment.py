@@ -3,7 +3,6 @@
 The columns of words are those of :mod:`tprprobe.gold.labels`: ``word``, and one for every task.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,11 +19,18 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.encoded import NOWHERE
 from tprprobe.extraction.passes import decoder_inputs
 from tprprobe.gold.labellers import Labeller, apply_labellers
-from tprprobe.gold.labels import LAST_WORD, WORD, Labelled, Span, count_aligned, token_columns
+from tprprobe.gold.labels import (
+    LAST_WORD,
+    PLAIN,
+    WORD,
+    Labelled,
+    Span,
+    count_aligned,
+    token_columns,
+)
 from tprprobe.store.layout import SIDES
 
 Columns = Mapping[str, Sequence[Any]]
-PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
 
 
 def label_words(example: Example, answer: str | None) -> tuple[Labelled, Labelled]:

@@ -23,6 +23,7 @@ Span = tuple[int, int]  # half open, in words
 WORD, LAST_WORD = "word", "last_word"
 TOTALS = ("tokens", "words", "texts_cut", "tokens_without_word")  # counts that are of no task
 WITHOUT_TOKEN = "_without_token"  # ends the name of what is counted among words and targets
+PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
 _CELL = re.compile(r"(\S+?)(\[\d{1,9},\d{1,9}\))?(\[\d{1,9},\d{1,9}\))?(?!\S)")
 
 

@@ -124,7 +124,9 @@ def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
     add_file_labels(store.path, "dep", file)
     assert "dep: these labels replace others of that name" in capsys.readouterr().err
     file.write_text(json.dumps({"text": "It r ains", "targets": [target]}))
-    with pytest.raises(InputError, match=r"sentence 1 has 3 words, sample 1 of .* 2: extract from"):
+    with pytest.raises(
+        InputError, match=r"1 has 3 words, sample 1 of .* 2 \(first 'r' and 'rains'\)"
+    ):
         add_file_labels(store, "dep", file)
     file.write_text(json.dumps(lines[1]))
     with pytest.raises(InputError, match="no sentence with labels of dep is a text of"):

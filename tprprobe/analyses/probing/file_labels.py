@@ -5,12 +5,13 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import QUESTION
 from tprprobe.gold.annotations import read_annotated
-from tprprobe.gold.labels import LAST_WORD, WITHOUT_TOKEN, WORD, Labelled, encode_shared
+from tprprobe.gold.labels import LAST_WORD, PLAIN, WITHOUT_TOKEN, WORD, Labelled, encode_shared
 from tprprobe.store import Store
 from tprprobe.store.own_labels import save_labels
 from tprprobe.store.reader import takes_paths
@@ -46,7 +47,7 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
         firsts = words[WORD].tolist()
         lasts = words.get(LAST_WORD, words[WORD]).tolist()
         if matches := sentences.get(_without_blanks(str(words[QUESTION].iloc[0]))):
-            _check_words(store, max(lasts) + 1, matches[0], f"{file}: sentence", sample)
+            _check_words(store, words, matches[0], f"{file}: sentence", sample)
             repeated = (target for match in matches for target in match.targets.get(task, ()))
             targets = dict.fromkeys(repeated)  # a sentence may come twice, or a line a target
             ranges = [*zip(firsts, lasts, strict=True)]
@@ -74,14 +75,20 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
 
 
 def _check_words(
-    store: Store, n_words: int, sentence: Labelled, place: str, sample: object
+    store: Store, tokens: pd.DataFrame, sentence: Labelled, place: str, sample: object
 ) -> None:
     """Checks that a sample has as many words as its sentence, or fewer where some have no token."""
     is_whole = not any(store.facts.counts.get(f"{SIDE}.{name}") for name in ("texts_cut", MISSING))
+    n_words = int(tokens.get(LAST_WORD, tokens[WORD]).max()) + 1
     if n_words > len(sentence.words) or (is_whole and n_words < len(sentence.words)):
+        plain = PLAIN.findall(
+            str(tokens[QUESTION].iloc[0])
+        )  # the store's, where nobody annotated its text
+        pairs = zip(sentence.words, plain, strict=False) if len(plain) == n_words else ()
+        differing = next((f" (first {a!r} and {b!r})" for a, b in pairs if a != b), "")
         raise InputError(
-            f"{place} {sentence.name} has {len(sentence.words)} words, sample {sample} of {store.path} {n_words}: extract from this file, "
-            "so that its words count"
+            f"{place} {sentence.name} has {len(sentence.words)} words, sample {sample} of {store.path} {n_words}{differing}: extract from "
+            "this file (give it as --data), so that its words count"
         )
 
 
