@@ -20,7 +20,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
-from tprprobe.figures.behavior import behavior_scene
+from tprprobe.figures.behavior import behavior_scene, describe_change
 from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
@@ -43,6 +43,7 @@ GENERATED = "generated sentences, each a second time with two words exchanged; "
 SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
 UNSETTLED = " These texts do not settle how much."
 WIDE = 0.3  # an interval of a share that says little
+FEW = 50  # words that a probe learned from, below which its scores are not drawn
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
 PAIRED = " Of relations with an arrow a case is the word before it, whichever of the words after it the head looks at; in `tprprobe figure heads`, a pair of words."
 N_LISTED = 6  # relations of a sentence
@@ -155,7 +156,9 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         )
         beside = f" ({difference} than there in the baseline model)" * bool(np.isfinite(learned))
         if bound:
-            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}, most at {where}"
+            n_alike = sum(row["share_high"] >= best["share_low"] for row in records)
+            most = ", most" if n_alike == 1 else " (at which most is not settled);"
+            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}{most} at {where}"
             where = "stands at which place" if is_place else f"has which {name}"
             text = f"{sites}: {share} of the variance depends on which token {where}{beside}.{UNSETTLED * (best['share_high'] - best['share_low'] > WIDE)}"
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
@@ -291,6 +294,9 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
     table = table.assign(task=table["task"].map(names))
     real = table[table["control"] == "real"]
+    n_learned = real.groupby("task", sort=False)["n_train"].max()
+    few = n_learned[n_learned < FEW] if n_learned.max() >= FEW else n_learned[:0]
+    table, real = (rows[~rows["task"].isin(few.index)] for rows in (table, real))
     clauses, unread = [], []
     for task, rows in real.groupby("task", sort=False):
         best = top(rows, "f1")
@@ -305,13 +311,15 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes, tested on texts that they did not see, read {'; '.join(clauses)}."
     text *= bool(clauses)
-    lack = f"Not read better than by every control: {'; '.join(unread)}." if unread else ""
+    lack = f"Not read better than by every control: {'; '.join(unread)}. " if unread else ""
+    counts = ", ".join(f"{task} ({n:,.0f})" for task, n in few.items())
+    lack += f"Not shown, as probes learned from fewer than {FEW} words: {counts}." * bool(counts)
     figure = render(replace(probe_table(table.assign(model=subject.name)).scene, note=""))
     note = (
         f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
         f"Filled marks: above every control (paired tests, corrected by Holm).{_say_guesses(subject)}"
     )
-    return _section("probes", text, figure, deeper, note, lack)
+    return _section("probes", text, figure, deeper, note, lack.strip())
 
 
 def _say_guesses(subject: Any) -> str:
@@ -323,15 +331,8 @@ def _say_guesses(subject: Any) -> str:
 
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     """How far the answer moves when two words' states change places, by layer, beside controls."""
-    rows = table[(table["edit"] == "exchange") & (table["control"].isin(["", "real"]))]
-    best = top(rows, "change")
-    change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
-    where = site_label(best["site"])
-    numbers = f"over {best['n']} pairs, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
-    moves = best["change_low"] > 0 and best["beyond_low"] > 0
-    claim = f"The states of two words exchanged move the answer most at {where}: {numbers}."
-    null = f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
-    text, lack = (claim, "") if moves else ("", null)
+    text, moves = describe_change(table, "exchange")
+    text, lack = (text, "") if moves else ("", text)
     deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {subject.checkpoint}"
     return _section("behavior", text, render(behavior_scene(table)), deeper, "", lack)
 
