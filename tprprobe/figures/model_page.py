@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.decomposition.binding_claims import SLIGHT
+from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE, SLIGHT
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.analyses.naming.name_counts import (
     compare_names,
@@ -42,6 +42,7 @@ FURTHER = " Intervals are of one site each, not corrected for their number. The 
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
 UNSETTLED = " These texts do not settle how much."
+UNKNOWN = "These texts do not settle"
 WIDE = 0.3  # an interval of a share that says little
 FEW = 50  # words that a probe learned from, below which its scores are not drawn
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
@@ -139,16 +140,24 @@ def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str 
 def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Sentences on the schemes of roles that states bind tokens to, and on those that they do not."""
     bound_texts, unbound_texts = [], []
-    factored = table[table["family"] == "factored"].dropna(subset="share")
+    factored = table[table["family"] == "factored"]
     for roles, of_roles in factored.groupby("roles", sort=False):
-        rows, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
-        if rows.empty:
+        real, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
+        rows, of_twins = (part.dropna(subset="share") for part in (real, of_twins))
+        if real.empty:
             continue
         is_place, title = roles == PLACE, f"‘{TITLES.get(str(roles), roles)}’"
         name = "places (counted from the left)" if is_place else title
         records, n_twin = rows.to_dict("records"), sum(map(binds, of_twins.to_dict("records")))
         bound = [row for row in records if binds(row)]
-        best = max(bound or records, key=lambda row: row["share_low" if bound else "share"])
+        real = real[~real["site"].str.endswith(".embedding")] if not bound else real
+        candidates = [row for row in records if row["site"] in {*real["site"]}]
+        if not candidates:
+            unbound_texts.append(
+                f"{UNKNOWN} a binding of tokens to {name}: behind the input embeddings its share could be any."
+            )
+            continue
+        best = max(bound or candidates, key=lambda row: row["share_low" if bound else "share"])
         where, share = site_label(best["site"]), percent(best, "share", 1)
         learned = best.get("share_learned", np.nan)
         difference = (
@@ -157,7 +166,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         beside = f" ({difference} than there in the baseline model)" * bool(np.isfinite(learned))
         if bound:
             n_alike = sum(row["share_high"] >= best["share_low"] for row in records)
-            most = ", most" if n_alike == 1 else " (at which most is not settled);"
+            most = ", most" if n_alike == 1 else " (where most is not settled);"
             sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}{most} at {where}"
             where = "stands at which place" if is_place else f"has which {name}"
             text = f"{sites}: {share} of the variance depends on which token {where}{beside}.{UNSETTLED * (best['share_high'] - best['share_low'] > WIDE)}"
@@ -167,8 +176,8 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             if best["share_low"] > 0:
                 beyond = f" beyond {SHUFFLED_ROLES}"
                 share += f" ({percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES})"
-            elif any(row["share_high"] >= SMALL for row in records):
-                verdict, ending = "These texts do not settle a binding of", ""
+            elif not (real["share_high"] < SMALL).all():
+                verdict, ending = f"{UNKNOWN} a binding of", ""
             unbound_texts.append(
                 f"{verdict} tokens to {name}{beyond}{ending}; the largest share is {share}, at {where}."
             )
@@ -186,7 +195,9 @@ def _calibrate(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         elif binds(row) and row["share_low"] > exact["share"]:
             text = "ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({}): trust no claim of bindings."
             errors.append(text.format(values))
-        else:
+        elif (
+            max(abs(row["share"]), exact["share"]) > MIN_SHARE
+        ):  # else both are 0, which tells nothing
             text = "Check at the input embeddings, where every share is known, as they have no context: {}."
             checks.append(text.format(values))
     return errors, checks
