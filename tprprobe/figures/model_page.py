@@ -23,7 +23,17 @@ from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene, describe_change
 from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
-from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
+from tprprobe.figures.component_page import (
+    DECODER,
+    ROLES,
+    describe_rival,
+    list_relations,
+    percent,
+    say_guesses,
+    show_decoder,
+    show_roles,
+    top,
+)
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import MARGIN, describe_halves, relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
@@ -32,7 +42,7 @@ from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, STATES, UNITS, describe_last, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import Row, write_interval
+from tprprobe.statistics import FEWEST_GROUPS, Row, write_interval
 from tprprobe.store.layout import TWINS
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
@@ -47,7 +57,6 @@ WIDE = 0.3  # an interval of a share that says little
 FEW = 50  # words that a probe learned from, below which its scores are not drawn
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
 PAIRED = " Of relations with an arrow a case is the word before it, whichever of the words after it the head looks at; in `tprprobe figure heads`, a pair of words."
-N_LISTED = 6  # relations of a sentence
 RIVALS = "chance and the best fixed distance"
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
@@ -78,7 +87,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
+        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
         f"In brackets: 95 % intervals over {'documents' if count else 'texts'}. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture does without training."
     )
@@ -203,29 +212,15 @@ def _calibrate(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     return errors, checks
 
 
-def _rival(row: Row) -> str:
-    """The stronger control of a head: a random choice, or the best fixed distance."""
-    if np.isnan(row["by_offset"]):
-        return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
-    return (
-        f"{100 * row['by_offset']:.0f}\u00a0% for the best fixed distance, {int(row['offset']):+d}"
-    )
-
-
-def _list_relations(relations: "pd.Series[str]") -> str:
-    """The most frequent relations, and how many heads follow each of them."""
-    counts = relations.value_counts()
-    names = [f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items()]
-    n_others = int(counts.iloc[N_LISTED:].sum())
-    return ", ".join([*names, *([f"others ({n_others})"] if n_others else [])])
-
-
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows; in the text, how many of the baseline model follow one."""
     is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
     n_clear = int((is_clear & ~is_real).sum())
     table, follows = table[is_real], is_clear[is_real]
     deeper = f"tprprobe app {subject.folder}    # page Attention"
+    if table["beyond_low"].isna().all():
+        reason = f"intervals need {FEWEST_GROUPS} documents in each half of the texts: read {2 * FEWEST_GROUPS} or more"
+        return explain_lack("heads", reason)
     n_heads = len(table)
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels, place i from the right"
@@ -239,8 +234,8 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
-        f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {_list_relations(relations)}. "
-        f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
+        f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {list_relations(relations)}. "
+        f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {describe_rival(best)}. "
         f"{describe_halves(subject.store)}{SINK if relations.str.startswith('first').any() else ''}"
     )
     paired = PAIRED * any("→" in name for name in relations)
@@ -328,16 +323,9 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     figure = render(replace(probe_table(table.assign(model=subject.name)).scene, note=""))
     note = (
         f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
-        f"Filled marks: above every control (paired tests, corrected by Holm).{_say_guesses(subject)}"
+        f"Filled marks: above every control (paired tests, corrected by Holm).{say_guesses(subject)}"
     )
     return _section("probes", text, figure, deeper, note, lack.strip())
-
-
-def _say_guesses(subject: Any) -> str:
-    """Which labels of words no one has given, but a pipeline."""
-    guessed = subject.store.facts.guessed
-    names = [f"{TITLES.get(task, task)} by {source}" for task, source in guessed.items()]
-    return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
