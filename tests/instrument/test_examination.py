@@ -109,7 +109,7 @@ def test_an_attached_module_is_examined_with_the_ids_of_its_texts(tmp_path):
     texts = [f"{i} {i * i % 29} {i // 2}" for i in range(30)]
     examined = examine(attached, lambda text: [*map(int, text.split())], texts, tmp_path / "run")
     assert "k-means divides the tokens at layer 0 into" in repr(examined)
-    assert "Not measured: the model has no attention" in repr(examined)
+    assert "Not measured: no site that is read has attention maps" in repr(examined)
 
 
 def test_what_training_changed_has_an_interval():

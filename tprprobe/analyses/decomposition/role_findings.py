@@ -104,7 +104,7 @@ class RoleSearch:
         if row["roles"] != cheapest:
             return f"{cheapest} describes vectors in fewer bits, but no better than its roles shuffled within samples"
         if row["roles"] == shortest["roles"]:
-            return "no description is shorter"
+            return f"none of the {len(schemes)} schemes that were tried is shorter"
         return (
             f"of {len(near)} schemes that are about as short as the shortest, {shortest['roles']} ({shortest['bits']:.3f} bits), the one "
             f"with the fewest pairs (longer by chance alone, or by less than {100 * NEGLIGIBLE:g} %)"
@@ -186,7 +186,8 @@ def read_searched(
     store: Store, site: str, fields: Sequence[str] | None = None, **options: Any
 ) -> tuple[Units, list[str]]:
     """The units of a site, as of :func:`read_units` with these options, and the fields that are searched."""
-    names = [*LABELS, *ARITHMETIC_COLUMNS] if fields is None else list(dict.fromkeys(fields))
+    known = [*LABELS, *store.labels, *ARITHMETIC_COLUMNS]
+    names = list(dict.fromkeys(known if fields is None else fields))
     columns = {ALIASES.get(name, name) for name in names}
     units = read_units(store, site, columns=columns, **options)
     if len(units.members) > 1 or (fields is not None and any(map(is_relative, names))):
