@@ -23,7 +23,13 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
-from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
+from tprprobe.figures.cluster_labels import (
+    NOT_STABLE,
+    SINGLE_WORD,
+    describe_name,
+    explain_tags,
+    is_unstable,
+)
 from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.legends import legend
@@ -169,7 +175,12 @@ def point_to(n_clusters: int, out: Source | None, share: str = "") -> str:
 def _explain(names: pd.DataFrame) -> str:
     tasks = [name.removeprefix(AGREEMENT) for name in map(str, names)]
     is_marked = any(is_unstable(names) & (names["name"] != UNNAMED))
-    notes = [explain_tags(tasks), NOT_STABLE * is_marked]
+    texts = [describe_name(row).rstrip("*") for row in names.to_dict("records")]
+    notes = [
+        explain_tags(tasks),
+        SINGLE_WORD * any(text.endswith(")") for text in texts),
+        NOT_STABLE * is_marked,
+    ]
     return " ".join(f"{note}." for note in notes if note)
 
 
