@@ -52,7 +52,7 @@ def heads_table(store: Store, seed: int = 0) -> Table:
     cells = [_cells(row) for table in tables for _, row in table.iterrows()]
     places: Any = {
         "block": ("direction",),
-        "spare": ("words", "fixed distance", "at that distance"),
+        "spare": ("fixed distance", "at that distance", "words"),
     }
     return Table(pd.DataFrame(cells), TITLE, CAPTION, (len(tables[0]),), **places)
 

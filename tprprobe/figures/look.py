@@ -146,6 +146,7 @@ class Look:
 
     def write(self, artists: Sequence["Artist"]) -> None:
         """Gives the texts of figures or axes their words and sizes."""
+        from matplotlib import rcParams
         from matplotlib.axes import Axes
         from matplotlib.text import Text
 
@@ -167,6 +168,10 @@ class Look:
         for text in texts:
             text.set_text(self._rename_lines(text.get_text()))
             text.set_fontsize(self.scale * text.get_fontsize())
+            if self.style is not None:  # given axes have had another font
+                text.set_fontfamily(rcParams["font.family"])
+        for axis in axes if self.style is not None else ():  # ticks of a later layout, too
+            axis.set_tick_params(labelfontfamily=rcParams["font.family"])
         for axis in {*axes} - {*named} if self.scale != 1 else ():
             axis.set_tick_params(labelsize=self.scale * TICKS)
 

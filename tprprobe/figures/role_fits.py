@@ -234,7 +234,8 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
         place = " ".join(filter(None, [name * (len(roles) > 1), site_label(search.site)]))
         _draw_search(axes, search, f"{place}: " * (len(roles) > 1))
         is_found = search.schemes["is_found"].any()
-        tidy(axes, f"{place}, {search.found if is_found else 'no scheme is shown'}", grid="y")
+        choice = f"found: {search.found}" if is_found else "no scheme is shown"
+        tidy(axes, f"{place}, {choice}", grid="y")
         for rows, row in zip((handles, labels), axes.get_legend_handles_labels(), strict=True):
             rows += row
     legend(figure, handles, labels)

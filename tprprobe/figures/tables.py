@@ -53,7 +53,7 @@ SYMBOLS = str.maketrans(  # of LaTeX
     | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
 )  # fmt: skip
 MARKS = re.compile(f"[{BLOCK}{SMALL}{END}]")
-ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d)")  # before a point
+ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d\d)")  # before a point; percents have one digit behind
 ABOVE_1 = re.compile(r"(?<![\d.])(?:(?:[2-9]|\d\d)\d*\.\d|1\.\d*[1-9])")  # a number
 NUMBER = re.compile(
     r"([-−+.\d]\S*) ([\[(][-−+.\d][^])]*[\])])(.*)"
