@@ -33,6 +33,7 @@ from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.look import Look
 from tprprobe.figures.overlay import marks_legend
 from tprprobe.figures.probe_captions import PLAIN
+from tprprobe.figures.probes import probe_table
 from tprprobe.figures.scenes import Shares
 from tprprobe.figures.state_shares import share_bars
 
@@ -242,7 +243,7 @@ def test_input_embeddings_are_the_layer_before_the_first_and_hollow_marks_are_ex
         behind_best=[0.1, 0.0, *[np.nan] * (len(table) - 2)], p_behind=0.01, head=None
     )
     strongest = best.assign(f1=best["f1"].replace(0.2, 0.9), documents=20, data="dev.conllu")
-    scene = tp.figures.probes.probe_table(strongest.assign(model="m")).scene
+    scene = probe_table(strongest.assign(model="m")).scene
     assert {*scene.rows["line"]} == {"hidden"}  # the embeddings are the band, not drawn again
     assert scene.rows.set_index("x")["best"].to_dict() == {0: False, 1: True}
     assert "over 20 documents. Model: m. Data: dev.conllu." in scene.note
@@ -309,9 +310,7 @@ def test_several_models_have_their_own_controls_and_own_tokens_are_known(scores)
     majority = rows.head(1).assign(control="identity", f1=0.6, layer=None)
     tables = pd.concat([rows, majority])
     other = tables.assign(model="b", f1=tables["f1"] + 0.1, is_at_token=True)
-    lines = tp.figures.probes.probe_table(
-        pd.concat([tables.assign(is_at_token=False), other])
-    ).lines
+    lines = probe_table(pd.concat([tables.assign(is_at_token=False), other])).lines
     assert lines.named_bands.groupby("line")["value"].max().round(1).tolist() == [0.6, 0.7]
     assert lines.levels[["line", "value"]].to_numpy().tolist() == [[CONTROLS["identity"], 0.7]]
     beside = [scores, scores.assign(control="permuted", f1=0.2)]
