@@ -28,6 +28,7 @@ SQUARES_NOTE = (
 )
 BEYOND = ["beyond", "beyond_low", "beyond_high"]  # columns
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
+PATTERNS = ("previous", "next", "first", "same")  # words or tokens: of one color in all figures
 MIN_WEIGHT = 0.05  # mean attention that is printed
 MAP_NOTE = (
     "Mean attention in percent over the read texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention. Relations: place i, or up to "
@@ -94,7 +95,15 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     marks = marks.reindex(
         columns=["site", "layer", "head", "relation", "value", "low", "high", *BEYOND]
     )
-    look: Any = {"groups": groups, "note": note, "marks": marks.reset_index(drop=True)}
+    kind = "word" if heads["relation"].str.endswith(" word").any() else "token"
+    patterns = [f"{pattern} {kind}" for pattern in PATTERNS]
+    order = [*dict.fromkeys([*patterns, *frequent, OTHER_RELATION])]
+    look: Any = {
+        "groups": groups,
+        "order": order,
+        "note": note,
+        "marks": marks.reset_index(drop=True),
+    }
     return Squares(shares, rows, columns, ("", "head"), cell_texts, **look)
 
 
