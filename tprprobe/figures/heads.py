@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
+from tprprobe.figures.attention import name_origin
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
@@ -55,7 +56,8 @@ def heads_table(store: Store, seed: int = 0) -> Table:
         "block": ("direction",),
         "spare": ("fixed distance", "at that distance", "words"),
     }
-    return Table(pd.DataFrame(cells), TITLE, CAPTION, (len(tables[0]),), **places)
+    caption = f"{CAPTION}\n{name_origin(store)}"
+    return Table(pd.DataFrame(cells), TITLE, caption, (len(tables[0]),), **places)
 
 
 def _cells(row: pd.Series) -> dict[str, str]:

@@ -109,7 +109,8 @@ class Look:
 
         colors = self.colors.values() if isinstance(self.colors, Mapping) else self.colors
         if bad := [color for color in colors if not is_color_like(color)]:
-            raise InputError(f"no color {bad[0]}: give names or #RRGGBB")
+            advice = "give names or #RRGGBB (those of lines by name: in Python, colors={'hidden': 'red'})"
+            raise InputError(f"no color {bad[0]}: {advice}")
         _ = self.inches
         if self.ylim is not None and (len(self.ylim) != 2 or self.ylim[0] == self.ylim[1]):
             raise InputError(f"ylim {self.ylim}: give the lower and the upper end, such as .6,1")

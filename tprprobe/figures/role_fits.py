@@ -34,11 +34,12 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "untrained": (None, "untrained"),
 }
 SPARE = (  # columns; the first is left out first
-    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "withheld"),
-    *("learned", "fillers", "+ roles", "untrained", "permuted"),
+    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "fillers"),
+    *("+ roles", "untrained", "permuted", "withheld", "learned"),
 )
 CHOICE = "the scheme of fewest pairs among those that are not longer than the shortest (95 % interval), or by less than 1 %"
 MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
+FEW = 4  # bars whose gains are told
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents. Controls are of the same family and rank.\n"
@@ -79,7 +80,9 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     notes = [NO_PCA] * all(row["PCA"] == "–" for row in rows)
     caption = "\n".join([CAPTION.format(label), *notes, *summaries])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
-    return Table(pd.DataFrame(rows), title, caption, rules, **places).drop_empty()
+    cells = pd.DataFrame(rows)
+    cells = cells.drop(columns="name") if cells["name"].nunique() == 1 else cells
+    return Table(cells, title, caption, rules, **places).drop_empty()
 
 
 def _row(
@@ -133,7 +136,7 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
     """
     groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
     named = _name_places(decompositions)
-    rows, notes = [], []
+    rows, notes, names_by_claim = [], [], dict[str, list[str]]()
     for key, fits in groups:
         name = ", ".join(filter(None, [named[key[:2]], key[-1]]))
         families = fits[fits["family"].isin([family for family, _ in STEPS])]
@@ -143,7 +146,12 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
             panel = "baseline model" if control else "model"
             steps = list_steps(of_model["r2"].to_dict())
             rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in steps]
-        notes.append(f"{name}: {_describe_gains(families[families['control'] == ''])}.")
+        of_model = families[families["control"] == ""]
+        notes.append(f"{name}: {_describe_gains(of_model)}.")
+        for row in of_model[of_model["family"] == FACTORED].to_dict("records"):
+            names_by_claim.setdefault(claim_binding(row), []).append(name)
+    if len(groups) > FEW:  # what gains are is seen
+        notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
     title = "Fillers, roles, bindings: what every step explains"
     return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
 

@@ -182,7 +182,8 @@ def frame(panel: Axes) -> None:
     for axis, texts in names.items():
         size = sizes[axis] if panel.get_aspect() == "auto" else min(sizes.values())
         step = math.ceil(SMALLEST / size)
-        size = min(TICKS, step * size / current_look().scale)
+        largest = TICKS if is_ours(panel) else float(axis.get_ticklabels()[0].get_fontsize())
+        size = min(largest, step * size / current_look().scale)
         axis.set_ticks(range(0, len(texts), step), texts[::step], fontsize=size)
         if step > 1 and axis.get_label_text():
             axis.set_label_text(f"{axis.get_label_text()}, 1 of {step} named")
