@@ -63,6 +63,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     is_decoded = accuracy is not None and bool(accuracy.notna().any())
     measure, label = ("substitution", "Substitution accuracy") if is_decoded else ("r2", "R²")
     rows, ruled, summaries = [], [], []
+    has_names = decompositions["name"].nunique() > 1
     groups = decompositions.groupby(PLACE, sort=False)
     for (name, site), of_site in groups:
         ruled.append(len(rows))
@@ -71,7 +72,8 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
             _row(str(name), str(site), str(roles), fits, (measure, label))
             for roles, fits in schemes
         ]
-        summaries.append(summarize_cheapest(f"{name} {site}", of_site, measure))
+        place = f"{name} {site}" if has_names else str(site)
+        summaries.append(summarize_cheapest(place, of_site, measure))
     title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
     if all(row[label].partition(" ")[0] in row["+ bindings"].split() for row in rows):
         for row in rows:  # the scores are those of the bindings
@@ -81,7 +83,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     caption = "\n".join([CAPTION.format(label), *notes, *summaries])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
     cells = pd.DataFrame(rows)
-    cells = cells.drop(columns="name") if cells["name"].nunique() == 1 else cells
+    cells = cells if has_names else cells.drop(columns="name")
     return Table(cells, title, caption, rules, **places).drop_empty()
 
 

@@ -108,7 +108,9 @@ def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
     colors = 1 - strength * (1 - hues[codes])
     image = panel.imshow(colors, interpolation="nearest")
     _write_squares(panel, squares, colors)
-    handles = [Patch(color=hues[i], label=names[i]) for i in np.unique(codes[codes >= 0])]
+    handles = [
+        Patch(color=tuple(hues[i].tolist()), label=names[i]) for i in np.unique(codes[codes >= 0])
+    ]
     labels = [str(handle.get_label()) for handle in handles]
     legend(panel.figure if isinstance(panel.figure, Drawing) else panel, handles, labels)
     return image
