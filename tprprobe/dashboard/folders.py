@@ -164,11 +164,14 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
 
 
 def write_report(runs: Runs, name: str) -> bytes:
-    """The report of a store's run, as `tprprobe report` writes it; the run's folder is left as it is."""
+    """The report of a store's run, as `tprprobe report` writes it, with results of the store that lie elsewhere."""
     from tprprobe.figures.report.page import report_run
 
+    run, kinds = runs.run_of(name), runs.folders.keys() - {"store", "control", "checkpoint"}
+    results = {*runs.beside(runs.open(name), *kinds).values()}
+    beside = [path for path in results if run not in (path, path.parent)]
     with TemporaryDirectory() as folder:
-        return report_run(runs.run_of(name), folder).read_bytes()
+        return report_run(run, folder, sorted(beside)).read_bytes()
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -42,7 +42,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         return Statement(f"No vectors were probed for {task}.")
     score = find_metric(real)
     name, best = name_score(real), find_best(real)
-    verb = "is predicted best from" if len(real) > 1 else "is predicted from"
+    verb = "is predicted best from" if real["site"].nunique() > 1 else "is predicted from"
     claim = f"{TITLES.get(task, f'‘{task}’')} {verb} {site_label(best['site'])}: {name} {percent(best, score)}"
     rival = ""
     if isinstance(best["best_control"], str):

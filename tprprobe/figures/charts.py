@@ -41,8 +41,9 @@ def plot(scene: Scene | None, dark: bool) -> go.Figure:
 
 
 def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
-    form, fine = (".2f", ".3f") if not dots.percent else (".0%", ".1%")
     rows = dots.rows
+    n_digits = int(rows["high"].max() - rows["low"].min() < 0.05)  # of percent
+    form, fine = (".2f", ".3f") if not dots.percent else (f".{n_digits}%", ".1%")
     hints = [
         f"{name}: {value:{fine}} [{low:{fine}}, {high:{fine}}]"
         for name, value, low, high in rows[["name", "value", "low", "high"]].to_numpy()
@@ -174,7 +175,7 @@ def _points(
     return go.Scatter(
         x=points[x], y=points[y], name=visible(name, 60), legendgroup=name, customdata=points.index.to_numpy()[:, None],
         hovertext=[plotted(hint, 160) for hint in hints], hoverinfo="text", line={"color": color, "width": 2},
-        marker={"size": 9, "symbol": np.where(points["sure"].astype(bool), symbol, f"{symbol}-open").tolist()},
+        marker={"size": 9, "line": {"width": 2, "color": color}, "symbol": np.where(points["sure"].astype(bool), symbol, f"{symbol}-open").tolist()},
         **{f"error_{error}": errors}, **({"mode": "lines+markers"} | options),
     )  # fmt: skip
 
