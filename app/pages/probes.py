@@ -20,6 +20,9 @@ def _show_probes(folders) -> None:
         model = widgets.choose("Model (run)", models, "probed")
     with lead:
         widgets.lead(views.summarize_probes(rows, task, [model]))
+        for name, path in folders.items():
+            find = tp.dashboard.run_summary.find_replaced
+            st.caption(state.escape(find(state.find_store(), name, path)))
     view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
     table_rows = view.data.iloc[marked] if marked else view.data

@@ -83,11 +83,8 @@ def roles() -> None:
     if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
         place.feed_points(complete=True)
     n = len(complete.rows) // complete.layers
-    note.caption(
-        state.escape(
-            f"{n:,} tokens of {where}; in strips, others are dimmed" if where else complete.note
-        )
-    )
+    sliced = f"{n:,} tokens of {where}; in strips, others are dimmed"
+    note.caption(state.escape(sliced if where else complete.note))
     if mark is not None:
         flags = mark.find(complete)
         table = views.marks.list_marked(complete, flags)

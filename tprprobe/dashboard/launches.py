@@ -159,6 +159,7 @@ def _attention(runs: Runs, store: Store) -> Plan:
     settings |= {"-n": origin.n, "--seed": origin.seed or None, "--target": store.facts.target}
     options = {option: str(value) for option, value in settings.items() if value is not None}
     words = [word for setting in options.items() for word in setting]
+    words += ["--spaced"] * (getattr(origin, "rows", [0, 1]) != [0, 1])
     sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, "*.attention"))
     words += [word for pattern in sites for word in ("--sites", pattern)]
     command = shlex.join(["tprprobe", "extract", *words, "--labels", "LABELS", "--out", "STORE"])

@@ -4,7 +4,6 @@ paper and notebooks :func:`tprprobe.figures.role_clusters`.
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
@@ -98,8 +97,7 @@ def pack_strips(
         for name in ("row", "cluster"):
             rows = tokens["position"].map(pair_tokens[name])
             tokens[name] = rows.fillna(-1).astype(int)
-    is_inside = find_slice(scene.store, scene.side, where)[tokens["row"]] if where else True
-    tokens["outside"] = ~np.broadcast_to(is_inside, len(tokens))
+    tokens["outside"] = bool(where) and ~find_slice(scene.store, scene.side, where)[tokens["row"]]
     names = ("row", "position", "cluster", "label", "outside")
     strips = [
         {"heading": summarize_sample(strip.iloc[0]), "signs": [*map(sign, strip["token"])]}

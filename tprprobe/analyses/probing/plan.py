@@ -99,7 +99,7 @@ def plan_run(
         "store": _identify(store),
         "test": None if test is None else _identify(test),
         "tasks": [task.model_dump(mode="json") for task in probed],
-        "labels": " ".join(_digest(table, tasks) for table in tables),
+        "labels": " ".join(digest_cells(table, [task.cells for task in tasks]) for table in tables),
         "settings": settings.as_dict(),
     }
     return ProbingRun(settings, splits, rounds, identity)
@@ -194,8 +194,9 @@ def _read_test(test: Store, side: str, tasks: Sequence[Task], predicts: bool) ->
     return read_corpus(test, test.tokens, side, tasks, None, predicts)
 
 
-def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
-    columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
+def digest_cells(table: pd.DataFrame, tasks: Sequence[str]) -> str:
+    """A digest of the labels of tasks, and of the words that have them."""
+    columns = ["side", "sample", "token", WORD, *tasks]
     columns = [name for name in columns if name in table]
     hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)
     return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
