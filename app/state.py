@@ -93,6 +93,8 @@ def follow_link() -> None:
     if st.query_params.get("link") is None:
         return
     del st.query_params["link"]
+    if "mark" in st.query_params:  # of the place that is linked
+        st.session_state.pop("marked_at", None)
     for name in LINKED & {*st.query_params}:
         value = st.query_params[name]
         if re.fullmatch("[0-9]{1,9}", value) or name not in NUMBERS:
@@ -231,13 +233,21 @@ def plugged(plugin: Any) -> Callable[[], None]:
     return lambda: page(plugin.title or plugin.name.capitalize())(lambda: plugin.load()(store()))
 
 
-def mark() -> Any:
-    """The marked tokens: what the address says, else what was marked on another page."""
+def mark(*place: Any) -> Any:
+    """The marked tokens: what the address says, else what was marked on another page; clusters and areas (of ``place``: a map,
+    its method last) only where they were marked.
+    """
     text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
         value = tp.dashboard.marks.read_mark(text)
     except tp.InputError:
         value = None
+    if place:
+        at = (text, *place[: len(place) - text.startswith("cluster")])
+        before = st.session_state.get("marked_at", at)
+        if text.startswith(("cluster", "lasso")) and before[0] == text and before != at:
+            value, at = None, ("",)
+        st.session_state["marked_at"] = at
     set_mark(value)
     return value
 

@@ -67,7 +67,7 @@ def roles() -> None:
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     where = state.where(store.side(site))
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
-    cloud, mark = place.scene(), state.mark()
+    cloud, mark = place.scene(), state.mark(state.store_name(), site, head or 0, k, method)
     marked = mark and mark.find(cloud)
     title = f"{cloud.place}, colored by {field}"
     widgets.head(title, lambda: views.show_map(cloud, field, marked), "map")

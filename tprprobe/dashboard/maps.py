@@ -13,6 +13,7 @@ from jaxtyping import Bool
 
 from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
+from tprprobe.analyses.naming.name_counts import select_named
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
@@ -146,10 +147,14 @@ def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """The name of every cluster with precision and recall, or what its strongest candidate ``lacks``; None for data without names."""
     if scene.names is None:
         return None
+    rows = scene.names.sort_values("cluster")
+    named = rows["cluster"].isin(select_named(rows)["cluster"])
+    special = rows["name"].astype(str) + ": special tokens count as unnamed"
+    lacks = rows["unnamed_because"].where(rows["name"] == UNNAMED, special)
     return [
-        {"lacks": visible(row["unnamed_because"], 120)}
-        if row["name"] == UNNAMED
-        else {"name": visible(row["name"], 120)}
+        {"name": visible(row["name"], 120)}
         | {name: [f"{row[name]:.2f}", number(row, name, ".2f")] for name in ("precision", "recall")}
-        for row in scene.names.sort_values("cluster").to_dict("records")
+        if is_named
+        else {"lacks": visible(why, 120)}
+        for row, is_named, why in zip(rows.to_dict("records"), named, lacks, strict=True)
     ]

@@ -14,7 +14,7 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 
-SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
+SIGNS = "filled: above every control (paired, Holm), but of baseline models; gray: the best control with its 95 % interval"
 
 
 def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = None) -> View:

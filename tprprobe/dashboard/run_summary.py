@@ -83,7 +83,10 @@ def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard.decompositions import find_scheme, read_scores, summarize_decomposition
 
     scores = read_scores([folder])
-    yield summarize_decomposition(scores, str(find_scheme(scores)["site"]))
+    statement = summarize_decomposition(scores, str(find_scheme(scores)["site"]))
+    n_sites = scores["site"].nunique()
+    which = f" Of {n_sites} sites, it has the largest R²." * (n_sites > 1)
+    yield replace(statement, brief=statement.brief + which)
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:

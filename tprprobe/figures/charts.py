@@ -135,7 +135,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         tick_format = ".0%" if lines.is_percent(panel) else None
         chart.update_yaxes(_room(of_panel), tickformat=tick_format, **cell)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
-    chart.update_yaxes(title=lines.label, col=1)
+    chart.update_yaxes(title={"text": lines.label, "standoff": 16}, col=1)
     chart.update_xaxes(title=lines.x, row=down).update_xaxes(showgrid=False)
     if lines.log:
         ticks = sorted(lines.rows["x"].unique())
