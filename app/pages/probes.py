@@ -20,9 +20,9 @@ def _show_probes(folders) -> None:
         model = widgets.choose("Model (run)", models, "probed")
     with lead:
         widgets.lead(views.summarize_probes(rows, task, [model]))
-        for name, path in folders.items():
-            find = tp.dashboard.run_summary.find_replaced
-            st.caption(state.escape(find(state.find_store(), name, path)))
+        for item in folders.items() if state.find_store() else ():
+            for text in views.describe_replaced(state.store(), *item):
+                st.caption(state.escape(text))
     view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
     table_rows = view.data.iloc[marked] if marked else view.data

@@ -224,8 +224,8 @@ def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statemen
         f"(n = {picked['n']:,}); without a head, {offset}, chosen in the same way: {percent(picked, 'by_offset')}; "
         f"the difference is {interval_text(read_interval(picked, 'beyond'), '+.1f', 100, ' points')}."
     )
-    if np.isnan(read_interval(picked, "value").low):
-        text += " There are too few documents for intervals."
+    is_short = np.isnan(read_interval(picked, "value").low)
+    text += " There are too few documents for intervals." * bool(is_short)
     if follows.endswith(NEARBY):
         text = (
             text.partition(";")[0] + "; the previous one is a fixed distance, which needs no head."

@@ -89,7 +89,9 @@ def summarize_layers(lines: Lines) -> Statement:
             rank = f", {beyond} its strongest control {write(row, 'value')}{rank}"
         claim = f"{measure} {verb} {where}, {write(best, 'value')}{rank}"
         is_above = control.size or is_percent or rows["sure"].astype(bool).any()
-        claims.append(claim if is_above else f"{measure} is surely above 0 and its controls in no layer")
+        claims.append(
+            claim if is_above else f"{measure} is surely above 0 and its controls in no layer"
+        )
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))

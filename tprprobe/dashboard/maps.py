@@ -14,7 +14,6 @@ from jaxtyping import Bool
 from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.analyses.naming.name_counts import select_named
-from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.statements import number
@@ -25,6 +24,7 @@ from tprprobe.figures.theme import NEITHER, write_colors
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import sign, visible
 
+SPECIAL = "{}: special tokens count as unnamed"
 LAYER = "layer"  # of the same tokens in all layers: a map of its own
 GRID = 65_535  # steps of a point's place on either axis
 RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
@@ -147,14 +147,11 @@ def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """The name of every cluster with precision and recall, or what its strongest candidate ``lacks``; None for data without names."""
     if scene.names is None:
         return None
-    rows = scene.names.sort_values("cluster")
-    named = rows["cluster"].isin(select_named(rows)["cluster"])
-    special = rows["name"].astype(str) + ": special tokens count as unnamed"
-    lacks = rows["unnamed_because"].where(rows["name"] == UNNAMED, special)
+    named = {*select_named(scene.names)["cluster"]}
     return [
         {"name": visible(row["name"], 120)}
         | {name: [f"{row[name]:.2f}", number(row, name, ".2f")] for name in ("precision", "recall")}
-        if is_named
-        else {"lacks": visible(why, 120)}
-        for row, is_named, why in zip(rows.to_dict("records"), named, lacks, strict=True)
+        if row["cluster"] in named
+        else {"lacks": visible(row["unnamed_because"] or SPECIAL.format(row["name"]), 120)}
+        for row in scene.names.sort_values("cluster").to_dict("records")
     ]

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tprprobe.analyses.kinds import PROBES, WORD_NAMES
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Link, Statement
 from tprprobe.errors import InputError
-from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
@@ -32,33 +30,13 @@ def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
     for summarize_folder, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():
             try:
-                replaced = find_replaced(store, name, folder)
-                for statement in summarize_folder(name, folder):
-                    brief = (statement.brief or statement.text) + replaced
-                    yield replace(statement, text=statement.text + replaced, brief=brief)
+                yield from summarize_folder(name, folder)
+                if store and "probes" in kinds:
+                    from tprprobe.dashboard.probes import describe_replaced
+
+                    yield from map(Statement, describe_replaced(store, name, folder))
             except InputError as error:
                 yield Statement(f"{name} cannot be read: {visible(error, 200)}.")
-
-
-def find_replaced(store: Store | None, name: str, folder: Path) -> str:
-    """A sentence that names labels of one's own that were replaced after ``probe`` or ``name`` had used them; else empty."""
-    if store is None or not store.labels:
-        return ""
-    from tprprobe.analyses.naming.word_names import digest_labels
-    from tprprobe.analyses.probing.plan import digest_cells
-
-    replaced: list[str] = []
-    if PROBES.is_finished_in(folder):
-        settings = read_json(folder / "settings.json")
-        tasks = [task["column"] or task["name"] for task in settings["tasks"]]
-        if digest_cells(store.tokens, tasks) != settings["labels"].split()[0]:
-            replaced = [task for task in tasks if task in store.labels]
-    elif WORD_NAMES.is_finished_in(folder):
-        pairs = read_json(folder / WORD_NAMES.file)["labels"]
-        known = dict(pair for pair in pairs if len(pair) == 2)  # not of earlier versions
-        replaced = [task for task, now in digest_labels(store) if known.get(task, now) != now]
-    labels = f"labels of {', '.join(replaced)} are not those that {name} was made with"
-    return f" The store’s {labels}: make it again." if replaced else ""
 
 
 def _names(name: str, folder: Path) -> Iterator[Statement]:

@@ -13,8 +13,8 @@ from planted.stores import number_tokens, write_store
 import tprprobe as tp
 from tprprobe.analyses.naming import name_words
 from tprprobe.analyses.probing.file_labels import add_file_labels
+from tprprobe.analyses.probing.plan import find_replaced
 from tprprobe.cli.overview import inspect_store
-from tprprobe.dashboard.run_summary import find_replaced
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
@@ -62,11 +62,8 @@ def test_exports_and_resumed_names_see_labels_as_they_are_now(store, tmp_path):
     with pytest.raises(InputError, match=r"another run.*labels"):
         name_words(changed, **options, resume=True)
     tp.probe(labeled, "place", out=tmp_path / "probes", controls=[])
-    for run in ("names", "probes"):
-        assert not find_replaced(labeled, run, tmp_path / run)
-        assert f"labels of place are not those that {run} was" in find_replaced(
-            changed, run, tmp_path / run
-        )
+    assert find_replaced(labeled, tmp_path / "probes") == []
+    assert find_replaced(changed, tmp_path / "probes") == ["place"]
 
 
 def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, capsys):

@@ -56,18 +56,14 @@ def name_words(
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
-    settings |= {"raw": raw, "seed": seed, "labels": digest_labels(store)}
+    labels = {task: store.tokens[task].astype(str).str.cat(sep=" ") for task in store.labels}
+    digests = [[task, sum_bytes(texts.encode())] for task, texts in labels.items()]
+    settings |= {"raw": raw, "seed": seed, "labels": digests}
     settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     jobs = {
         f"{site}.{head}": partial(_name, stores, site, head, k, raw, seed) for site, head in targets
     }
     return view_table(run_jobs(WORD_NAMES, settings, jobs, out, resume, progress), "names")
-
-
-def digest_labels(store: Store) -> list[list[str]]:
-    """The labels of one's own that a store has, each with a digest."""
-    texts = {task: store.tokens[task].astype(str).str.cat(sep=" ") for task in store.labels}
-    return [[task, sum_bytes(text.encode())] for task, text in texts.items()]
 
 
 def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
