@@ -207,10 +207,7 @@ def is_dark() -> bool:
 
 
 def page(title: str) -> Callable[[Callable[[], None]], None]:
-    """Runs a page's function under its title; bad input becomes a message.
-
-    A page that is a fresh server's first is run by streamlit alone: the main file then runs it.
-    """
+    """Runs a page's function under its title; bad input becomes a message. A fresh server's first page runs the main file."""
 
     def run(draw: Callable[[], None]) -> None:
         if "store" not in OFFERED:
@@ -234,9 +231,7 @@ def plugged(plugin: Any) -> Callable[[], None]:
 
 
 def mark(*place: Any) -> Any:
-    """The marked tokens: what the address says, else what was marked on another page; clusters and areas (of ``place``: a map,
-    its method last) only where they were marked.
-    """
+    """The marked tokens, of the address or another page; clusters and areas only of the ``place`` (its method last) of their mark."""
     text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
         value = tp.dashboard.marks.read_mark(text)

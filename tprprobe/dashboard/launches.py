@@ -1,7 +1,4 @@
-"""Analyses that are started from the dashboard: the very commands, run beside a store, and their output.
-
-A launch is one of LAUNCHES; its arguments are a list (no shell reads them), its paths lie below the runs' root.
-"""
+"""Analyses that are started from the dashboard: the very commands, as lists of arguments that no shell reads, beside a store."""
 
 import os
 import re
@@ -31,9 +28,7 @@ LAYERS = re.compile(r"\.\d+\.")
 COUNTS = re.compile(r"[\d:/. -]+")  # of a bar
 MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
-NO_MODEL = (
-    "the model of this store is neither shipped nor below the folder: put its checkpoint there"
-)
+NO_MODEL = "the model of this store is neither shipped nor below the folder: put it there"
 AGAIN = "labels were added to its data: extract it again with them"
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
 EDITED = {"n": 60, "reference": 60, "heads": "each"}

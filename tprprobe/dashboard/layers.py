@@ -35,9 +35,7 @@ Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their 
 
 
 def measure_layers(runs: Runs, store: Store) -> Lines:
-    """One row per measure, line and layer: what is measured (panel), value with interval, the page that shows it; the bands
-    are of the strongest controls. Empty where nothing was measured by layer.
-    """
+    """A row per measure, line and layer, with the page that shows it; bands are of the strongest controls. Empty without results."""
     measures = (_measure_probes, _measure_decompositions, _measure_reconstruction, _measure_edits)
     tables = [pair for measure in measures for pair in measure(runs, store)]
     rows = [lines.reindex(columns=COLUMNS) for lines, _ in tables if len(lines)]

@@ -1,7 +1,6 @@
 """Maps: every vector of a scene a point in the plane, colored by a field of its token, named in words, marked or not.
 
-The browser draws its own (`app/canvas.js`) from small numbers in Arrow tables, which hold all that a mark needs, so that tokens
-are marked without asking the server; paper and notebooks have :func:`tprprobe.figures.map_points`.
+The browser draws its own (`app/canvas.js`) from Arrow tables, so that tokens are marked without asking the server.
 """
 
 from typing import Any
@@ -81,10 +80,7 @@ def name_axes(scene: Cloud) -> list[str]:
 
 
 def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
-    """The coloring of a scene's points by a field, a text at the middle of each value, the clusters.
-
-    By cluster no codes are sent: the points have theirs.
-    """
+    """The coloring of a scene's points by a field (by cluster no codes: points have theirs), a text at each value's middle, the clusters."""
     values = scene.read_field(field)
     order, colors = _color_values(scene, field, values)
     named = [name for name in order if name not in (OTHER, NONE)]
@@ -119,9 +115,7 @@ def pack_colors(scene: Cloud) -> list[dict[str, str]]:
 
 
 def pack_points(scene: Cloud) -> dict[str, Any]:
-    """The points of a scene: places in 2 × 16 bits, clusters, tokens as numbers in a vocabulary, and runs of tokens that
-    follow one another: row, sample and position of the first, and their count.
-    """
+    """The points of a scene: places in 2 × 16 bits, clusters, tokens as numbers in a vocabulary, and runs of tokens in a row."""
     low, high = scene.points.min(0), scene.points.max(0)
     span = np.maximum(high - low, np.finfo(np.float32).tiny)
     grid = np.rint((scene.points - low) / span * GRID).astype(np.uint16)

@@ -1,11 +1,10 @@
 """Probes by layer beside the band of their strongest control."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.analyses.probing.plan import find_replaced
+from tprprobe.analyses.probing.plan import find_replaced as find_replaced
 from tprprobe.analyses.probing.rows import find_metric, name_score, name_vector, rank_layers
 from tprprobe.analyses.probing.slice_scores import score_slices as score_slices
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, top
@@ -15,16 +14,13 @@ from tprprobe.figures.catalogue.loaders import load_probes as load_probes
 from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
-from tprprobe.store import Store
 
 SIGNS = "filled: above every control (paired, Holm), but of baseline models; gray: the best control with its 95 % interval"
 
 
 def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = None) -> View:
-    """A task's score by layer, a line a kind of vectors (and model), over the band of the strongest control.
-
-    ``rows`` are those of ``tprprobe probe``; of ``models`` the first is shown if none is chosen. Custom data of the points are
-    numbers of rows in the view's data.
+    """A task's score by layer, a line a kind of vectors (and model, of which the first is shown if none is chosen), over the band of
+    the strongest control. Custom data of the points are numbers of rows in the view's data.
     """
     of_task = rows[(rows["task"] == task) & rows["head"].isna()]
     if of_task.empty:
@@ -69,13 +65,6 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     label = f"Show {site_label(best['site'])} by {task}"
     link = link_vectors(best["site"], None, label, color=f"gold {task}")
     return Statement(f"{text}.{better}{ranking}", (link,), brief=f"{claim}{rival}.{ranking}")
-
-
-def describe_replaced(store: Store, name: str, folder: Path) -> list[str]:
-    """A sentence where labels of one's own are no longer those that a run was made with."""
-    labels = ", ".join(find_replaced(store, folder))
-    text = f"The store’s labels of {labels} are not those that {name} was made with: make it again."
-    return [text] if labels else []
 
 
 def find_best(rows: pd.DataFrame) -> pd.Series:

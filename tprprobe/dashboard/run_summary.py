@@ -1,7 +1,4 @@
-"""What is known of a store, in sentences: its strongest roles, and every result beside it.
-
-What reads a kind of result is imported where there is one, so that the first view of a fresh server is quick.
-"""
+"""What is known of a store, in sentences; what reads a kind of result is imported where there is one, for a quick first view."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -31,10 +28,6 @@ def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
         for name, folder in runs.beside(store, *kinds).items():
             try:
                 yield from summarize_folder(name, folder)
-                if store and "probes" in kinds:
-                    from tprprobe.dashboard.probes import describe_replaced
-
-                    yield from map(Statement, describe_replaced(store, name, folder))
             except InputError as error:
                 yield Statement(f"{name} cannot be read: {visible(error, 200)}.")
 

@@ -1,6 +1,4 @@
-"""Token strips: samples as rows of tokens on the color of their cluster; the browser draws its own (`app/canvas.js`),
-paper and notebooks :func:`tprprobe.figures.role_clusters`.
-"""
+"""Token strips: samples as rows of tokens on the color of their cluster; the browser draws its own (`app/canvas.js`)."""
 
 from collections.abc import Sequence
 
