@@ -40,7 +40,7 @@ from tprprobe.store.token_texts import is_special, sign
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 SHOWN = 120  # tokens of a column with lines
-LOOKS = "{0}s look most, special tokens left out, at the "
+LOOKS = "{0}s look most, special tokens and itself left out, at the "
 DEPENDS = LOOKS.format("word") + "word that they depend on"
 BASELINES = {  # that need no head
     "uniform": "equal weights",
