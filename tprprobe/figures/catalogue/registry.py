@@ -1,6 +1,6 @@
 """Figures and tables made by name: inputs loaded, options checked, drawn, saved."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,9 +73,9 @@ def _list_folders(folder: Any) -> list[Path]:
     return [Path(folder), *sorted(path for path in Path(folder).glob("*/") if path.is_dir())]
 
 
-def find_inputs(folder: Any) -> Inputs:
-    """The inputs of figures in a folder and its subfolders, by name; one store at most."""
-    folders = _list_folders(folder)
+def find_inputs(folder: Any, beside: Iterable[Path] = ()) -> Inputs:
+    """The inputs of figures in a folder, its subfolders and those ``beside``, by name; one store at most."""
+    folders = [*_list_folders(folder), *beside]
     plugged = (entry.maker.inputs for entry in load_figures())
     kinds = {name: kind for inputs in plugged for name, kind in inputs.items()} | INPUTS
     sources: Inputs = {name: [*kind.find(folders)] for name, kind in kinds.items()}
