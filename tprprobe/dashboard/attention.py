@@ -40,7 +40,7 @@ from tprprobe.store.token_texts import is_special, sign
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 SHOWN = 120  # tokens of a column with lines
-LOOKS = "{0}s look most, special tokens left out, at the "
+LOOKS = "{0}s look most, special tokens and itself left out, at the "
 DEPENDS = LOOKS.format("word") + "word that they depend on"
 BASELINES = {  # that need no head
     "uniform": "equal weights",
@@ -224,6 +224,8 @@ def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statemen
         f"(n = {picked['n']:,}); without a head, {offset}, chosen in the same way: {percent(picked, 'by_offset')}; "
         f"the difference is {interval_text(read_interval(picked, 'beyond'), '+.1f', 100, ' points')}."
     )
+    is_short = np.isnan(read_interval(picked, "value").low)
+    text += " There are too few documents for intervals." * bool(is_short)
     if follows.endswith(NEARBY):
         text = (
             text.partition(";")[0] + "; the previous one is a fixed distance, which needs no head."

@@ -23,13 +23,7 @@ from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
-from tprprobe.figures.cluster_labels import (
-    NOT_STABLE,
-    SINGLE_WORD,
-    describe_name,
-    explain_tags,
-    is_unstable,
-)
+from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
 from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.legends import legend
@@ -175,12 +169,7 @@ def point_to(n_clusters: int, out: Source | None, share: str = "") -> str:
 def _explain(names: pd.DataFrame) -> str:
     tasks = [name.removeprefix(AGREEMENT) for name in map(str, names)]
     is_marked = any(is_unstable(names) & (names["name"] != UNNAMED))
-    texts = [describe_name(row).rstrip("*") for row in names.to_dict("records")]
-    notes = [
-        explain_tags(tasks),
-        SINGLE_WORD * any(text.endswith(")") for text in texts),
-        NOT_STABLE * is_marked,
-    ]
+    notes = [explain_tags(tasks), NOT_STABLE * is_marked]
     return " ".join(f"{note}." for note in notes if note)
 
 
@@ -310,12 +299,13 @@ def tabulate_names(
     n_places, best = len(of_trained[PLACE].drop_duplicates()), find_most_named(of_trained, PLACE)
     choice = f"Of {n_places} sites or heads that with most tokens in named clusters. "
     rows = _choose(rows, best)
-    panels, tables, count_texts = [], [], []
+    panels, tables, count_texts, n_models = [], [], [], rows["model"].nunique()
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
         model = f"baseline model ({model})" if panels else "trained model"
         count_texts.append(f"{model}: {len(of_model)} of {len(clusters)}")
-        heading = f"{model}\n{len(of_model)} of {len(clusters)} named"
+        panel = "baseline model" if panels and n_models == 2 else model
+        heading = f"{panel}\n{len(of_model)} of {len(clusters)} named"
         if current_look().is_narrow:
             heading = heading.replace(" model", "").removesuffix(" named")
         panels.append((heading, of_model))
