@@ -19,7 +19,7 @@ TITLE = "Heads that follow relations between words"
 CAPTION = (
     "attention: of the words of a relation, the percent from which the head looks most at the other word.\n"
     "at that distance: the percent whose other word stands at the best fixed distance.\n"
-    "In brackets, of ten documents or more, 95 % intervals; where all documents score alike, the exact one of 0 of so many. Head and distance were chosen on half of the documents and are scored on the other half."
+    "In brackets, of ten documents or more, 95 % intervals; where all documents score alike, the exact one of 0 of n documents. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 SQUARES_NOTE = (

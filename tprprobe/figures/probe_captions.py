@@ -39,7 +39,8 @@ def describe_probes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[
 
 def write_notes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]) -> str:
     """The lines below the figure."""
-    counts, ranks = _count_learned(rows), _rank(probes, rows)
+    titled_rows, ranks = rows.assign(task=rows["task"].map(title_of)), _rank(probes, rows)
+    counts = probe_rows.count_by_task(titled_rows, "n_train")
     facts = [
         f"Shaded: 95 % intervals over {probe_rows.count_documents(_take_real(probes))}documents."
     ]
@@ -59,10 +60,6 @@ def _rank(probes: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     ranks = probe_rows.rank_layers(_take_real(probes))
     names = [re.sub(rf", ({stacks})\.", ", ", name) if stacks else name for name in ranks]
     return [f"{name}: {clause}." for name, clause in zip(names, ranks.values(), strict=True)]
-
-
-def _count_learned(rows: pd.DataFrame) -> list[str]:
-    return probe_rows.count_by_task(rows.assign(task=rows["task"].map(title_of)), "n_train")
 
 
 def _may_reorder(rows: pd.DataFrame) -> bool:
