@@ -119,8 +119,14 @@ def choose_store() -> None:
         if linked not in names and len(alike) == 1:  # a link may leave out the folders above
             st.query_params["store"] = alike[0]
             st.rerun()
-        index = next((i for i, name in enumerate(names) if _opens(name)), 0)
-        name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
+        if linked not in names and st.session_state.get("store") is None:
+            name = next(filter(_opens, names), names[0])
+            if linked or "store" in st.session_state:
+                st.session_state["store"] = name
+            else:
+                st.query_params["store"] = name
+                st.rerun()
+        name = st.sidebar.selectbox("Store", names, None, key="store", **KEEP)  # in every address
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
             st.warning(escape(f"No store {linked[:120]} here: this is {name}; the list has all."))
