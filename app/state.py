@@ -115,17 +115,14 @@ def choose_store() -> None:
     if names:
         if name := st.session_state.pop("next_store", None):
             st.session_state["store"] = linked = name
-        alike = [name for name in names if linked and name.endswith(f"/{linked}")]
-        if linked not in names and len(alike) == 1:  # a link may leave out the folders above
-            st.query_params["store"] = alike[0]
+        first = next(filter(_opens, names), names[0])
+        alike = [name for name in names if name.endswith(f"/{linked}")] if linked else [first]
+        is_new = bool(linked) or "store" not in st.session_state
+        if linked not in names and len(alike) == 1 and is_new:
+            st.query_params["store"] = alike[0]  # a link may leave out the folders above, or all
             st.rerun()
         if linked not in names and st.session_state.get("store") is None:
-            name = next(filter(_opens, names), names[0])
-            if linked or "store" in st.session_state:
-                st.session_state["store"] = name
-            else:
-                st.query_params["store"] = name
-                st.rerun()
+            st.session_state["store"] = first
         name = st.sidebar.selectbox("Store", names, None, key="store", **KEEP)  # in every address
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
