@@ -1,5 +1,6 @@
 """What tables and figures of probes say below: what scores and marks are, on how many targets and documents they rest."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,10 +55,10 @@ def _take_real(probes: pd.DataFrame) -> pd.DataFrame:
 
 def _rank(probes: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     """Which layers are best, a line a task and vector, whose only stack is not named."""
-    [stack, *others] = rows["place"].unique()
-    dropped = f", {stack}." if stack in PLAIN and not others else ", "
+    stacks = "|".join(PLAIN) if {*rows["place"]} <= {*PLAIN} else ""
     ranks = probe_rows.rank_layers(_take_real(probes))
-    return [f"{name.replace(dropped, ', ')}: {clause}." for name, clause in ranks.items()]
+    names = [re.sub(rf", ({stacks})\.", ", ", name) if stacks else name for name in ranks]
+    return [f"{name}: {clause}." for name, clause in zip(names, ranks.values(), strict=True)]
 
 
 def _count_learned(rows: pd.DataFrame) -> list[str]:

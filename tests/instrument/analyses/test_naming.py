@@ -273,7 +273,9 @@ def test_a_run_says_what_it_compared(finished):
     assert set(marginal["null"]) == {"question", "character"}
     assert set(marginal["measure"]) == {"ami"}
     assert "digit ∧ denominator" in list_names(naming.asked, finished[0])
-    assert "Controls that this run does not have: baseline" in polarity_table(naming).markdown()
+    printed = polarity_table(naming).markdown()
+    assert "Controls that this run does not have: a Transformer's" in printed
+    assert "more than the best other predictor, " in printed
     document = json.loads(json.dumps(naming.as_dict(), allow_nan=False))
     assert len(document["names"]) == len(naming.names)
 

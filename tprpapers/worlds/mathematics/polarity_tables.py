@@ -6,6 +6,7 @@ import pandas as pd
 
 from tprprobe.analyses.naming.name_counts import select_named
 from tprprobe.analyses.naming.run import Naming
+from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED
 from tprprobe.figures.naming import tabulate_clusters
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table
@@ -20,6 +21,7 @@ SCORES = PREDICTED | {
     "polarity_given_place": "AMI given place",
     "polarity_given_surface": "AMI given surface",
 }
+WITHOUT = "a Transformer's (`--baseline STORE`)"  # in place of BASELINE
 RULES = {"majority": "majority rule", "surface": "surface rule"}
 KINDS = ["model", "vectors", "layer", "k"]
 COUNTS = ["heads", "named", "tell polarity"]
@@ -43,7 +45,31 @@ def polarity_table(naming: Naming) -> Table:
         scores = {name: _spread(heads[column]) for column, name in SCORES.items()}
         rows.append(dict(zip([*KINDS, *COUNTS], cells, strict=True)) | scores)
     title = "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)"
-    return Table(pd.DataFrame(rows).fillna("–"), title, _questions_note(naming), (len(RULES),))
+    note = f"{_compare_controls(naming)}\n{_questions_note(naming)}"
+    return Table(pd.DataFrame(rows).fillna("–"), title, note, (len(RULES),))
+
+
+def _compare_controls(naming: Naming) -> str:
+    """Whether clusters of the vectors that were asked for tell numerators better than every control does, as a sentence."""
+    summary, column = naming.summary, "accuracy_discordant"
+    digits = "digits that the symbols before them suggest wrongly (discordant)"
+    if summary[column].isna().all():
+        column, digits = "accuracy", "digits"
+    scores: Any = summary[["model", "vectors", column]].dropna()
+    means = scores.groupby(["model", "vectors"], sort=False)[column].mean()
+    asked = (TRAINED, summary["vectors"].iloc[0])
+    names = means.index.map("{0[1]} ({0[0]})".format)
+    rivals = dict(zip(names, means, strict=True))
+    value = rivals.pop(f"{asked[1]} ({asked[0]})")
+    rivals |= {
+        name: summary[column.replace("accuracy", rule)].iloc[0] for rule, name in RULES.items()
+    }
+    best = max(rivals, key=lambda name: rivals[name])
+    verdict = "more" if value > rivals[best] else "no more"
+    return (
+        f"Clusters of {asked[1]} tell numerator or denominator of {value:.1%} of the {digits}, mean over heads: {verdict} than the best "
+        f"other predictor, {best}, with {rivals[best]:.1%} (no test compares them)."
+    )
 
 
 def _rule(naming: Naming, rule: str) -> dict[str, str]:
@@ -93,5 +119,7 @@ def _questions_note(naming: Naming) -> str:
             lines.append(f"{counts['n']} questions{kind}, {share} answered right")
     missing: Any = naming.facts["missing"]
     if missing:
-        lines.append(f"Controls that this run does not have: {', '.join(missing)}")
+        lines.append(
+            f"Controls that this run does not have: {', '.join(missing).replace(BASELINE, WITHOUT)}"
+        )
     return ".\n".join(lines) + "."

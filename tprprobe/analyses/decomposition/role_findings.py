@@ -89,7 +89,7 @@ class RoleSearch:
         warnings = [f"  {line}" for line in warn({self.found: row}, int(row["n"]))]
         controls = self.controls[self.controls["bits"] < schemes["bits"].min()]
         shorter = [
-            f"  the same search of {name}: {roles}, shorter still ({bits:.3f} bits)"
+            f"  control {name}: the same search finds {roles}, a shorter description ({bits:.3f} bits)"
             for name, roles, bits in controls[["control", "roles", "bits"]].itertuples(index=False)
         ]
         rule = f"  {self._explain(schemes, row)}"
@@ -106,8 +106,8 @@ class RoleSearch:
         if row["roles"] == shortest["roles"]:
             return "no description is shorter"
         return (
-            f"it has the fewest pairs of the {len(near)} schemes that are no longer than the shortest ({shortest['roles']}, "
-            f"{shortest['bits']:.3f} bits) but for chance, or by less than {100 * NEGLIGIBLE:g} %"
+            f"of {len(near)} schemes that are about as short as the shortest, {shortest['roles']} ({shortest['bits']:.3f} bits), the one "
+            f"with the fewest pairs (longer by chance alone, or by less than {100 * NEGLIGIBLE:g} %)"
         )
 
     def as_dict(self) -> dict[str, object]:

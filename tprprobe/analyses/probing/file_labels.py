@@ -1,7 +1,7 @@
 """Labels of an annotated file for the words of a store that is already there."""
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +36,7 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
     sentences = defaultdict[str, list[Labelled]](list)
     for sentence in read_annotated(file, task):
         sentences[_without_blanks(sentence.text)].append(sentence)
-    tokens, n_labeled = store.tokens, 0
+    tokens, n_labeled, n_several = store.tokens, 0, 0
     if not {WORD, QUESTION} <= {*tokens}:
         raise InputError(f"the token table of {store.path} has no words of texts, to be labeled")
     cells, source = np.full(len(tokens), "", object), np.flatnonzero(tokens["side"] == SIDE)
@@ -49,6 +49,8 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
             _check_words(store, max(lasts) + 1, matches[0], f"{file}: sentence", sample)
             repeated = (target for match in matches for target in match.targets.get(task, ()))
             targets = dict.fromkeys(repeated)  # a sentence may come twice, or a line a target
+            labels_of_spans = Counter(target[1:] for target in targets)
+            n_several += sum(n > 1 for n in labels_of_spans.values()) * (len(matches) > 1)
             ranges = [*zip(firsts, lasts, strict=True)]
             cell_of_range = encode_shared(targets, len(matches[0].words), {*ranges})
             cells[source[rows]] = [cell_of_range[word_range] for word_range in ranges]
@@ -64,6 +66,10 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
             )
         note(f"{task}: these labels replace others of that name")
     note(f"{store.path}: labels of {task} for {n_labeled:,} of {store.samples:,} samples: {file}")
+    if n_several:
+        note(
+            f"{file}: {n_several:,} words or spans have several labels, as their sentences stand there several times; all are kept"
+        )
     texts = {_without_blanks(str(text)) for text in tokens[QUESTION].unique()}
     if missing := [s[0].text for text, s in sentences.items() if text not in texts]:
         n_missing = f"{len(missing):,} of {len(sentences):,} sentences are no text of the store"

@@ -190,11 +190,13 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
 
 
 def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
-    """The numbers of a scene, or of one of its panels; none of a drawing."""
-    scene = getattr(picture, "scene", picture)
-    if not isinstance(scene, Scene):
-        return pd.DataFrame()
-    return (scene if look.panel is None else scene.choose(look.panel)).tabulate()
+    """The numbers of a scene or a table of panels, or of one of its panels; none of a drawing."""
+    scene: Any = getattr(picture, "scene", picture)
+    if look.panel is not None and isinstance(scene, Scene | PanelTable):
+        scene = scene.choose(look.panel)
+    return (
+        scene.tabulate() if isinstance(scene, Scene) else getattr(scene, "numbers", pd.DataFrame())
+    )
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
