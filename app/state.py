@@ -115,12 +115,15 @@ def choose_store() -> None:
     if names:
         if name := st.session_state.pop("next_store", None):
             st.session_state["store"] = linked = name
-        alike = [name for name in names if linked and name.endswith(f"/{linked}")]
-        if linked not in names and len(alike) == 1:  # a link may leave out the folders above
-            st.query_params["store"] = alike[0]
+        first = next(filter(_opens, names), names[0])
+        alike = [name for name in names if name.endswith(f"/{linked}")] if linked else [first]
+        is_new = bool(linked) or "store" not in st.session_state
+        if linked not in names and len(alike) == 1 and is_new:
+            st.query_params["store"] = alike[0]  # a link may leave out the folders above, or all
             st.rerun()
-        index = next((i for i, name in enumerate(names) if _opens(name)), 0)
-        name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
+        if linked not in names and st.session_state.get("store") is None:
+            st.session_state["store"] = first
+        name = st.sidebar.selectbox("Store", names, None, key="store", **KEEP)  # in every address
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
             st.warning(escape(f"No store {linked[:120]} here: this is {name}; the list has all."))
