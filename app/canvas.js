@@ -241,7 +241,8 @@ class Map2D {
     const left = make("div", { className: "left" }, this.bar(), this.axes[1], this.frame, this.axes[0]);
     const right = make("div", { className: "right" }, this.sheet);
     const below = make("div", { className: "below" }, this.tally, this.unmark);
-    root.append(make("div", { className: "wide" }, make("div", { className: "both" }, left, right), below));
+    this.legend = make("div", { className: "legend" });
+    root.append(make("div", { className: "wide" }, make("div", { className: "both" }, left, right), this.legend, below));
     this.listen();
     new ResizeObserver(() => this.renew()).observe(this.frame);
   }
@@ -266,6 +267,8 @@ class Map2D {
     this.data = data;
     this.codes = data.codes?.getChild("code").toArray() ?? null;
     this.shades = data.colors.map(channels);
+    const values = this.codes ? data.values : []; // clusters have their table
+    this.legend.replaceChildren(...values.map((text, i) => make("span", {}, make("i", { style: `background: ${data.colors[i]}` }), text)));
     this.canvas.setAttribute("aria-label", `${data.title}. Clusters are marked in the table.`);
     for (const axis of [0, 1]) this.axes[axis].textContent = data.axes[axis];
     this.renew();
@@ -584,7 +587,7 @@ class Strips {
     const label = strip.labels[i], look = this.data.colors[label] ?? { color: "#9aa3b2", ink: "black" };
     const text = make("span", { className: "sign", textContent: sign });
     const number = make("span", { className: "number", textContent: label < 0 ? "–" : label });
-    const cell = make("button", { tabIndex: i ? -1 : 0 }, text, number);
+    const cell = make("button", { tabIndex: i ? -1 : 0, className: strip.outsides[i] ? "outside" : "" }, text, number);
     Object.assign(text.style, { background: look.color, color: look.ink });
     const name = this.data.names?.[label]?.name;
     const title = `‘${sign}’ · token ${strip.positions[i]} · cluster ${number.textContent}${name ? ` (${name})` : ""}`;

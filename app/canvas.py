@@ -158,7 +158,8 @@ class Place:
         views, scene = tp.dashboard, self.clustered
         title = f"Clusters of {scene.place}"
         widgets.head(title, lambda: views.show_strips(scene, samples, mark), f"strips-{self.name}")
-        self.mount("strips", "linked-strips", views.strips.pack_strips(scene, samples))
+        packed = views.strips.pack_strips(scene, samples, where=self.where)
+        self.mount("strips", "linked-strips", packed)
 
     def show_pair(self, scenes: Sequence[Any], samples: tuple[int, int]) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""

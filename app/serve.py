@@ -1,6 +1,4 @@
-"""The dashboard's server: Streamlit behind a doorkeeper, and what pages compute with, imported while the first
-page still loads.
-"""
+"""The dashboard's server: Streamlit behind a doorkeeper; what pages compute with is imported while the first one loads."""
 
 import importlib
 import sys

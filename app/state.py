@@ -93,6 +93,8 @@ def follow_link() -> None:
     if st.query_params.get("link") is None:
         return
     del st.query_params["link"]
+    if "mark" in st.query_params:  # of the place that is linked
+        st.session_state.pop("marked_at", None)
     for name in LINKED & {*st.query_params}:
         value = st.query_params[name]
         if re.fullmatch("[0-9]{1,9}", value) or name not in NUMBERS:
@@ -113,12 +115,15 @@ def choose_store() -> None:
     if names:
         if name := st.session_state.pop("next_store", None):
             st.session_state["store"] = linked = name
-        alike = [name for name in names if linked and name.endswith(f"/{linked}")]
-        if linked not in names and len(alike) == 1:  # a link may leave out the folders above
-            st.query_params["store"] = alike[0]
+        first = next(filter(_opens, names), names[0])
+        alike = [name for name in names if name.endswith(f"/{linked}")] if linked else [first]
+        is_new = bool(linked) or "store" not in st.session_state
+        if linked not in names and len(alike) == 1 and is_new:
+            st.query_params["store"] = alike[0]  # a link may leave out the folders above, or all
             st.rerun()
-        index = next((i for i, name in enumerate(names) if _opens(name)), 0)
-        name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
+        if linked not in names and st.session_state.get("store") is None:
+            st.session_state["store"] = first
+        name = st.sidebar.selectbox("Store", names, None, key="store", **KEEP)  # in every address
         st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
         if linked and linked not in names:
             st.warning(escape(f"No store {linked[:120]} here: this is {name}; the list has all."))
@@ -205,10 +210,7 @@ def is_dark() -> bool:
 
 
 def page(title: str) -> Callable[[Callable[[], None]], None]:
-    """Runs a page's function under its title; bad input becomes a message.
-
-    A page that is a fresh server's first is run by streamlit alone: the main file then runs it.
-    """
+    """Runs a page's function under its title; bad input becomes a message. A fresh server's first page runs the main file."""
 
     def run(draw: Callable[[], None]) -> None:
         if "store" not in OFFERED:
@@ -231,13 +233,19 @@ def plugged(plugin: Any) -> Callable[[], None]:
     return lambda: page(plugin.title or plugin.name.capitalize())(lambda: plugin.load()(store()))
 
 
-def mark() -> Any:
-    """The marked tokens: what the address says, else what was marked on another page."""
+def mark(*place: Any) -> Any:
+    """The marked tokens, of the address or another page; clusters and areas only of the ``place`` (its method last) of their mark."""
     text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
         value = tp.dashboard.marks.read_mark(text)
     except tp.InputError:
         value = None
+    if place:
+        at = (text, *place[: len(place) - text.startswith("cluster")])
+        before = st.session_state.get("marked_at", at)
+        if text.startswith(("cluster", "lasso")) and before[0] == text and before != at:
+            value, at = None, ("",)
+        st.session_state["marked_at"] = at
     set_mark(value)
     return value
 

@@ -20,6 +20,7 @@ CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale
 STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=FOLDER.joinpath("page.js").read_text("utf-8"))
 UNCLAIMED = "Not shown, because they do not record their store (an earlier version made them; make them again): "
+REPLACED = "The store’s labels of {} are not those that {} was made with: make it again."
 AXES = "In every map, down: tokens that attend; across: tokens that they attend to."
 REFUSED = "Analyses that are impossible for this store, and why"
 KEYS = {
@@ -167,6 +168,14 @@ def list_unclaimed(*kinds: str) -> None:
     store = state.find_store()
     if unclaimed := store and state.runs().sort(store, *kinds)[2]:
         st.caption(UNCLAIMED + ", ".join(map(state.escape, unclaimed)))
+
+
+def list_replaced() -> None:
+    """A line for every run of probes whose labels, of one's own, were replaced since."""
+    store = state.find_store()
+    for name, folder in state.runs().beside(store, "probes").items() if store else ():
+        if labels := tp.dashboard.probes.find_replaced(store, folder):
+            st.caption(state.escape(REPLACED.format(", ".join(labels), name)))
 
 
 @st.cache_resource

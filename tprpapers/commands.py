@@ -98,7 +98,10 @@ def paper(
     out: Annotated[Path, typer.Option(help="The folder of the paper.")] = Path("runs/paper"),
     resume: Resume = False,
 ) -> None:
-    """Make every table and figure of a paper, with the verdicts on its claims, and a report."""
+    """Make every table and figure of a paper, with the verdicts on its claims, and a report.
+
+    Its parts, of minutes each, are computed first, into OUT/made; tables and figures follow.
+    """
     from tprpapers.paper.making import make_papers
 
     page = make_papers(name, ckpt or [], out, resume, _track_parts)

@@ -45,7 +45,7 @@ def compare() -> None:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
     pair = pairs.iloc[widgets.choose_samples(stores[0], len(pairs), search=False)[0]]
-    mark = state.mark()
+    mark = state.mark(name, site, head, k, "pca")
     samples = (int(pair["first"]), int(pair["second"]))
     st.subheader(state.escape(names[0]))
     places[0].show_strips(samples[:1], mark)

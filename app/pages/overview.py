@@ -7,7 +7,7 @@ from PIL import Image
 
 import tprprobe as tp
 
-MAX_STORES, MAX_RESULTS = 24, 8  # in the table, and in sight
+MAX_RESULTS = 8  # in sight
 DENSITY = 2  # pixels of a picture in a pixel of the page
 
 
@@ -15,12 +15,6 @@ def _show_sizes(store) -> None:
     widgets.table(tp.dashboard.contents.list_sites(store))
     if card := state.runs().read_card(store):
         st.code(card, language=None, wrap_lines=True, height=300)
-
-
-def _list_stores(names) -> None:
-    widgets.table(tp.dashboard.folders.describe_all(state.runs(), names[:MAX_STORES]))
-    if len(names) > MAX_STORES:
-        st.caption("The list on the left has all.")
 
 
 def _show_examination(questions) -> None:
@@ -77,9 +71,11 @@ def overview() -> None:
     widgets.fold("Sizes and types", "sizes", lambda: _show_sizes(store))
     widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")
-    widgets.fold(f"Stores of this folder: {len(names)}", "stores", lambda: _list_stores(names))
+    describe = lambda: widgets.table(views.folders.describe_all(runs, names))  # noqa: E731
+    widgets.fold(f"Stores of this folder: {len(names)}", "stores", describe)
     if st.button("Write a report of this run"):
         page = views.folders.write_report(runs, state.store_name())
         st.download_button("Download report.html", page, "report.html", "text/html")
     with results:  # last: the first result of a kind imports what reads it, which takes seconds
         _show_results(runs, store)
+        widgets.list_replaced()

@@ -20,6 +20,7 @@ def _show_probes(folders) -> None:
         model = widgets.choose("Model (run)", models, "probed")
     with lead:
         widgets.lead(views.summarize_probes(rows, task, [model]))
+        widgets.list_replaced()
     view = views.show_probes(rows, task, [model])
     marked = widgets.show(view, "probes")
     table_rows = view.data.iloc[marked] if marked else view.data
@@ -36,10 +37,7 @@ def _show_slices(folders, rows) -> None:
         score = lambda: views.score_slices(state.store(), folders.values(), row, slices)  # noqa: E731
         table = state.once(score, "slices", row["model"], row["task"], row["site"], *slices)
         st.subheader(state.escape(f"Slices, {tp.figures.labels.site_label(row['site'])}"))
-        if table is None:
-            st.caption(NOT_KEPT)
-        else:
-            widgets.table(table)
+        widgets.table(table) if table is not None else st.caption(NOT_KEPT)
 
 
 @state.page("Probes")

@@ -67,7 +67,7 @@ def roles() -> None:
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     where = state.where(store.side(site))
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
-    cloud, mark = place.scene(), state.mark()
+    cloud, mark = place.scene(), state.mark(state.store_name(), site, head or 0, k, method)
     marked = mark and mark.find(cloud)
     title = f"{cloud.place}, colored by {field}"
     widgets.head(title, lambda: views.show_map(cloud, field, marked), "map")
@@ -83,7 +83,8 @@ def roles() -> None:
     if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
         place.feed_points(complete=True)
     n = len(complete.rows) // complete.layers
-    note.caption(state.escape(f"{n:,} tokens of {where}" if where else complete.note))
+    sliced = f"{n:,} tokens of {where}; in strips, others are dimmed"
+    note.caption(state.escape(sliced if where else complete.note))
     if mark is not None:
         flags = mark.find(complete)
         table = views.marks.list_marked(complete, flags)

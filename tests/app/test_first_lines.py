@@ -130,7 +130,7 @@ def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_ru
 def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):
     store = plant_words(tmp_path / "runs" / "store", 12)
     runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
-    origin = {"name": "my data.txt", "split": "all", "n": 12, "seed": 0}
+    origin = {"name": "my data.txt", "split": "all", "n": 12, "seed": 0, "rows": [0, 6]}
     store = replace(store, manifest={**store.manifest, "data": origin})
     with pytest.raises(InputError, match="neither shipped nor below the folder"):
         launches.plan(runs, store, "attention")
@@ -141,6 +141,7 @@ def test_a_store_without_maps_can_be_extracted_with_them(tmp_path):
     assert words[words.index("--data") + 1] == "my data.txt"
     assert words[words.index("-n") + 1] == "12"
     assert words[words.index("--split") + 1] == "all"
+    assert "--spaced" in words
     patterns = [words[i + 1] for i, word in enumerate(words) if word == "--sites"]
     assert patterns[-1] == "*.attention"
     assert store.select(patterns[:-1]) == list(store.sites)

@@ -156,6 +156,10 @@ def test_sites_that_bind_are_counted_beside_those_of_the_baseline_model():
     ]  # fmt: skip
     [[text], []] = _list_bindings(pd.DataFrame(sites))
     assert text.startswith("1 of 2 sites (2 of 2 in the baseline model) bind tokens to places")
+    assert "bind tokens to places (counted from the left) (where most is not settled); at" in text
+    rows = pd.DataFrame(sites[:1] * 2).assign(site=["layers.embedding", "layers.0.hidden"])
+    rows["share"], rows["share_low"], rows["share_high"] = [0.0, np.nan], 0.0, [0.0, np.nan]
+    assert _list_bindings(rows)[1][0].startswith("These texts do not settle a binding")  # not: none
     assert "(10.0 percentage points more than there in the baseline model)" in text
 
 

@@ -48,7 +48,7 @@ def test_table_files(evaluations, tmp_path):
     assert len([line for line in lines if line.startswith("|")]) == len(table.cells) + 2
     assert "not reproduced" in lines[-1]
     latex = table.save(tmp_path / "t.tex").read_text()
-    assert r">95\% (int.)" in latex
+    assert r"\textgreater{}95\% (int.)" in latex
     assert latex.count(r"\\") == len(table.cells) + 1
     pd.testing.assert_frame_equal(
         pd.read_csv(table.save(tmp_path / "t.csv"), dtype=str), table.cells.astype(object), check_dtype=False

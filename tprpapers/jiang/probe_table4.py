@@ -13,10 +13,10 @@ KNOWN = (
     "\nOf the paper's Table 4 (XSum) four numbers are known, all of its last decoder layer: "
     "POS role 56.0, TPR 74.5; NEL role 42.2, TPR 73.8."
 )
-CELLS = (
-    ": role / filler / TPR where a model has roles, else its filler; of a whole layer its output. In brackets the strongest control of "
-    "these.\nThe widest 95 % interval over documents is ±{:.1f} points; `tprprobe figure probes` prints all"
+VECTORS = (
+    "role / filler / TPR where a model has roles, else its filler; of a whole layer its output"
 )
+CELLS = ": {}. In brackets the strongest control of these.\nThe widest 95 % interval over documents is ±{:.1f} points; `tprprobe figure probes` prints all"
 
 
 def table4(probes: pd.DataFrame) -> Table:
@@ -44,8 +44,9 @@ def table4(probes: pd.DataFrame) -> Table:
     ruled = tuple(i for i in range(1, len(places)) if places[i] != places[i - 1])
     models = probes["model"].astype(str).str.partition(" (")[0]  # in brackets: a folder
     is_ours = models.isin([*assets.available("models")]).all()
+    vectors = "the output of a layer" if {*rows["kind"]} == {"hidden"} else VECTORS
     widest = 100 * (rows["f1_high"] - rows["f1_low"]).max() / 2
-    caption = write_caption(probes, rows, CELLS.format(widest), KNOWN if is_ours else "")
+    caption = write_caption(probes, rows, CELLS.format(vectors, widest), KNOWN if is_ours else "")
     title = f"What vectors know about words: {rows.attrs['label']}"
     return Table(wide, title, caption, ruled, block=("vectors of",))
 

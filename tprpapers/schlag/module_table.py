@@ -94,11 +94,23 @@ def table1(evaluations: pd.DataFrame) -> Table:
     if measured[f"{SMALL}_modules"].any():
         cells |= {SMALL: _percent(rows, SMALL)}
         cells = {name: cells[name] for name in (*list(cells)[:4], SMALL, *list(cells)[4:-1])}
-    caption = "\n".join(filter(None, [CAPTION, describe_training(measured["model"])]))
+    notes = [_describe_modules(measured), CAPTION, describe_training(measured["model"])]
+    caption = "\n".join(filter(None, notes))
     starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
     look = {"ruled": tuple(starts[1:].tolist()), "block": ("from",), "spare": SPARE}
     short = {name: f"{name[:6]}." for name in MODULES} if current_look().is_narrow else {}
     return Table(pd.DataFrame(cells).rename(columns=short), TITLE, caption, **look)
+
+
+def _describe_modules(measured: pd.DataFrame) -> str:
+    """Over how many modules our means are, and over how many the paper's."""
+    counts = {split: sorted({*measured[f"{split}_modules"]} - {0}) for split in MODULES}
+    parts = [
+        f"{' or '.join(map(str, counts[split]))} ({split}; the paper's over {n})"
+        for split, n in MODULES.items()
+        if counts[split]
+    ]
+    return f"Means of this run are over modules: {', '.join(parts)}." * bool(parts)
 
 
 def _percent(rows: pd.DataFrame, split: str) -> list[str]:

@@ -107,7 +107,10 @@ def find_slice(store: Store, side: str, where: str) -> Bool[np.ndarray, " token"
         column = _read_column(store, side, condition.column)
         flags &= (holds := condition.holds(column))
         if not holds.any():
-            values = ", ".join(map(str, column.value_counts().index[:MAX_LISTED]))
+            counts = column.value_counts()
+            values = ", ".join(map(str, counts.index[:MAX_LISTED])) + " …" * (
+                len(counts) > MAX_LISTED
+            )
             advice = _find_column(store, side, condition)
             raise InputError(f"no token has that {condition.column}: it has {values}{advice}")
     if not flags.any():

@@ -1,6 +1,4 @@
-"""The views of the dashboard: found runs, charts of them, and the marks that link charts; no
-server.
-"""
+"""The views of the dashboard: found runs, charts of them, and the marks that link charts; no server."""
 
 import warnings
 from importlib import import_module

@@ -40,7 +40,7 @@ from tprprobe.store.token_texts import is_special, sign
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 SHOWN = 120  # tokens of a column with lines
-LOOKS = "{0}s look most, special tokens left out, at the "
+LOOKS = "{0}s look most, special tokens and itself left out, at the "
 DEPENDS = LOOKS.format("word") + "word that they depend on"
 BASELINES = {  # that need no head
     "uniform": "equal weights",
@@ -129,10 +129,9 @@ def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
 def score_attention(
     store: Store, followed: pd.DataFrame | None, relation: str = ""
 ) -> pd.DataFrame:
-    """Every head's share of what it should look at: source, site, layer, head, n, value with its interval, ``follows``.
+    """Every head's share of what it should look at, with its interval; ``follows`` says what that is, see :func:`follow`.
 
-    Of labelled words (``followed``: as of :func:`follow`) the word that a word depends on, of one relation or
-    of all; of arithmetic the '/' that divides by a denominator. Without either, its mean largest weight.
+    Without labelled words that is the '/' that divides by a denominator, of arithmetic; else nothing, and the value its mean largest weight.
     """
     if followed is not None:
         criterion = f"{DEPENDS} ({relation})" if relation else DEPENDS
@@ -225,9 +224,9 @@ def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statemen
         f"the difference is {interval_text(read_interval(picked, 'beyond'), '+.1f', 100, ' points')}."
     )
     if follows.endswith(NEARBY):
-        text = (
-            text.partition(";")[0] + "; the previous one is a fixed distance, which needs no head."
-        )
+        before, _, _ = text.partition(";")
+        text = f"{before}; the previous one is a fixed distance, which needs no head."
+    text += " Too few documents for intervals." * ("[" not in percent(picked))
     return Statement(text, (link_head(picked["site"], picked["head"]),))
 
 

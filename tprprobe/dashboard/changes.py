@@ -98,10 +98,10 @@ def summarize_change(row: Mapping[str, Any]) -> str:
     if controls := ", ".join(
         f"{way} {p[way]}" for way in (BACK, ROLE, WORDS_EXCHANGED) if way in p
     ):
-        text += f". ‘{after}’ otherwise: {controls}"
+        text += f". For comparison, the {measure} of ‘{after}’: {controls}"
     if "cosine" in row and edit.endswith("exchanged") and abs(row["now"] - row["cosine"]) < 1e-6:
         return f"{text}. {UNMOVED}"
-    if "predicted" not in row:
+    if "predicted" not in row or ("cosine" in row and before == after == row["predicted"]):
         return f"{text}."
     verdict = "as predicted" if row["as predicted"] else "not as predicted"
     note = ", the same as before" if row["predicted"] == before else ""

@@ -35,9 +35,8 @@ EXAMINED |= {"clusters": "roles", "roles": "roles", "probes": "probes"}
 
 @dataclass(frozen=True)
 class Contents:
-    """The share of answers that are right (None where that is not known), of all samples or, where the model was trained on some,
-    of those in the ``test`` split; whether samples are ``arithmetic``; the ``exact`` labels of words and those that a tagger
-    ``guessed``; the ``twins``.
+    """The share of answers that are right (None: not known), of the ``test`` split where the model was trained on some samples;
+    whether samples are ``arithmetic``; the ``exact`` labels of words and those that a tagger ``guessed``; the ``twins``.
     """
 
     score: Interval | None

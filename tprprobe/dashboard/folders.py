@@ -29,9 +29,7 @@ LONGEST = 20_000  # characters of a model's card that are shown
 
 @dataclass(frozen=True)
 class Runs:
-    """The folders below ``root`` by kind and name; a name is the path relative to ``root``'s
-    parent.
-    """
+    """The folders below ``root`` by kind and name, which is the path relative to ``root``'s parent."""
 
     root: Path
     folders: Mapping[str, Mapping[str, Path]]
@@ -81,9 +79,7 @@ class Runs:
         return DEFAULT_CLUSTERS
 
     def find_model(self, store: Store) -> str | None:
-        """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, the
-        hub id or the folder that the store names; None where none is there.
-        """
+        """What :func:`tprprobe.load_model` takes for the model of a store: a folder, a shipped name, a hub id; None where none is there."""
         name, folder = str(store.facts.model.name), store.facts.model_folder
         is_there = folder and ":" not in name.removeprefix("hf:") and Path(folder).exists()
         return self._find_known(store) or (
@@ -164,11 +160,14 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
 
 
 def write_report(runs: Runs, name: str) -> bytes:
-    """The report of a store's run, as `tprprobe report` writes it; the run's folder is left as it is."""
+    """The report of a store's run, as `tprprobe report` writes it, with results of the store that lie elsewhere."""
     from tprprobe.figures.report.page import report_run
 
+    run, kinds = runs.run_of(name), runs.folders.keys() - {"store", "control", "checkpoint"}
+    results = {*runs.beside(runs.open(name), *kinds).values()}
+    beside = [path for path in results if run not in (path, path.parent)]
     with TemporaryDirectory() as folder:
-        return report_run(runs.run_of(name), folder).read_bytes()
+        return report_run(run, folder, sorted(beside)).read_bytes()
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:

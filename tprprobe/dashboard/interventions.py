@@ -28,9 +28,7 @@ UNSET = ["none", "other text"]
 
 
 class EditView(NamedTuple):
-    """What a plug-in shows of a kind of edits: their folders, the column that their tables alone have, and what reads,
-    draws and summarizes these tables.
-    """
+    """What a plug-in shows of a kind of edits: the column that their tables alone have, and what reads, draws and summarizes them."""
 
     kind: Kind
     column: str
@@ -45,9 +43,7 @@ def _find_view(rows: pd.DataFrame) -> EditView | None:
 
 
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
-    """The charts that a finished run offers, by name: the edits of single heads, ``snap``, ``all``
-    other edits, the edits of minimal pairs, the patching of two texts, or what a plug-in reads.
-    """
+    """The tables of the charts that a finished run offers, by the name of the edit; ``all``: those of whole sites."""
     if PATCHINGS.is_in(folder):
         return {PATCHED: PATCHINGS.load(folder)}
     if BEHAVIORS.is_in(folder):

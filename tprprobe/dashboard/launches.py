@@ -1,7 +1,4 @@
-"""Analyses that are started from the dashboard: the very commands, run beside a store, and their output.
-
-A launch is one of LAUNCHES; its arguments are a list (no shell reads them), its paths lie below the runs' root.
-"""
+"""Analyses that are started from the dashboard: the very commands, as lists of arguments that no shell reads, beside a store."""
 
 import os
 import re
@@ -31,9 +28,7 @@ LAYERS = re.compile(r"\.\d+\.")
 COUNTS = re.compile(r"[\d:/. -]+")  # of a bar
 MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
-NO_MODEL = (
-    "the model of this store is neither shipped nor below the folder: put its checkpoint there"
-)
+NO_MODEL = "the model of this store is neither shipped nor below the folder: put it there"
 AGAIN = "labels were added to its data: extract it again with them"
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
 EDITED = {"n": 60, "reference": 60, "heads": "each"}
@@ -159,6 +154,7 @@ def _attention(runs: Runs, store: Store) -> Plan:
     settings |= {"-n": origin.n, "--seed": origin.seed or None, "--target": store.facts.target}
     options = {option: str(value) for option, value in settings.items() if value is not None}
     words = [word for setting in options.items() for word in setting]
+    words += ["--spaced"] * (getattr(origin, "rows", [0, 1]) != [0, 1])
     sites = dict.fromkeys(LAYERS.sub(".*.", name) for name in (*store.sites, "*.attention"))
     words += [word for pattern in sites for word in ("--sites", pattern)]
     command = shlex.join(["tprprobe", "extract", *words, "--labels", "LABELS", "--out", "STORE"])

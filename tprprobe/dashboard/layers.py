@@ -29,14 +29,13 @@ COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site",
 COLUMNS += ["ranked"]  # which other layers a paired test does not tell from the best
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 3  # of the first line
-GAINS = {"gain": "gain of bindings", "learned": "learned of the gain"}
+GAINS = {"share": "share of bindings", "gain": "R² gain of bindings"}
+GAINS |= {"learned": "R² learned of the gain"}
 Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
 
 def measure_layers(runs: Runs, store: Store) -> Lines:
-    """One row per measure, line and layer: what is measured (panel), value with interval, the page that shows it; the bands
-    are of the strongest controls. Empty where nothing was measured by layer.
-    """
+    """A row per measure, line and layer, with the page that shows it; bands are of the strongest controls. Empty without results."""
     measures = (_measure_probes, _measure_decompositions, _measure_reconstruction, _measure_edits)
     tables = [pair for measure in measures for pair in measure(runs, store)]
     rows = [lines.reindex(columns=COLUMNS) for lines, _ in tables if len(lines)]
@@ -84,8 +83,13 @@ def summarize_layers(lines: Lines) -> Statement:
         rank = f" ({best['ranked']}; paired, Holm)" if pd.notna(best["ranked"]) else ""
         control = lines.bands[(lines.bands["panel"] == panel) & (lines.bands["x"] == best["x"])]
         for row in control.to_dict("records"):
-            rank = f", its strongest control {write(row, 'value')}{rank}"
-        claims.append(f"{measure} {verb} {where}, {write(best, 'value')}{rank}")
+            beyond = "beyond" if best["sure"] else "not beyond"
+            rank = f", {beyond} its strongest control {write(row, 'value')}{rank}"
+        claim = f"{measure} {verb} {where}, {write(best, 'value')}{rank}"
+        is_above = control.size or is_percent or rows["sure"].astype(bool).any()
+        claims.append(
+            claim if is_above else f"{measure} is surely above 0 and its controls in no layer"
+        )
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -140,7 +144,7 @@ def _measure_decompositions(runs: Runs, store: Store) -> Measured:
             if len(gains):
                 is_bound = [binds(row) for row in gains.to_dict("records")]
                 is_sure = (gains[f"{name}_low"] > 0) & np.array(is_bound)
-                yield _score(gains, name, f"R² {label}, {kind}, roles {roles}", is_sure), band[:0]
+                yield _score(gains, name, f"{label}, {kind}, roles {roles}", is_sure), band[:0]
 
 
 def _score(rows: pd.DataFrame, name: str, panel: str, is_sure: Any) -> pd.DataFrame:

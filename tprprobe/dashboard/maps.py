@@ -1,7 +1,6 @@
 """Maps: every vector of a scene a point in the plane, colored by a field of its token, named in words, marked or not.
 
-The browser draws its own (`app/canvas.js`) from small numbers in Arrow tables, which hold all that a mark needs, so that tokens
-are marked without asking the server; paper and notebooks have :func:`tprprobe.figures.map_points`.
+The browser draws its own (`app/canvas.js`) from Arrow tables, so that tokens are marked without asking the server.
 """
 
 from typing import Any
@@ -13,7 +12,7 @@ from jaxtyping import Bool
 
 from tprprobe.analyses.clustering.clusters import list_tokens
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.name_counts import select_named
 from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.statements import number
@@ -24,6 +23,7 @@ from tprprobe.figures.theme import NEITHER, write_colors
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import sign, visible
 
+SPECIAL = "{}: special tokens count as unnamed"
 LAYER = "layer"  # of the same tokens in all layers: a map of its own
 GRID = 65_535  # steps of a point's place on either axis
 RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
@@ -80,10 +80,7 @@ def name_axes(scene: Cloud) -> list[str]:
 
 
 def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
-    """The coloring of a scene's points by a field, a text at the middle of each value, the clusters.
-
-    By cluster no codes are sent: the points have theirs.
-    """
+    """The coloring of a scene's points by a field (by cluster no codes: points have theirs), a text at each value's middle, the clusters."""
     values = scene.read_field(field)
     order, colors = _color_values(scene, field, values)
     named = [name for name in order if name not in (OTHER, NONE)]
@@ -118,9 +115,7 @@ def pack_colors(scene: Cloud) -> list[dict[str, str]]:
 
 
 def pack_points(scene: Cloud) -> dict[str, Any]:
-    """The points of a scene: places in 2 × 16 bits, clusters, tokens as numbers in a vocabulary, and runs of tokens that
-    follow one another: row, sample and position of the first, and their count.
-    """
+    """The points of a scene: places in 2 × 16 bits, clusters, tokens as numbers in a vocabulary, and runs of tokens in a row."""
     low, high = scene.points.min(0), scene.points.max(0)
     span = np.maximum(high - low, np.finfo(np.float32).tiny)
     grid = np.rint((scene.points - low) / span * GRID).astype(np.uint16)
@@ -146,10 +141,11 @@ def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """The name of every cluster with precision and recall, or what its strongest candidate ``lacks``; None for data without names."""
     if scene.names is None:
         return None
+    named = {*select_named(scene.names)["cluster"]}
     return [
-        {"lacks": visible(row["unnamed_because"], 120)}
-        if row["name"] == UNNAMED
-        else {"name": visible(row["name"], 120)}
+        {"name": visible(row["name"], 120)}
         | {name: [f"{row[name]:.2f}", number(row, name, ".2f")] for name in ("precision", "recall")}
+        if row["cluster"] in named
+        else {"lacks": visible(row["unnamed_because"] or SPECIAL.format(row["name"]), 120)}
         for row in scene.names.sort_values("cluster").to_dict("records")
     ]

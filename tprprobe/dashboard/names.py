@@ -10,6 +10,7 @@ from tprprobe.analyses.naming.name_counts import compare_names, count_names, quo
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.dashboard.statements import Statement, link_vectors, percent
 from tprprobe.dashboard.view import View
+from tprprobe.figures.cluster_labels import is_unstable
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.naming import WORD_KEYS
 from tprprobe.figures.naming import words_table as words_table
@@ -36,13 +37,14 @@ def summarize_names(rows: pd.DataFrame) -> Statement:
 
 
 def find_roles(folders: Iterable[Path]) -> Iterator[Statement]:
-    """The surest named clusters of the trained model, each name once."""
+    """The surest named clusters of the trained model that other random starts find again, each name once."""
     tables = [
         table.assign(k=table.groupby(WORD_KEYS, dropna=False)["cluster"].transform("size"))
         for table in map(read_names, folders)
     ]
     rows = pd.concat(tables, ignore_index=True)
     rows = select_named(rows[rows["model"] == TRAINED]).sort_values("f05", ascending=False)
+    rows = rows[~is_unstable(rows)]
     for row in rows.drop_duplicates("name").head(MAX_ROLES).to_dict("records"):
         measures = f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}"
         query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}

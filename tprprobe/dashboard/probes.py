@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from tprprobe.analyses.probing.plan import find_replaced as find_replaced
 from tprprobe.analyses.probing.rows import find_metric, name_score, name_vector, rank_layers
 from tprprobe.analyses.probing.slice_scores import score_slices as score_slices
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, top
@@ -14,14 +15,12 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 
-SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
+SIGNS = "filled: above every control (paired, Holm), but of baseline models; gray: the best control with its 95 % interval"
 
 
 def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = None) -> View:
-    """A task's score by layer, a line a kind of vectors (and model), over the band of the strongest control.
-
-    ``rows`` are those of ``tprprobe probe``; of ``models`` the first is shown if none is chosen. Custom data of the points are
-    numbers of rows in the view's data.
+    """A task's score by layer, a line a kind of vectors (and model, of which the first is shown if none is chosen), over the band of
+    the strongest control. Custom data of the points are numbers of rows in the view's data.
     """
     of_task = rows[(rows["task"] == task) & rows["head"].isna()]
     if of_task.empty:
@@ -42,7 +41,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         return Statement(f"No vectors were probed for {task}.")
     score = find_metric(real)
     name, best = name_score(real), find_best(real)
-    verb = "is predicted best from" if len(real) > 1 else "is predicted from"
+    verb = "is predicted best from" if real["site"].nunique() > 1 else "is predicted from"
     claim = f"{TITLES.get(task, f'‘{task}’')} {verb} {site_label(best['site'])}: {name} {percent(best, score)}"
     rival = ""
     if isinstance(best["best_control"], str):

@@ -1,7 +1,4 @@
-"""What is known of a store, in sentences: its strongest roles, and every result beside it.
-
-What reads a kind of result is imported where there is one, so that the first view of a fresh server is quick.
-"""
+"""What is known of a store, in sentences; what reads a kind of result is imported where there is one, for a quick first view."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -57,7 +54,10 @@ def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard.decompositions import find_scheme, read_scores, summarize_decomposition
 
     scores = read_scores([folder])
-    yield summarize_decomposition(scores, str(find_scheme(scores)["site"]))
+    statement = summarize_decomposition(scores, str(find_scheme(scores)["site"]))
+    n_sites = scores["site"].nunique()
+    which = f" Of {n_sites} sites, it has the largest R²." * (n_sites > 1)
+    yield replace(statement, brief=statement.brief + which)
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:

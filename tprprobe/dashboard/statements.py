@@ -9,6 +9,7 @@ import pandas as pd
 
 from tprprobe.figures.labels import site_label
 from tprprobe.statistics import Row, interval_text, read_interval
+from tprprobe.statistics import write_interval as number  # noqa: F401
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,6 @@ class Statement:
 def percent(row: Row, name: str = "value", digits: int = 1) -> str:
     """A share with its 95 % interval, in percent: ``78.9 % [71.0, 85.1]``."""
     return interval_text(read_interval(row, name), f".{digits}f", 100, " %")
-
-
-def number(row: Row, name: str, form: str = ".3f") -> str:
-    """A number with its 95 % interval: ``0.752 [0.741, 0.763]``."""
-    return interval_text(read_interval(row, name), form)
 
 
 def top(rows: pd.DataFrame, column: str, sign: int = 1) -> pd.Series:

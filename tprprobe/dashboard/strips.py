@@ -1,12 +1,11 @@
-"""Token strips: samples as rows of tokens on the color of their cluster; the browser draws its own (`app/canvas.js`),
-paper and notebooks :func:`tprprobe.figures.role_clusters`.
-"""
+"""Token strips: samples as rows of tokens on the color of their cluster; the browser draws its own (`app/canvas.js`)."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.slices import find_slice
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.maps import pack_colors, pack_names
@@ -82,9 +81,10 @@ def pack_strips(
     samples: Sequence[int],
     pair: Cloud | None = None,
     pair_samples: Sequence[int] = (),
+    where: str = "",
 ) -> dict[str, object]:
     """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
-    them by, rows and clusters.
+    them by, rows and clusters; tokens that do not meet ``where`` are outside.
 
     With ``pair`` and one sample of each, tokens are found by those at the same positions of its sample.
     """
@@ -95,7 +95,8 @@ def pack_strips(
         for name in ("row", "cluster"):
             rows = tokens["position"].map(pair_tokens[name])
             tokens[name] = rows.fillna(-1).astype(int)
-    names = ("row", "position", "cluster", "label")
+    tokens["outside"] = bool(where) and ~find_slice(scene.store, scene.side, where)[tokens["row"]]
+    names = ("row", "position", "cluster", "label", "outside")
     strips = [
         {"heading": summarize_sample(strip.iloc[0]), "signs": [*map(sign, strip["token"])]}
         | {f"{name}s": strip[name].tolist() for name in names}

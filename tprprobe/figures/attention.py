@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention.gold_maps import read_maps
@@ -67,8 +68,15 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     """The attention map of one head: a row a query, a column a key."""
     weights, queries, keys = read_map(store, site, sample, head)
     titles = ("query (attends)", "key (attended to)")
+    places = np.indices(weights.shape).reshape(2, -1)
+    tokens = np.array(queries)[places[0]], np.array(keys)[places[1]]
+    columns = ["query position", titles[0], "key position", titles[1], "value"]
+    numbers = places[0], tokens[0], places[1], tokens[1], weights.ravel()
+    marks = pd.DataFrame(dict(zip(columns, numbers, strict=True)))
     texts: Any = {"title": _title(store, site, sample, head), "note": name_origin(store)}
-    return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", **texts)
+    return Squares(
+        weights, _signs(queries), _signs(keys), titles, bar="attention", marks=marks, **texts
+    )
 
 
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:

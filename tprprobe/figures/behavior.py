@@ -1,13 +1,26 @@
 """What a model expects next after two words' states are edited, layer by layer, beside controls."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import LEVEL, Grid, Lines
-from tprprobe.statistics import measured
+from tprprobe.statistics import measured, write_interval
 
 LEVELS = {"none": "unedited", "other text": "the other text itself"}
 CONTROLS = ("identity", "mean", "random direction", "wrong role", "wrong position")
+DOING = {
+    "exchange": "Exchanging",
+    "substitute": "Substituting",
+    "surgery": "Surgery on",
+    "erase": "Erasing",
+}
+COLUMNS = (
+    "difference: log p(other answer) − log p(answer), the mean over pairs; agrees: how often the next word is the other text's; kl: from the other text's answers; "
+    "beyond: its change beyond that of the strongest control (against); p: paired sign test, corrected (Holm)."
+)
 EDIT_ITSELF = "the edit itself"
 ANSWERS = {"p_other": "the other text's answer", "p_answer": "the text's own answer"}
 
@@ -93,10 +106,24 @@ def _notes(behaviors: pd.DataFrame) -> list[str]:
     return [f"{line.removesuffix('.')}." for line in lines]
 
 
+def describe_change(behavior: pd.DataFrame, edit: str) -> tuple[str, bool]:
+    """How far an edit moves the answer at the site where it does most, in a sentence, and whether it is shown to."""
+    rows = behavior[behavior["edit"].eq(edit) & behavior["control"].isin(["", "real"])]
+    best: Any = rows.loc[rows["change"].idxmax()]
+    change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
+    where, moves = site_label(best["site"]), bool(best["change_low"] > 0 and best["beyond_low"] > 0)
+    numbers = f"over {best['n']} pairs, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
+    verdict = "moves the answer" if moves else "is not shown to move the answer"
+    return f"{DOING[edit]} two words’ states {verdict}; largest at {where}: {numbers}.", moves
+
+
 def behavior_table(behavior: pd.DataFrame) -> str:
-    """The rows for a terminal: texts without an edit, then every edit, and beside it its strongest control."""
+    """Sentences and rows for a terminal: texts without an edit, then every edit, and beside it its strongest control."""
     rows = behavior[behavior["control"].eq("") & behavior["edit"].ne("any")]
     names = ["site", "edit", "n", "missing", "agrees", "difference", "kl", "p_answer", "p_other"]
     controls = ("against", "beyond", "beyond_low", "beyond_high", "p")
     names += [name for name in controls if name in rows]
-    return rows[names].round(3).to_string(index=False, na_rep="")
+    edits = rows.loc[rows["change"].notna() & ~rows["edit"].isin(LEVELS), "edit"].unique()
+    lines = [describe_change(behavior, edit)[0] for edit in edits]
+    table = rows[names].round(3).to_string(index=False, na_rep="")
+    return "\n".join([*lines, COLUMNS, "", table])

@@ -41,8 +41,9 @@ def plot(scene: Scene | None, dark: bool) -> go.Figure:
 
 
 def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
-    form, fine = (".2f", ".3f") if not dots.percent else (".0%", ".1%")
     rows = dots.rows
+    n_digits = int(rows["high"].max() - rows["low"].min() < 0.05)  # of percent
+    form, fine = (".2f", ".3f") if not dots.percent else (f".{n_digits}%", ".1%")
     hints = [
         f"{name}: {value:{fine}} [{low:{fine}}, {high:{fine}}]"
         for name, value, low, high in rows[["name", "value", "low", "high"]].to_numpy()
@@ -134,7 +135,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         tick_format = ".0%" if lines.is_percent(panel) else None
         chart.update_yaxes(_room(of_panel), tickformat=tick_format, **cell)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
-    chart.update_yaxes(title=lines.label, col=1)
+    chart.update_yaxes(title={"text": lines.label, "standoff": 16}, col=1)
     chart.update_xaxes(title=lines.x, row=down).update_xaxes(showgrid=False)
     if lines.log:
         ticks = sorted(lines.rows["x"].unique())
@@ -174,7 +175,7 @@ def _points(
     return go.Scatter(
         x=points[x], y=points[y], name=visible(name, 60), legendgroup=name, customdata=points.index.to_numpy()[:, None],
         hovertext=[plotted(hint, 160) for hint in hints], hoverinfo="text", line={"color": color, "width": 2},
-        marker={"size": 9, "symbol": np.where(points["sure"].astype(bool), symbol, f"{symbol}-open").tolist()},
+        marker={"size": 9, "line": {"width": 2, "color": color}, "symbol": np.where(points["sure"].astype(bool), symbol, f"{symbol}-open").tolist()},
         **{f"error_{error}": errors}, **({"mode": "lines+markers"} | options),
     )  # fmt: skip
 

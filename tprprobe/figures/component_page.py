@@ -23,12 +23,14 @@ from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import describe_halves, find_clearest, place_squares
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import write_minus
 from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
+N_LISTED = 6  # relations of a sentence
 MAX_PLACES = 6  # of the output, in a sentence
 RULE = 0.5  # the share of cases from which on a relation is a rule
 DECODER = "Where does its decoder look?"
@@ -43,6 +45,30 @@ def top(rows: pd.DataFrame, name: str) -> pd.Series:
 def percent(row: Row, name: str, digits: int = 0) -> str:
     """A score and its interval in percent."""
     return write_interval(row, name, f".{digits}f", 100, "\u00a0%")
+
+
+def describe_rival(row: Row) -> str:
+    """The stronger control of a head: a random choice, or the best fixed distance."""
+    if np.isnan(row["by_offset"]):
+        return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
+    return (
+        f"{100 * row['by_offset']:.0f}\u00a0% for the best fixed distance, {int(row['offset']):+d}"
+    )
+
+
+def list_relations(relations: "pd.Series[str]") -> str:
+    """The most frequent relations, and how many heads follow each of them."""
+    counts = relations.value_counts()
+    names = [f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items()]
+    n_others = int(counts.iloc[N_LISTED:].sum())
+    return ", ".join([*names, *([f"others ({n_others})"] if n_others else [])])
+
+
+def say_guesses(subject: Any) -> str:
+    """Which labels of words no one has given, but a pipeline."""
+    guessed = subject.store.facts.guessed
+    names = [f"{TITLES.get(task, task)} by {source}" for task, source in guessed.items()]
+    return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:

@@ -108,7 +108,9 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     height = min((row * len(names) + 0.7) * down + 0.3, TALLEST)
     width = min(0.6 + 3.2 * across, PAGE)
     figure, axes = open_panels(width, height, down, across, ax, sharey=True)
-    room, end = figure.bbox.width / figure.dpi - 0.06 * max(map(len, names)), shares.find_end()
+    inches = figure.bbox.width - 0.06 * figure.dpi * max(map(len, names))
+    room = inches / axes.shape[1] if ax is None else axes[0, 0].bbox.width
+    end = shares.find_end()
     colors = dict(zip(steps, [*palette(len(steps) - 1), to_rgb(FAINT)], strict=True))
     rows = rows if "sure" in rows else rows.assign(sure=True, low=np.nan, high=np.nan)
     titles, above = current_look().name_panels(panels, shares.title)
@@ -130,7 +132,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
                     bar.set(facecolor="white", edgecolor=colors[step], hatch=HATCH, linewidth=0)
                 elif is_sure and high > low:
                     panel.hlines(y + 0.28, start + low, start + high, color=MUTED, linewidth=0.9)
-                if is_sure and value * room / end / axes.shape[1] >= LEGIBLE:
+                if is_sure and value * room / end >= LEGIBLE * figure.dpi:
                     look: Options = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + value / 2, y, f"{value:.0%}", **look)

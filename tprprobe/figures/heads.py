@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
+from tprprobe.figures.attention import name_origin
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
@@ -18,7 +19,7 @@ TITLE = "Heads that follow relations between words"
 CAPTION = (
     "attention: of the words of a relation, the percent from which the head looks most at the other word.\n"
     "at that distance: the percent whose other word stands at the best fixed distance.\n"
-    "In brackets, of ten documents or more, 95 % intervals. Head and distance were chosen on half of the documents and are scored on the other half."
+    "In brackets, of ten documents or more, 95 % intervals; where all documents score alike, the exact one of 0 of n documents. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 SQUARES_NOTE = (
@@ -28,6 +29,7 @@ SQUARES_NOTE = (
 )
 BEYOND = ["beyond", "beyond_low", "beyond_high"]  # columns
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
+PATTERNS = ("previous", "next", "first", "same")  # words or tokens: of one color in all figures
 MIN_WEIGHT = 0.05  # mean attention that is printed
 MAP_NOTE = (
     "Mean attention in percent over the read texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention. Relations: place i, or up to "
@@ -52,9 +54,10 @@ def heads_table(store: Store, seed: int = 0) -> Table:
     cells = [_cells(row) for table in tables for _, row in table.iterrows()]
     places: Any = {
         "block": ("direction",),
-        "spare": ("words", "fixed distance", "at that distance"),
+        "spare": ("fixed distance", "at that distance", "words"),
     }
-    return Table(pd.DataFrame(cells), TITLE, CAPTION, (len(tables[0]),), **places)
+    caption = f"{CAPTION}\n{name_origin(store)}"
+    return Table(pd.DataFrame(cells), TITLE, caption, (len(tables[0]),), **places)
 
 
 def _cells(row: pd.Series) -> dict[str, str]:
@@ -94,7 +97,15 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     marks = marks.reindex(
         columns=["site", "layer", "head", "relation", "value", "low", "high", *BEYOND]
     )
-    look: Any = {"groups": groups, "note": note, "marks": marks.reset_index(drop=True)}
+    kind = "word" if heads["relation"].str.endswith(" word").any() else "token"
+    patterns = [f"{pattern} {kind}" for pattern in PATTERNS]
+    order = [*dict.fromkeys([*patterns, *frequent, OTHER_RELATION])]
+    look: Any = {
+        "groups": groups,
+        "order": order,
+        "note": note,
+        "marks": marks.reset_index(drop=True),
+    }
     return Squares(shares, rows, columns, ("", "head"), cell_texts, **look)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pandas as pd
+from matplotlib.colors import to_rgb
 
 from tprprobe.errors import unknown
 from tprprobe.figures.colors import line_colors, shade_color
@@ -46,6 +47,8 @@ def style_lines(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     colors = [*line_colors(max(numbers, default=0) + 1), INK]  # black has the number −1
     ranks = lines.groupby(["group", lines["meaning"] != ""], sort=False).cumcount()
     columns = lines["line"], numbers, ranks, lines["meaning"]
+    for line, n, meaning in zip(lines["line"], numbers, lines["meaning"], strict=True):
+        colors[n] = colors[n] if meaning else to_rgb(color_names.get(line, colors[n]))
     colored = {name: {"color": color} for name, color in color_names.items()}
     return {
         str(line): {**_style(str(line), colors[n], (n, rank), meaning), **colored.get(line, {})}

@@ -109,7 +109,8 @@ class Look:
 
         colors = self.colors.values() if isinstance(self.colors, Mapping) else self.colors
         if bad := [color for color in colors if not is_color_like(color)]:
-            raise InputError(f"no color {bad[0]}: give names or #RRGGBB")
+            advice = "give names or #RRGGBB (those of lines by name: in Python, colors={'hidden': 'red'})"
+            raise InputError(f"no color {bad[0]}: {advice}")
         _ = self.inches
         if self.ylim is not None and (len(self.ylim) != 2 or self.ylim[0] == self.ylim[1]):
             raise InputError(f"ylim {self.ylim}: give the lower and the upper end, such as .6,1")
@@ -146,6 +147,7 @@ class Look:
 
     def write(self, artists: Sequence["Artist"]) -> None:
         """Gives the texts of figures or axes their words and sizes."""
+        from matplotlib import rcParams
         from matplotlib.axes import Axes
         from matplotlib.text import Text
 
@@ -167,6 +169,10 @@ class Look:
         for text in texts:
             text.set_text(self._rename_lines(text.get_text()))
             text.set_fontsize(self.scale * text.get_fontsize())
+            if self.style is not None:  # given axes have had another font
+                text.set_fontfamily(rcParams["font.family"])
+        for axis in axes if self.style is not None else ():  # ticks of a later layout, too
+            axis.set_tick_params(labelfontfamily=rcParams["font.family"])
         for axis in {*axes} - {*named} if self.scale != 1 else ():
             axis.set_tick_params(labelsize=self.scale * TICKS)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.decomposition.binding_claims import SLIGHT
+from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE, SLIGHT
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.analyses.naming.name_counts import (
     compare_names,
@@ -20,10 +20,20 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
-from tprprobe.figures.behavior import behavior_scene
+from tprprobe.figures.behavior import behavior_scene, describe_change
 from tprprobe.figures.cluster_labels import describe_stability, explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
-from tprprobe.figures.component_page import DECODER, ROLES, percent, show_decoder, show_roles, top
+from tprprobe.figures.component_page import (
+    DECODER,
+    ROLES,
+    describe_rival,
+    list_relations,
+    percent,
+    say_guesses,
+    show_decoder,
+    show_roles,
+    top,
+)
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import MARGIN, describe_halves, relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
@@ -32,7 +42,7 @@ from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, STATES, UNITS, describe_last, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import Row, write_interval
+from tprprobe.statistics import FEWEST_GROUPS, Row, write_interval
 from tprprobe.store.layout import TWINS
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
@@ -42,10 +52,11 @@ FURTHER = " Intervals are of one site each, not corrected for their number. The 
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
 UNSETTLED = " These texts do not settle how much."
+UNKNOWN = "These texts do not settle"
 WIDE = 0.3  # an interval of a share that says little
+FEW = 50  # words that a probe learned from, below which its scores are not drawn
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
 PAIRED = " Of relations with an arrow a case is the word before it, whichever of the words after it the head looks at; in `tprprobe figure heads`, a pair of words."
-N_LISTED = 6  # relations of a sentence
 RIVALS = "chance and the best fixed distance"
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
@@ -76,7 +87,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{_say_guesses(subject)}\n"
+        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
         f"In brackets: 95 % intervals over {'documents' if count else 'texts'}. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture does without training."
     )
@@ -138,16 +149,24 @@ def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str 
 def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Sentences on the schemes of roles that states bind tokens to, and on those that they do not."""
     bound_texts, unbound_texts = [], []
-    factored = table[table["family"] == "factored"].dropna(subset="share")
+    factored = table[table["family"] == "factored"]
     for roles, of_roles in factored.groupby("roles", sort=False):
-        rows, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
-        if rows.empty:
+        real, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
+        rows, of_twins = (part.dropna(subset="share") for part in (real, of_twins))
+        if real.empty:
             continue
         is_place, title = roles == PLACE, f"‘{TITLES.get(str(roles), roles)}’"
         name = "places (counted from the left)" if is_place else title
         records, n_twin = rows.to_dict("records"), sum(map(binds, of_twins.to_dict("records")))
         bound = [row for row in records if binds(row)]
-        best = max(bound or records, key=lambda row: row["share_low" if bound else "share"])
+        real = real[~real["site"].str.endswith(".embedding")] if not bound else real
+        candidates = [row for row in records if row["site"] in {*real["site"]}]
+        if not candidates:
+            unbound_texts.append(
+                f"{UNKNOWN} a binding of tokens to {name}: behind the input embeddings its share could be any."
+            )
+            continue
+        best = max(bound or candidates, key=lambda row: row["share_low" if bound else "share"])
         where, share = site_label(best["site"]), percent(best, "share", 1)
         learned = best.get("share_learned", np.nan)
         difference = (
@@ -155,7 +174,9 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         )
         beside = f" ({difference} than there in the baseline model)" * bool(np.isfinite(learned))
         if bound:
-            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}, most at {where}"
+            n_alike = sum(row["share_high"] >= best["share_low"] for row in records)
+            most = ", most" if n_alike == 1 else " (where most is not settled);"
+            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}{most} at {where}"
             where = "stands at which place" if is_place else f"has which {name}"
             text = f"{sites}: {share} of the variance depends on which token {where}{beside}.{UNSETTLED * (best['share_high'] - best['share_low'] > WIDE)}"
             bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
@@ -164,8 +185,8 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             if best["share_low"] > 0:
                 beyond = f" beyond {SHUFFLED_ROLES}"
                 share += f" ({percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES})"
-            elif any(row["share_high"] >= SMALL for row in records):
-                verdict, ending = "These texts do not settle a binding of", ""
+            elif not (real["share_high"] < SMALL).all():
+                verdict, ending = f"{UNKNOWN} a binding of", ""
             unbound_texts.append(
                 f"{verdict} tokens to {name}{beyond}{ending}; the largest share is {share}, at {where}."
             )
@@ -183,27 +204,12 @@ def _calibrate(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         elif binds(row) and row["share_low"] > exact["share"]:
             text = "ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({}): trust no claim of bindings."
             errors.append(text.format(values))
-        else:
+        elif (
+            max(abs(row["share"]), exact["share"]) > MIN_SHARE
+        ):  # else both are 0, which tells nothing
             text = "Check at the input embeddings, where every share is known, as they have no context: {}."
             checks.append(text.format(values))
     return errors, checks
-
-
-def _rival(row: Row) -> str:
-    """The stronger control of a head: a random choice, or the best fixed distance."""
-    if np.isnan(row["by_offset"]):
-        return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
-    return (
-        f"{100 * row['by_offset']:.0f}\u00a0% for the best fixed distance, {int(row['offset']):+d}"
-    )
-
-
-def _list_relations(relations: "pd.Series[str]") -> str:
-    """The most frequent relations, and how many heads follow each of them."""
-    counts = relations.value_counts()
-    names = [f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items()]
-    n_others = int(counts.iloc[N_LISTED:].sum())
-    return ", ".join([*names, *([f"others ({n_others})"] if n_others else [])])
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
@@ -212,6 +218,9 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     n_clear = int((is_clear & ~is_real).sum())
     table, follows = table[is_real], is_clear[is_real]
     deeper = f"tprprobe app {subject.folder}    # page Attention"
+    if table["beyond_low"].isna().all():
+        reason = f"intervals need {FEWEST_GROUPS} documents in each half of the texts: read {2 * FEWEST_GROUPS} or more"
+        return explain_lack("heads", reason)
     n_heads = len(table)
     if not follows.any():
         unlabelled = "" if subject.tasks else "; without labels, place i from the right"
@@ -225,8 +234,8 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
-        f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {_list_relations(relations)}. "
-        f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {_rival(best)}. "
+        f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {list_relations(relations)}. "
+        f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {describe_rival(best)}. "
         f"{describe_halves(subject.store)}{SINK if relations.str.startswith('first').any() else ''}"
     )
     paired = PAIRED * any("→" in name for name in relations)
@@ -291,6 +300,9 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     deeper = f"tprprobe probe {table['task'].iloc[0]} {subject.store.path}"
     table = table.assign(task=table["task"].map(names))
     real = table[table["control"] == "real"]
+    n_learned = real.groupby("task", sort=False)["n_train"].max()
+    few = n_learned[n_learned < FEW] if n_learned.max() >= FEW else n_learned[:0]
+    table, real = (rows[~rows["task"].isin(few.index)] for rows in (table, real))
     clauses, unread = [], []
     for task, rows in real.groupby("task", sort=False):
         best = top(rows, "f1")
@@ -305,33 +317,21 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes, tested on texts that they did not see, read {'; '.join(clauses)}."
     text *= bool(clauses)
-    lack = f"Not read better than by every control: {'; '.join(unread)}." if unread else ""
+    lack = f"Not read better than by every control: {'; '.join(unread)}. " if unread else ""
+    counts = ", ".join(f"{task} ({n:,.0f})" for task, n in few.items())
+    lack += f"Not shown, as probes learned from fewer than {FEW} words: {counts}." * bool(counts)
     figure = render(replace(probe_table(table.assign(model=subject.name)).scene, note=""))
     note = (
         f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
-        f"Filled marks: above every control (paired tests, corrected by Holm).{_say_guesses(subject)}"
+        f"Filled marks: above every control (paired tests, corrected by Holm).{say_guesses(subject)}"
     )
-    return _section("probes", text, figure, deeper, note, lack)
-
-
-def _say_guesses(subject: Any) -> str:
-    """Which labels of words no one has given, but a pipeline."""
-    guessed = subject.store.facts.guessed
-    names = [f"{TITLES.get(task, task)} by {source}" for task, source in guessed.items()]
-    return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
+    return _section("probes", text, figure, deeper, note, lack.strip())
 
 
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     """How far the answer moves when two words' states change places, by layer, beside controls."""
-    rows = table[(table["edit"] == "exchange") & (table["control"].isin(["", "real"]))]
-    best = top(rows, "change")
-    change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
-    where = site_label(best["site"])
-    numbers = f"over {best['n']} pairs, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
-    moves = best["change_low"] > 0 and best["beyond_low"] > 0
-    claim = f"The states of two words exchanged move the answer most at {where}: {numbers}."
-    null = f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
-    text, lack = (claim, "") if moves else ("", null)
+    text, moves = describe_change(table, "exchange")
+    text, lack = (text, "") if moves else ("", text)
     deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {subject.checkpoint}"
     return _section("behavior", text, render(behavior_scene(table)), deeper, "", lack)
 

@@ -299,12 +299,13 @@ def tabulate_names(
     n_places, best = len(of_trained[PLACE].drop_duplicates()), find_most_named(of_trained, PLACE)
     choice = f"Of {n_places} sites or heads that with most tokens in named clusters. "
     rows = _choose(rows, best)
-    panels, tables, count_texts = [], [], []
+    panels, tables, count_texts, n_models = [], [], [], rows["model"].nunique()
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
         model = f"baseline model ({model})" if panels else "trained model"
         count_texts.append(f"{model}: {len(of_model)} of {len(clusters)}")
-        heading = f"{model}\n{len(of_model)} of {len(clusters)} named"
+        panel = "baseline model" if panels and n_models == 2 else model
+        heading = f"{panel}\n{len(of_model)} of {len(clusters)} named"
         if current_look().is_narrow:
             heading = heading.replace(" model", "").removesuffix(" named")
         panels.append((heading, of_model))

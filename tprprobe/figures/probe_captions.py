@@ -1,5 +1,6 @@
 """What tables and figures of probes say below: what scores and marks are, on how many targets and documents they rest."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,7 +39,8 @@ def describe_probes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[
 
 def write_notes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]) -> str:
     """The lines below the figure."""
-    counts, ranks = _count_learned(rows), _rank(probes, rows)
+    titled_rows, ranks = rows.assign(task=rows["task"].map(title_of)), _rank(probes, rows)
+    counts = probe_rows.count_by_task(titled_rows, "n_train")
     facts = [
         f"Shaded: 95 % intervals over {probe_rows.count_documents(_take_real(probes))}documents."
     ]
@@ -54,14 +56,10 @@ def _take_real(probes: pd.DataFrame) -> pd.DataFrame:
 
 def _rank(probes: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     """Which layers are best, a line a task and vector, whose only stack is not named."""
-    [stack, *others] = rows["place"].unique()
-    dropped = f", {stack}." if stack in PLAIN and not others else ", "
+    stacks = "|".join(PLAIN) if {*rows["place"]} <= {*PLAIN} else ""
     ranks = probe_rows.rank_layers(_take_real(probes))
-    return [f"{name.replace(dropped, ', ')}: {clause}." for name, clause in ranks.items()]
-
-
-def _count_learned(rows: pd.DataFrame) -> list[str]:
-    return probe_rows.count_by_task(rows.assign(task=rows["task"].map(title_of)), "n_train")
+    names = [re.sub(rf", ({stacks})\.", ", ", name) if stacks else name for name in ranks]
+    return [f"{name}: {clause}." for name, clause in zip(names, ranks.values(), strict=True)]
 
 
 def _may_reorder(rows: pd.DataFrame) -> bool:

@@ -130,6 +130,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     real = probes[probes["control"] == "real"]
     names: Any = real["site"].astype(str).str.replace(r"\.\d+", "", regex=True).str.rsplit(".", n=1)
     places = names.str[0].where(names.str.len() > 1, "").str.replace(".", " ")
+    places = PLAIN[0] if {*places} == {*PLAIN} else places  # the only stacks of several models
     real = real.assign(kind=real["site"].astype(str).map(kind_of), place=places)
     if kinds:
         real = real[real["kind"].isin(kinds)]
@@ -224,7 +225,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         table["line"].unique() for table in (means, means[means["control_name"] != "none"])
     )
     added = [*_list_embeddings(means, attributes["controls"], is_one)]
-    added += _list_twins(means, attributes["controls"]) if is_one else ()
+    added += _list_twins(means, attributes["controls"])
     means = pd.concat([means, pd.DataFrame(added)], ignore_index=True) if added else means
     told = [_describe(row) for _, row in means.iterrows()]
     means = means.assign(told=told)
@@ -304,11 +305,13 @@ def _list_embeddings(
 
 def _list_twins(means: pd.DataFrame, controls: Sequence[dict]) -> Iterator[dict[str, Any]]:
     """The baseline models at the same sites; not where one is the band, as the strongest control at every point."""
-    for _, points in means.groupby("panel", sort=False):
+    names = ["site", "model"]
+    for _, points in means.groupby(["panel", "model"], sort=False):
         for _, point in points.iterrows():
             for row in _of_place(controls, point["task"], point["place"]):
                 is_band = points["control_name"].eq(row["control"]).all()
-                if row["control"] in TWINS and row["site"] == point["site"] and not is_band:
+                is_here = all(row[name] == point[name] for name in names)
+                if row["control"] in TWINS and is_here and not is_band:
                     name = f"{point['line']}, {CONTROLS.get(row['control'], row['control'])}"
                     yield {**point, **row, **UNCONTROLLED, "line": name, "stands_for": BASELINE}
 

@@ -223,13 +223,9 @@ def _error_lines(results: pd.DataFrame, model: str) -> Lines:
 
 
 def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
-    """R² by layer with 95 % intervals; of the baseline model, heads and random projections."""
-    tables = [
-        results[~results["untrained"]],
-        results[results["untrained"] & results["predictor"].isin(["heads", "random"])],
-    ]
-    rows = pd.concat([largest_fit(table, "held_out") for table in tables])
-    rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("layer")
+    """R² by layer with 95 % intervals, of the model and its baseline model."""
+    rows = largest_fit(results, "held_out")
+    rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values(["untrained", "layer"])
     groups = rows["predictor"].map(PREDICTORS)
     twins = _name_twins(rows)["control"].replace(CONTROLS)
     names = groups.mask(rows["untrained"], groups + ", " + twins)

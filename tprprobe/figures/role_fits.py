@@ -34,11 +34,12 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "untrained": (None, "untrained"),
 }
 SPARE = (  # columns; the first is left out first
-    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "withheld"),
-    *("learned", "fillers", "+ roles", "untrained", "permuted"),
+    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "fillers"),
+    *("+ roles", "untrained", "permuted", "withheld", "learned"),
 )
 CHOICE = "the scheme of fewest pairs among those that are not longer than the shortest (95 % interval), or by less than 1 %"
 MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
+FEW = 4  # bars whose gains are told
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents. Controls are of the same family and rank.\n"
@@ -62,6 +63,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     is_decoded = accuracy is not None and bool(accuracy.notna().any())
     measure, label = ("substitution", "Substitution accuracy") if is_decoded else ("r2", "R²")
     rows, ruled, summaries = [], [], []
+    has_names = decompositions["name"].nunique() > 1
     groups = decompositions.groupby(PLACE, sort=False)
     for (name, site), of_site in groups:
         ruled.append(len(rows))
@@ -70,7 +72,8 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
             _row(str(name), str(site), str(roles), fits, (measure, label))
             for roles, fits in schemes
         ]
-        summaries.append(summarize_cheapest(f"{name} {site}", of_site, measure))
+        place = f"{name} {site}" if has_names else str(site)
+        summaries.append(summarize_cheapest(place, of_site, measure))
     title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
     if all(row[label].partition(" ")[0] in row["+ bindings"].split() for row in rows):
         for row in rows:  # the scores are those of the bindings
@@ -79,7 +82,9 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     notes = [NO_PCA] * all(row["PCA"] == "–" for row in rows)
     caption = "\n".join([CAPTION.format(label), *notes, *summaries])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
-    return Table(pd.DataFrame(rows), title, caption, rules, **places).drop_empty()
+    cells = pd.DataFrame(rows)
+    cells = cells if has_names else cells.drop(columns="name")
+    return Table(cells, title, caption, rules, **places).drop_empty()
 
 
 def _row(
@@ -133,7 +138,7 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
     """
     groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
     named = _name_places(decompositions)
-    rows, notes = [], []
+    rows, notes, names_by_claim = [], [], dict[str, list[str]]()
     for key, fits in groups:
         name = ", ".join(filter(None, [named[key[:2]], key[-1]]))
         families = fits[fits["family"].isin([family for family, _ in STEPS])]
@@ -143,7 +148,12 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
             panel = "baseline model" if control else "model"
             steps = list_steps(of_model["r2"].to_dict())
             rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in steps]
-        notes.append(f"{name}: {_describe_gains(families[families['control'] == ''])}.")
+        of_model = families[families["control"] == ""]
+        notes.append(f"{name}: {_describe_gains(of_model)}.")
+        for row in of_model[of_model["family"] == FACTORED].to_dict("records"):
+            names_by_claim.setdefault(claim_binding(row), []).append(name)
+    if len(groups) > FEW:  # what gains are is seen
+        notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
     title = "Fillers, roles, bindings: what every step explains"
     return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
 
@@ -234,7 +244,8 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
         place = " ".join(filter(None, [name * (len(roles) > 1), site_label(search.site)]))
         _draw_search(axes, search, f"{place}: " * (len(roles) > 1))
         is_found = search.schemes["is_found"].any()
-        tidy(axes, f"{place}, {search.found if is_found else 'no scheme is shown'}", grid="y")
+        choice = f"found: {search.found}" if is_found else "no scheme is shown"
+        tidy(axes, f"{place}, {choice}", grid="y")
         for rows, row in zip((handles, labels), axes.get_legend_handles_labels(), strict=True):
             rows += row
     legend(figure, handles, labels)

@@ -79,13 +79,14 @@ class Shares(Scene):
         return self.rows["panel"].unique().tolist()
 
     def find_end(self) -> float:
-        """The end of the axis: 1, or that of the longest bar or interval."""
+        """The end of the axis: 1, or a little beyond that of the longest bar or interval, which is seen to end."""
         lengths = self.rows.assign(value=self.rows["value"].clip(lower=0))
         ends = lengths.groupby(["panel", "name"])["value"].cumsum()
         if "high" in lengths:
             highs = (ends - lengths["value"] + lengths["high"]).where(lengths["sure"].astype(bool))
             ends = pd.concat([ends, highs])
-        return max(1.0, round(ends.max(), 6))
+        longest = round(ends.max(), 6)
+        return 1.0 if longest <= 1 else 1.03 * longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +137,14 @@ class Lines(Scene):
         further = ("best", "n_train", "n_test", "split", "measure")
         names += [name for name in further if name in self.rows]
         table = pd.concat([self.rows, self.named_bands, self.levels], ignore_index=True)
-        table = table[table["panel"].isin(self.panels)][names].reset_index(drop=True)
+        table = table[table["panel"].isin(self.panels)][names]
+        ranks = pd.factorize(table["line"])[0], table["panel"].map(self.panels.index)
+        table = table.iloc[np.lexsort(ranks)]
         table["line"] = table["line"].str.removeprefix(
             "_"
         )  # of a pair that has one entry in the legend
         integers: Any = table.drop(columns=["value", "low", "high"]).convert_dtypes()
-        return table.assign(**integers).rename(columns={"x": self.x})
+        return table.assign(**integers).rename(columns={"x": self.x}).reset_index(drop=True)
 
     def is_percent(self, panel: str) -> bool:
         return self.percent if isinstance(self.percent, bool) else panel in self.percent
@@ -151,7 +154,7 @@ class Lines(Scene):
 class Squares(Scene):
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
 
-    ``groups`` have a color each; a square has its group's, paler for smaller numbers. Those ``within`` their control are pale.
+    ``groups`` have a color each, by ``order``; a square has its group's, paler for smaller numbers. Those ``within`` their control are pale.
     ``marks`` are the rows of a file of numbers, where these tell more than the values.
     """
 
@@ -164,6 +167,7 @@ class Squares(Scene):
     signed: bool = False
     bar: str = ""
     groups: np.ndarray | None = None
+    order: Sequence[str] = ()
     within: Bool[np.ndarray, "row column"] | None = None
     marks: pd.DataFrame | None = None
 

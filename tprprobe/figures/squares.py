@@ -101,17 +101,18 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
 def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
     """Squares in the colors of their groups, mixed with white; a legend below."""
     assert squares.groups is not None
-    names = [name for name in pd.unique(squares.groups.ravel()) if name]
+    names, groups = pd.Index(squares.order), squares.groups
     hues = np.array([*palette(len(names)), (1, 1, 1)])
-    codes = (
-        pd.Index(names).get_indexer(pd.Index(squares.groups.ravel())).reshape(squares.groups.shape)
-    )
+    codes = names.get_indexer(pd.Index(groups.ravel())).reshape(groups.shape)
     strength = np.nan_to_num(np.asarray(squares.values, float))[..., None]
     colors = 1 - strength * (1 - hues[codes])
     image = panel.imshow(colors, interpolation="nearest")
     _write_squares(panel, squares, colors)
-    handles = [Patch(color=hue, label=name) for hue, name in zip(hues, names, strict=False)]
-    legend(panel.figure if isinstance(panel.figure, Drawing) else panel, handles, names)
+    handles = [
+        Patch(color=tuple(hues[i].tolist()), label=names[i]) for i in np.unique(codes[codes >= 0])
+    ]
+    labels = [str(handle.get_label()) for handle in handles]
+    legend(panel.figure if isinstance(panel.figure, Drawing) else panel, handles, labels)
     return image
 
 
@@ -183,7 +184,8 @@ def frame(panel: Axes) -> None:
     for axis, texts in names.items():
         size = sizes[axis] if panel.get_aspect() == "auto" else min(sizes.values())
         step = math.ceil(SMALLEST / size)
-        size = min(TICKS, step * size / current_look().scale)
+        largest = TICKS if is_ours(panel) else float(axis.get_ticklabels()[0].get_fontsize())
+        size = min(largest, step * size / current_look().scale)
         axis.set_ticks(range(0, len(texts), step), texts[::step], fontsize=size)
         if step > 1 and axis.get_label_text():
             axis.set_label_text(f"{axis.get_label_text()}, 1 of {step} named")

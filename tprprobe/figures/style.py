@@ -12,12 +12,14 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import LayoutEngine
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, TransformedBbox
 
 from tprprobe.errors import InputError
+from tprprobe.figures.colors import shade_color, text_color
 from tprprobe.figures.look import FONTSIZE, SOFT, TICKS, current_look, named_ticks
 from tprprobe.files.writing import whole
 
@@ -67,7 +69,9 @@ class Drawing(Figure):
         Args:
             lines: The lines, wrapped to the figure's width.
         """
-        options: Options = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
+        is_dark = text_color(to_rgb(self.get_facecolor())) == "white"
+        color = shade_color(MUTED, 0.4) if is_dark else MUTED
+        options: Options = {"fontsize": 6.5, "color": color, "linespacing": 1.4}
         self.caption = "\n".join([*filter(None, [self.caption]), *lines])
         if not current_look().notes:
             return

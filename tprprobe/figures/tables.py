@@ -50,10 +50,10 @@ NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
     | {BLOCK: r"\rlap{\textit{", SMALL: r"\mbox{\scriptsize{", END: "}}"}
-    | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}"}
+    | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}", "<": r"\textless{}", ">": r"\textgreater{}", "␣": r"\textvisiblespace{}"}
 )  # fmt: skip
 MARKS = re.compile(f"[{BLOCK}{SMALL}{END}]")
-ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d)")  # before a point
+ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d\d)")  # before a point; percents have one digit behind
 ABOVE_1 = re.compile(r"(?<![\d.])(?:(?:[2-9]|\d\d)\d*\.\d|1\.\d*[1-9])")  # a number
 NUMBER = re.compile(
     r"([-−+.\d]\S*) ([\[(][-−+.\d][^])]*[\])])(.*)"

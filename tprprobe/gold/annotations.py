@@ -16,7 +16,8 @@ from tprprobe.gold.conllu import read_conllu
 from tprprobe.gold.iob import read_iob
 from tprprobe.gold.labels import Labelled, Reading, Span, Target, check_target
 
-COLUMNS = (".iob2", ".iob", ".bio", ".conll")
+TABLE = ".tsv"  # a column file where labels are asked for; as data, a table of texts
+COLUMNS = (".iob2", ".iob", ".bio", ".conll", TABLE)
 ODD = {  # what is counted while a file is read, and how it is told
     "shared_words": "words written as one with the word before (à, le: au), whose tokens they share",
     "without_text": "sentences without `# text`, spelled from their tokens",
@@ -27,9 +28,11 @@ ODD = {  # what is counted while a file is read, and how it is told
     "unknown_tags": "UPOS that are not universal",
     "unknown_relations": "relations that are not universal",
     "unended": "no empty line behind the last sentence, so the file may be cut",
+    "without_document": 'sentences without a "document", each of which counts as one',
+    "plain_labels": "labels without B- or I-, each read as that of a single word",
     "iob1_tags": "I- that begin an entity (IOB1), read as B-",
 }
-KEYS, TARGET_KEYS = ("text", "targets", "info"), ("span1", "span2", "label", "info")
+KEYS, TARGET_KEYS = ("text", "targets", "info", "document"), ("span1", "span2", "label", "info")
 
 
 def read_edges(path: Path, task: str) -> list[Labelled]:
@@ -59,7 +62,7 @@ def _read(record: object, task: str, name: str) -> Labelled:
     metadata = info if isinstance(info, dict) else {}
     name = str(metadata.get("sent_id", name))
     # a line may be one of several of a text
-    document = str(metadata.get("document", record["text"]))
+    document = str(record.get("document", metadata.get("document", record["text"])))
     return Labelled(name, document, words, record["text"], {task: targets})
 
 
@@ -87,17 +90,20 @@ def _check_keys(kind: str, record: dict[str, object], accepted: tuple[str, ...])
             raise unknown(kind, key, accepted)
 
 
+def _count_alone(sentences: list[Labelled]) -> Reading:
+    n_alone = sum(sentence.document == sentence.text for sentence in sentences)
+    return Reading(sentences, Counter(without_document=n_alone))
+
+
 FORMATS = {
     **dict.fromkeys((".conllu", ".conllup"), lambda path, _: read_conllu(path)),
     **dict.fromkeys(COLUMNS, lambda path, task: read_iob(path, task or "nel")),
-    ".jsonl": lambda path, task: Reading(
-        read_edges(path, task or path.name.split(".")[0]), Counter()
-    ),
+    ".jsonl": lambda path, task: _count_alone(read_edges(path, task or path.name.split(".")[0])),
 }
 
 
 def is_annotated(path: str | os.PathLike[str]) -> bool:
-    return _format(Path(path)) in FORMATS
+    return _format(Path(path)) in {*FORMATS} - {TABLE}
 
 
 def read_annotated(path: str | os.PathLike[str], task: str | None = None) -> list[Labelled]:
@@ -111,7 +117,7 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
     path = Path(path)
     if _format(path) not in FORMATS:
         raise InputError(
-            f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz); labels of single words: a word and B-LABEL or O in every line of a .iob2"
+            f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz); labels of single words: a word and a label or O in every line of a .tsv"
         )
     return FORMATS[_format(path)](path, task)
 

@@ -19,6 +19,7 @@ from tprprobe.gold.labels import Labelled, Reading, Target, is_made_of
 TAG = re.compile(r"O|[BIESLUMW]-\S+")
 COMMENT = re.compile(r"#\s*[\w.:]+(\s+id)?\s*=|#\s*new(doc|par)\s*$")
 DOCSTART = "-DOCSTART-"
+PLAIN = {".conll", ".tsv"}  # in which labels may be no tags
 SAME_TAGS = str.maketrans("LMUW", "EISS")  # of BILOU and BMEWO in BIOES
 Fields = tuple[int, list[str]]  # of a line, with its number
 
@@ -28,10 +29,11 @@ def read_iob(path: Path, task: str = "nel") -> Reading:
     blocks = [_divide(path, block) for block in read_blocks(path)]
     lines = [fields for block in blocks for fields in block[1]]
     is_numbered = all(fields[0].isdecimal() and len(fields) > 2 for _, fields in lines)
+    odd = Counter(plain_labels=_mark_plain(lines) if PLAIN & {*path.suffixes} else 0)
     parsed = [_parse(path, words, is_numbered) for _, words in blocks]
     is_iob1 = _is_iob1([[tag for *_, tag in words] for words in parsed])
     sentences: list[Labelled] = []
-    documents, odd = Documents(), Counter[str]()
+    documents = Documents()
     for (metadata, _), words in zip(blocks, parsed, strict=True):
         documents.read(metadata)
         tags = _read_tags(path, words, is_iob1)
@@ -68,6 +70,17 @@ def _fields(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
 
 
+def _mark_plain(lines: Sequence[Fields]) -> int:
+    """Makes labels tags of single words, where all lines are a word and a label, and none has a tag but O; returns their number."""
+    labelled = [fields for _, fields in lines if fields[-1].strip() != "O"]
+    for fields in labelled:
+        if len(fields) != 2 or len(fields[1].split()) != 1 or TAG.fullmatch(fields[1].strip()):
+            return 0
+    for fields in labelled:
+        fields[1] = f"B-{fields[1]}"
+    return len(labelled)
+
+
 def _parse(path: Path, words: list[Fields], is_numbered: bool) -> list[tuple[int, str, str]]:
     parsed = []
     for place, (number, fields) in enumerate(words, 1):
@@ -81,7 +94,7 @@ def _parse(path: Path, words: list[Fields], is_numbered: bool) -> list[tuple[int
             form, tag = (fields[1], fields[2]) if is_numbered else (fields[0], fields[-1].strip())
             if not TAG.fullmatch(tag):
                 raise InputError(
-                    f"tag {tag!r}: a tag is O, or B-, I-, E-, S-, L-, U- and a type (IOB1, IOB2, BIOES, BILOU); a label of a single word is written B-LABEL"
+                    f"tag {tag!r}: a tag is O, or B-, I-, E-, S-, L-, U- and a type (IOB1, IOB2, BIOES, BILOU), or all are labels of single words"
                 )
             parsed.append((number, form, tag))
     return parsed

@@ -208,7 +208,7 @@ def _read_neighbors(prompt: Prompt, inputs: Mapping[str, EditedInput], store: St
     site, values = list_states(prompt.model)[-1], {}
     means, texts = mean_states(store, site)
     is_other = np.array([" ".join(text.split()) != prompt.text for text in texts])
-    samples = np.flatnonzero(is_other | ~is_other.any())
+    samples = np.flatnonzero((is_other | ~is_other.any()) & ~pd.Series(texts).duplicated())
     means = means[samples]
     unit = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
     for edit, (source, edits) in inputs.items():

@@ -65,7 +65,7 @@ def test_clusters_of_words_have_the_names_of_their_labels(store):
 
 def test_a_label_that_is_a_sign_is_told_from_the_token():
     labels = pd.DataFrame({"pos": [".", "NN"]})
-    assert describe(labels, {"pos": Field(("pos",))})["pos"].tolist() == ["POS .", "NN"]
+    assert describe(labels, {"pos": Field(("pos",))})["pos"].tolist() == ["pos=.", "NN"]
 
 
 def test_what_a_tagger_guessed_names_nothing(store):
@@ -145,7 +145,7 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     text = summarize_words(agreements)
     assert "with pos at layer 1 (where most): adjusted mutual information 0.40 [0.05" in text
     gain = agreements.iloc[:2].assign(gain_ami_pos=0.2, gain_ami_pos_low=0.1, gain_ami_pos_high=0.3)
-    assert "+0.20 [+0.10, +0.30]: training adds this" in summarize_words(gain)
+    assert "+0.200 [+0.100, +0.300]: training adds this" in summarize_words(gain)
     assert "not shown to differ" in summarize_words(gain.assign(gain_ami_pos_low=-0.1))
 
 
@@ -179,7 +179,7 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     printed = list_names(pd.concat([table] * 20, ignore_index=True), "runs/names")
     assert printed.startswith("**Names of clusters of characters**")
     assert printed.count("\n| layer 0: 0") == 20
-    assert printed.count("\n| baseline model, layer 0: 0") == 20
+    assert printed.count("\n| baseline (permuted), layer 0: 0") == 20
     assert "20 more clusters (20 of the trained model): runs/names/results.parquet" in printed
     with pytest.raises(InputError, match="layer 0"):
         tabulate_names(table, layer=3)

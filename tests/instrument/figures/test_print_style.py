@@ -165,7 +165,7 @@ def test_a_table_has_room_for_its_headings_and_none_too_much_below():
 
 
 def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_no_room():
-    wide = {f"spare {i}": ["0.5 [0.4, 0.6]"] * 2 for i in range(9)}
+    wide = {f"spare {i}": ["0.51 [0.41, 0.61]"] * 2 for i in range(9)}
     cells = pd.DataFrame({"model": "m", "layer": ["1", "2"], "of": "a long name", **wide})
     table = Table(cells, "t", block=("model", "layer"), spare=tuple(wide))
     with Look(width="acl").used():
@@ -173,6 +173,6 @@ def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_
     kept = [name for name in wide if name in " ".join(narrow.cells).split(" \n")]
     assert 0 < len(narrow.cells.columns) - 1 < len(wide), kept
     assert r"\rlap{\textit{m, layer 1}}" in text
-    assert r".5 & " in text
-    assert r"\mbox{\scriptsize{[.4, .6]}}" in text
+    assert r".51 & " in text
+    assert r"\mbox{\scriptsize{[.41, .61]}}" in text
     assert "Left out in this width: spare 0" in text

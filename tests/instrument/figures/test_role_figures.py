@@ -86,7 +86,7 @@ def test_withheld_pairs_stand_beside_held_out_sequences(run):
 def test_a_search_shows_its_curve_what_it_found_and_its_controls(run):
     figure = catalogue.draw("role-search", roles=[run / "roles"])
     [panel] = figure.axes
-    assert panel.get_title(loc="left").endswith("encoding, left*right")
+    assert panel.get_title(loc="left").endswith("encoding, found: left*right")
     notes = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
     assert "of permuted fields: " in notes
     bits = panel.lines[0].get_ydata()

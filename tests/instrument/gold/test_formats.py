@@ -159,6 +159,7 @@ COLUMNS = {  # by report: lines, words, entities
     "U+00A0": ("10\u00a0000 B-N\nx O\n", ["10\u00a0000", "x"], ["N 0-1"]),
     "two marks": ("\ufeffa O\n\ufeffb B-X\n", ["a", "b"], ["X 1-2"]),
     "a tab as a word": ("went O\n\t O\nLee B-X\n", ["went", "", "Lee"], ["X 2-3"]),
+    "labels without tags": ("The\tdef\ndog\tO\n\nA\tbare\n", ["The", "dog", "A"], ["def 0-1", "bare 0-1"]),
     "a number sign": ("#\tO\n# text = a\tO\n", ["#", "# text = a"], []),
 }  # fmt: skip
 

@@ -211,6 +211,7 @@ def test_unknown_files_are_refused(tmp_path):
         read_annotated(tmp_path / "d.conllu")
     assert is_annotated("x.conllu.gz")
     assert not is_annotated("x.gz")
+    assert not is_annotated("x.tsv")  # a table of texts, but where labels are asked for
 
 
 LABEL = st.text("AB:$'[],)(0", min_size=1, max_size=4)

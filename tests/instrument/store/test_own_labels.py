@@ -13,6 +13,7 @@ from planted.stores import number_tokens, write_store
 import tprprobe as tp
 from tprprobe.analyses.naming import name_words
 from tprprobe.analyses.probing.file_labels import add_file_labels
+from tprprobe.analyses.probing.plan import find_replaced
 from tprprobe.cli.overview import inspect_store
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
@@ -60,6 +61,9 @@ def test_exports_and_resumed_names_see_labels_as_they_are_now(store, tmp_path):
     changed = store.with_labels("place", [*PLACES[1:], PLACES[0]] * 60)
     with pytest.raises(InputError, match=r"another run.*labels"):
         name_words(changed, **options, resume=True)
+    tp.probe(labeled, "place", out=tmp_path / "probes", controls=[])
+    assert find_replaced(labeled, tmp_path / "probes") == []
+    assert find_replaced(changed, tmp_path / "probes") == ["place"]
 
 
 def test_labels_of_a_decoders_tokens_are_read_where_they_are_given(tmp_path, capsys):

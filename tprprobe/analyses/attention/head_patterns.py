@@ -29,6 +29,7 @@ SHIFTS = {
 }  # from the place counted from the other end
 ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SOURCE = "source"
+PUNCTUATION = "punct"  # of Universal Dependencies, and of spaCy
 Targets = Bool[np.ndarray, "query key"]
 Units = Int[np.ndarray, " token"]  # the number of a token's word, −1 for special tokens
 Related = Iterator[tuple[str, int, int]]  # a relation, and the units that it relates
@@ -50,7 +51,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     """One row per head of the source's self-attention: the relation that it follows farthest beyond chance.
 
     Relations: the previous, the next and the first token, the same token elsewhere, and, where the data tell them, words with labels of
-    roles, words in a dependency and the '/' of a denominator; without labels of words also, from place i, `place i from the right` or up
+    roles, words in a dependency (but punctuation, at which many heads look from any word) and the '/' of a denominator; without labels of words also, from place i, `place i from the right` or up
     to two places beside it. Words take the place of tokens where they are numbered; special
     tokens and the query itself do not count.
 
@@ -135,6 +136,8 @@ def _relate_roles(tokens: pd.DataFrame, units: Units) -> Related:
 def _relate_words(tokens: pd.DataFrame) -> Related:
     if head_relations.TASK in tokens and WORD in tokens:
         for label, word, parent in head_relations.find_edges(tokens):
+            if label == PUNCTUATION:
+                continue
             yield f"{label} → its parent", word, parent
             yield f"parent → its {label}", parent, word
 

@@ -89,7 +89,7 @@ class RoleSearch:
         warnings = [f"  {line}" for line in warn({self.found: row}, int(row["n"]))]
         controls = self.controls[self.controls["bits"] < schemes["bits"].min()]
         shorter = [
-            f"  the same search of {name}: {roles}, shorter still ({bits:.3f} bits)"
+            f"  control {name}: the same search finds {roles}, a shorter description ({bits:.3f} bits)"
             for name, roles, bits in controls[["control", "roles", "bits"]].itertuples(index=False)
         ]
         rule = f"  {self._explain(schemes, row)}"
@@ -104,10 +104,10 @@ class RoleSearch:
         if row["roles"] != cheapest:
             return f"{cheapest} describes vectors in fewer bits, but no better than its roles shuffled within samples"
         if row["roles"] == shortest["roles"]:
-            return f"none of the {len(schemes)} schemes tried is shorter; further columns of tokens: --fields"
+            return f"none of the {len(schemes)} schemes that were tried is shorter"
         return (
-            f"it has the fewest pairs of the {len(near)} schemes that are no longer than the shortest ({shortest['roles']}, "
-            f"{shortest['bits']:.3f} bits) but for chance, or by less than {100 * NEGLIGIBLE:g} %"
+            f"of {len(near)} schemes that are about as short as the shortest, {shortest['roles']} ({shortest['bits']:.3f} bits), the one "
+            f"with the fewest pairs (longer by chance alone, or by less than {100 * NEGLIGIBLE:g} %)"
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -188,8 +188,8 @@ def read_searched(
     store: Store, site: str, fields: Sequence[str] | None = None, **options: Any
 ) -> tuple[Units, list[str]]:
     """The units of a site, as of :func:`read_units` with these options, and the fields that are searched."""
-    default = [*LABELS, *ARITHMETIC_COLUMNS, *store.labels]
-    names = list(dict.fromkeys(default if fields is None else fields))
+    known = [*LABELS, *store.labels, *ARITHMETIC_COLUMNS]
+    names = list(dict.fromkeys(known if fields is None else fields))
     columns = {ALIASES.get(name, name) for name in names}
     units = read_units(store, site, columns=columns, **options)
     if len(units.members) > 1 or (fields is not None and any(map(is_relative, names))):

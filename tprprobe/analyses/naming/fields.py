@@ -25,7 +25,7 @@ SAMPLE_COLUMNS = ("question", "answer", "prediction", "source", "target", "side"
 class Field:
     """One or more gold columns whose values, clipped to least … most, become a text.
 
-    `words` has the texts of values; others are put into `text`, a label without letters or digits behind its task (`POS .`).
+    `words` has the texts of values; others are put into `text`, a label without letters or digits behind its task (`pos=.`).
     """
 
     columns: tuple[str, ...]
@@ -49,7 +49,7 @@ class Field:
         value = key[0] if len(key) == 1 else key
         text = self.words.get(value) or REPEATED.sub("", self.text.format(*key))
         is_sign = self.text == "{}" and not any(map(str.isalnum, text))
-        return f"{self.columns[0].upper()} {text}" if is_sign else text
+        return f"{self.columns[0]}={text}" if is_sign else text
 
 
 def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:

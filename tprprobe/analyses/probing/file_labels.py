@@ -1,7 +1,7 @@
 """Labels of an annotated file for the words of a store that is already there."""
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +37,7 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
     sentences = defaultdict[str, list[Labelled]](list)
     for sentence in read_annotated(file, task):
         sentences[_without_blanks(sentence.text)].append(sentence)
-    tokens, n_labeled = store.tokens, 0
+    tokens, n_labeled, n_several = store.tokens, 0, 0
     if not {WORD, QUESTION} <= {*tokens}:
         raise InputError(f"the token table of {store.path} has no words of texts, to be labeled")
     cells, source = np.full(len(tokens), "", object), np.flatnonzero(tokens["side"] == SIDE)
@@ -50,6 +50,8 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
             _check_words(store, words, matches[0], f"{file}: sentence", sample)
             repeated = (target for match in matches for target in match.targets.get(task, ()))
             targets = dict.fromkeys(repeated)  # a sentence may come twice, or a line a target
+            labels_of_spans = Counter(target[1:] for target in targets)
+            n_several += sum(n > 1 for n in labels_of_spans.values()) * (len(matches) > 1)
             ranges = [*zip(firsts, lasts, strict=True)]
             cell_of_range = encode_shared(targets, len(matches[0].words), {*ranges})
             cells[source[rows]] = [cell_of_range[word_range] for word_range in ranges]
@@ -65,6 +67,10 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
             )
         note(f"{task}: these labels replace others of that name")
     note(f"{store.path}: labels of {task} for {n_labeled:,} of {store.samples:,} samples: {file}")
+    if n_several:
+        note(
+            f"{file}: {n_several:,} words or spans have several labels, as their sentences stand there several times; all are kept"
+        )
     texts = {_without_blanks(str(text)) for text in tokens[QUESTION].unique()}
     if missing := [s[0].text for text, s in sentences.items() if text not in texts]:
         n_missing = f"{len(missing):,} of {len(sentences):,} sentences are no text of the store"
@@ -81,9 +87,8 @@ def _check_words(
     is_whole = not any(store.facts.counts.get(f"{SIDE}.{name}") for name in ("texts_cut", MISSING))
     n_words = int(tokens.get(LAST_WORD, tokens[WORD]).max()) + 1
     if n_words > len(sentence.words) or (is_whole and n_words < len(sentence.words)):
-        plain = PLAIN.findall(
-            str(tokens[QUESTION].iloc[0])
-        )  # the store's, where nobody annotated its text
+        # the words of the store, where nobody annotated its text
+        plain = PLAIN.findall(str(tokens[QUESTION].iloc[0]))
         pairs = zip(sentence.words, plain, strict=False) if len(plain) == n_words else ()
         differing = next((f" (first {a!r} and {b!r})" for a, b in pairs if a != b), "")
         raise InputError(

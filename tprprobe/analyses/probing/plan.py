@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from tprprobe.console import stderr
 from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.runner import with_seed
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.gold.labels import WORD
 from tprprobe.gold.labels import list_tasks as list_counted
 from tprprobe.gold.structure import COLUMNS, join
@@ -99,7 +101,7 @@ def plan_run(
         "store": _identify(store),
         "test": None if test is None else _identify(test),
         "tasks": [task.model_dump(mode="json") for task in probed],
-        "labels": " ".join(_digest(table, tasks) for table in tables),
+        "labels": " ".join(_digest(table, [task.cells for task in tasks]) for table in tables),
         "settings": settings.as_dict(),
     }
     return ProbingRun(settings, splits, rounds, identity)
@@ -194,8 +196,17 @@ def _read_test(test: Store, side: str, tasks: Sequence[Task], predicts: bool) ->
     return read_corpus(test, test.tokens, side, tasks, None, predicts)
 
 
-def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
-    columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
+def find_replaced(store: Store, folder: str | os.PathLike[str]) -> list[str]:
+    """The labels of one's own that are no longer those that a finished run learned from."""
+    settings = read_json(Path(folder) / "settings.json")
+    columns = [task["column"] or task["name"] for task in settings["tasks"]]
+    own_labels = [name for name in columns if name in store.labels]
+    is_same = own_labels and _digest(store.tokens, columns) == settings["labels"].split()[0]
+    return [] if is_same else own_labels
+
+
+def _digest(table: pd.DataFrame, tasks: Sequence[str]) -> str:
+    columns = ["side", "sample", "token", WORD, *tasks]
     columns = [name for name in columns if name in table]
     hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)
     return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()

@@ -190,17 +190,29 @@ def choose(dataset: Articles, request: Request, divided: bool) -> Dataset[Articl
         raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])
     split = request.split if divided and request.split in SHARES else None
     numbers, empty = [], 0
+    targets, several = (
+        dict[int, int](),
+        set[int](),
+    )  # hashes of the sources that have one right answer
     for number, example in enumerate(dataset):
         key = f"{request.seed}/{example.document_name or example.source}"
         if not example.source.strip() or not example.target.strip():
             empty += 1
         elif split is None or split_by_hash(key) == split:
+            source, target = hash(example.source), hash(example.target)
+            if example.has_one_answer and targets.setdefault(source, target) != target:
+                several.add(source)
             numbers.append(number)
             if len(numbers) == request.n:
                 break
     rows, report = request.first_rows(len(numbers)), dataset.about.copy()
     if "columns" in report:
         note(report_columns(request.spec, len(dataset), report))
+    if several:
+        count = "1 source stands" if len(several) == 1 else f"{len(several):,} sources stand"
+        note(
+            f"{request.spec}: {count} there with different targets, of which no model can get all right"
+        )
     if empty:
         count = "1 example was" if empty == 1 else f"{empty:,} examples were"
         note(f"{request.spec}: {count} left out: a text is empty")

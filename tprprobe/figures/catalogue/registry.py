@@ -1,6 +1,6 @@
 """Figures and tables made by name: inputs loaded, options checked, drawn, saved."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,9 +73,9 @@ def _list_folders(folder: Any) -> list[Path]:
     return [Path(folder), *sorted(path for path in Path(folder).glob("*/") if path.is_dir())]
 
 
-def find_inputs(folder: Any) -> Inputs:
-    """The inputs of figures in a folder and its subfolders, by name; one store at most."""
-    folders = _list_folders(folder)
+def find_inputs(folder: Any, beside: Iterable[Path] = ()) -> Inputs:
+    """The inputs of figures in a folder, its subfolders and those ``beside``, by name; one store at most."""
+    folders = [*_list_folders(folder), *beside]
     plugged = (entry.maker.inputs for entry in load_figures())
     kinds = {name: kind for inputs in plugged for name, kind in inputs.items()} | INPUTS
     sources: Inputs = {name: [*kind.find(folders)] for name, kind in kinds.items()}
@@ -190,11 +190,13 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
 
 
 def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
-    """The numbers of a scene, or of one of its panels; none of a drawing."""
-    scene = getattr(picture, "scene", picture)
-    if not isinstance(scene, Scene):
-        return pd.DataFrame()
-    return (scene if look.panel is None else scene.choose(look.panel)).tabulate()
+    """The numbers of a scene or a table of panels, or of one of its panels; none of a drawing."""
+    scene: Any = getattr(picture, "scene", picture)
+    if look.panel is not None and isinstance(scene, Scene | PanelTable):
+        scene = scene.choose(look.panel)
+    return (
+        scene.tabulate() if isinstance(scene, Scene) else getattr(scene, "numbers", pd.DataFrame())
+    )
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:

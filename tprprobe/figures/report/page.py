@@ -135,10 +135,14 @@ def _text(value: object) -> str:
     return write_minus(str(value))
 
 
-def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+def report_run(
+    run: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    beside: Sequence[Path] = (),
+) -> Path:
     """The report of a folder's store, clusters, names, evaluations and logs, with their figures.
 
-    Each lies in the folder or in one within it. With a store, results of other stores are left out, and
+    Each lies in the folder, in one within it, or in one ``beside``. With a store, results of other stores are left out, and
     those that do not say of which they are (`store.origins`).
     """
     run = Path(run)
@@ -147,7 +151,8 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
             f"{run / 'report.html'} is the page of `tprprobe examine`: give --out FILE.html"
         )
     folders = [run, *sorted(path for path in run.glob("*/") if path.is_dir())]
-    inputs = catalogue.find_inputs(run)
+    folders += beside
+    inputs = catalogue.find_inputs(run, beside)
     inputs |= {name: kind.find_finished(folders) for name, (kind, _) in SECTIONS.items()}
     store = open_store(inputs["store"]) if "store" in inputs else None
     inputs, notes = _of_store(inputs, store)
