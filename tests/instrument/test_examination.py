@@ -106,10 +106,14 @@ def test_an_attached_module_is_examined_with_the_ids_of_its_texts(tmp_path):
     module = nn.Sequential(nn.Embedding(30, 4), nn.Linear(4, 4))
     sites = {"encoder.embedding": "0", "encoder.0.hidden": "1"}
     attached = attach(module, sites, forward=lambda module, batch: module(batch[0]))
-    texts = [f"{i} {i * i % 29} {i // 2}" for i in range(30)]
+    texts = tmp_path / "texts.txt"
+    texts.write_text("".join(f"{i} {i * i % 29} {i // 2}\n" for i in range(30)))
     examined = examine(attached, lambda text: [*map(int, text.split())], texts, tmp_path / "run")
+    assert "<code>tprprobe examine" not in examined.page.read_text(
+        "utf-8"
+    )  # it knows no such model
     assert "k-means divides the tokens at layer 0 into" in repr(examined)
-    assert "Not measured: no site that is read has attention maps" in repr(examined)
+    assert "Not measured: no site of attention over the input" in repr(examined)
 
 
 def test_what_training_changed_has_an_interval():

@@ -93,7 +93,7 @@ def roles(
     fields: Annotated[
         list[str] | None,
         typer.Option(
-            help="Fields that roles may combine; default: places, and the columns of the tokens."
+            help="Fields that roles may combine; default: places, and labels or gold structure of tokens."
         ),
     ] = None,
     out: common.Out = None,

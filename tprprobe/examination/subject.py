@@ -59,12 +59,13 @@ class Subject:
 
     @property
     def command(self) -> str:
-        """The command that makes the page, where its texts have a name."""
+        """The command that makes the page, where its texts have a name and its model is not one in memory."""
         n_layers = sum(not site.endswith(".embedding") for site in self.sites)
         words = ["tprprobe examine", self.checkpoint, f"--data {quote(self.data.name)}"]
         words += [f"-n {len(self.data)} --layers {n_layers} --seed {self.seed}"]
         words += [f"--labels {self.labels}"] * bool(self.labels) + [f"--out {self.folder}"]
-        return "" if self.data.name.startswith("texts ") else " ".join(words)
+        in_memory = self.model.loaded_by is None and not self.store.facts.model_folder
+        return "" if in_memory or self.data.name.startswith("texts ") else " ".join(words)
 
     @property
     def checkpoint(self) -> str:

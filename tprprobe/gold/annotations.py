@@ -130,6 +130,17 @@ def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
     odd = {description: reading.odd[kind] for kind, description in ODD.items()}
     if changed := [f"{description}: {n:,}" for description, n in odd.items() if n]:
         note(f"{path}: {'; '.join(changed)}")
+    if 1 < counts["sentences"] <= counts["documents"]:
+        note(f"{path}: names no documents: in a store of its sentences, each counts as one")
+    sizes_of_labels = Counter(
+        (task, target.label)
+        for sentence in reading.sentences
+        for task, task_targets in sentence.targets.items()
+        for target in task_targets
+    )
+    single = sorted(label for (_, label), n in sizes_of_labels.items() if n == 1)
+    if single and len(targets) == 1:  # a treebank has several tasks, and rare labels
+        note(f"{path}: labels of one target: {len(single):,} ({', '.join(single):.60})")
 
 
 def count_reading(reading: Reading) -> dict[str, Any]:

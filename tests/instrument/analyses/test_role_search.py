@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import load_roles
+from tprprobe.analyses.decomposition.role_findings import read_searched
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.analyses.decomposition.role_search import encode_shortest, name_terms
 
@@ -64,6 +65,13 @@ def test_controls_find_nothing(store):
     controls = tp.search_roles(store, STATE, FIELDS).controls.set_index("control")["roles"]
     nothing = "no structure"
     assert controls.to_dict() == {"permuted fields": "bag", "null": nothing, "untrained": nothing}
+
+
+def test_labels_of_ones_own_are_searched(store):
+    labels = store.tokens["token"].isin(["a", "b"]).map({True: "yes", False: "no"})
+    units, names = read_searched(store.with_labels("early", labels), STATE)
+    assert "early" in names
+    assert units.tokens["early"].tolist() == labels.tolist()
 
 
 def test_the_curve_falls(store):

@@ -98,6 +98,22 @@ def test_a_sentence_that_comes_once_a_predicate_gets_the_labels_of_all(tmp_path)
     assert len({sentence.document for sentence in read_annotated(path)}) == 1
 
 
+def test_missing_documents_and_labels_of_one_target_are_told(tmp_path, capsys):
+    labels = ("past", "past", "psat")
+    lines = [
+        {"text": f"{i} ran", "targets": [{"span1": [1, 2], "label": label}]}
+        for i, label in enumerate(labels)
+    ]
+    read_annotated(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, lines))))
+    messages = capsys.readouterr().err
+    assert "names no documents" in messages
+    assert messages.endswith("labels of one target: 1 (psat)\n")
+    lines = [line | {"info": {"document": f"letter {i // 2}"}} for i, line in enumerate(lines)]
+    named = read_annotated(write(tmp_path, "b.jsonl", "\n".join(map(json.dumps, lines))))
+    assert [sentence.document for sentence in named] == ["letter 0", "letter 0", "letter 1"]
+    assert "names no documents" not in capsys.readouterr().err
+
+
 def test_sentences_of_the_same_words_are_taken_in_order(tmp_path):
     text = "# sent_id = {}\nThanks O\n\n# sent_id = {}\nThanks O\n"
     gold = read_annotated(write(tmp_path, "a.iob2", text.format("a", "b")))

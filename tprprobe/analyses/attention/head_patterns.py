@@ -64,7 +64,9 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
         site for site in head_relations.list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)
     ]
     if not sites:
-        raise InputError("no site that is read has attention maps over the input")
+        raise InputError(
+            "no site of attention over the input: the model has none, or none was attached (such as encoder.0.self.attention)"
+        )
     tallies: dict[str, list[Tally]] = defaultdict(list)
     for sample, tokens in head_relations.list_samples(store, sites):
         units = number_units(tokens)

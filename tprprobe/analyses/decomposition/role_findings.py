@@ -137,7 +137,7 @@ def search_roles(
         store: The store.
         site: A site of vectors; layer -1 is the last.
         fields: What roles may be made of: built-in names or columns. Default: places (left, right, length, before, after),
-            trees of short sequences, and the store's labels or gold structure of tokens.
+            trees of short sequences, and the store's labels (also of one's own) or gold structure of tokens.
         fillers: As in :func:`decompose`.
         unit: As in :func:`decompose`.
         scope: As in :func:`decompose`.
@@ -162,9 +162,11 @@ def search_roles(
         )
     best_name, table = select(data, names, seed)
     tables, controls = [table], make_controls(data, np.random.default_rng((seed, 2)))
-    if store.control is not None and units.site in store.control.sites:
-        baseline, _ = read_searched(store.control, units.site, names, **options)
-        controls["untrained"] = gather_data(baseline, names, seed)
+    kind, twin = next(iter(store.twins.items()), ("", None))
+    if twin is not None and units.site in twin.sites:
+        controls[kind] = gather_data(
+            read_searched(twin, units.site, names, **options)[0], names, seed
+        )
     for control, control_data in controls.items():
         name, rows = select(control_data, names, seed)
         row = rows[rows["is_found"]] if name != NOTHING else rows[rows["roles"] == "mean"]
