@@ -130,8 +130,6 @@ def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
     odd = {description: reading.odd[kind] for kind, description in ODD.items()}
     if changed := [f"{description}: {n:,}" for description, n in odd.items() if n]:
         note(f"{path}: {'; '.join(changed)}")
-    if 1 < counts["sentences"] <= counts["documents"]:
-        note(f"{path}: names no documents: in a store of its sentences, each counts as one")
     sizes_of_labels = Counter(
         (task, target.label)
         for sentence in reading.sentences

@@ -106,12 +106,12 @@ def test_missing_documents_and_labels_of_one_target_are_told(tmp_path, capsys):
     ]
     read_annotated(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, lines))))
     messages = capsys.readouterr().err
-    assert "names no documents" in messages
+    assert 'without a "document"' in messages
     assert messages.endswith("labels of one target: 1 (psat)\n")
     lines = [line | {"info": {"document": f"letter {i // 2}"}} for i, line in enumerate(lines)]
     named = read_annotated(write(tmp_path, "b.jsonl", "\n".join(map(json.dumps, lines))))
     assert [sentence.document for sentence in named] == ["letter 0", "letter 0", "letter 1"]
-    assert "names no documents" not in capsys.readouterr().err
+    assert 'without a "document"' not in capsys.readouterr().err
 
 
 def test_sentences_of_the_same_words_are_taken_in_order(tmp_path):
