@@ -241,11 +241,11 @@ def mark(*place: Any) -> Any:
     except tp.InputError:
         value = None
     if place:
-        at = (text, *place[: len(place) - text.startswith("cluster")])
-        before = st.session_state.get("marked_at", at)
-        if text.startswith(("cluster", "lasso")) and before[0] == text and before != at:
-            value, at = None, ("",)
-        st.session_state["marked_at"] = at
+        place_marked = (text, *place[: len(place) - text.startswith("cluster")])
+        before = st.session_state.get("marked_at", place_marked)
+        if text.startswith(("cluster", "lasso")) and before[0] == text and before != place_marked:
+            value, place_marked = None, ("",)
+        st.session_state["marked_at"] = place_marked
     set_mark(value)
     return value
 

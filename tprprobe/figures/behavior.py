@@ -109,7 +109,7 @@ def _notes(behaviors: pd.DataFrame) -> list[str]:
 def describe_change(behavior: pd.DataFrame, edit: str) -> tuple[str, bool]:
     """How far an edit moves the answer at the site where it does most, in a sentence, and whether it is shown to."""
     rows = behavior[behavior["edit"].eq(edit) & behavior["control"].isin(["", "real"])]
-    best: Any = rows.loc[rows["change"].idxmax()]
+    best: Any = rows.nlargest(1, "change").iloc[0]
     change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
     where, moves = site_label(best["site"]), bool(best["change_low"] > 0 and best["beyond_low"] > 0)
     numbers = f"over {best['n']} pairs, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"

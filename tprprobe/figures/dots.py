@@ -289,9 +289,11 @@ def _fit_across(grid: Grid, is_alike: bool) -> int:
     """How many pictures stand in a row: as many as have room, and no fewer in the last row than must be."""
     first, n = grid.pictures[0], len(grid.pictures)
     has_names = isinstance(first, Dots) or (isinstance(first, Squares) and len(first.rows) > 0)
-    least = NAMED_PANEL if has_names else 1.5 if is_alike else 2
+    min_width = NAMED_PANEL if has_names else 1.5 if is_alike else 2
     across = min(grid.across, n)
-    across = fit_across(across, least) if has_names or not isinstance(first, Squares) else across
+    across = (
+        fit_across(across, min_width) if has_names or not isinstance(first, Squares) else across
+    )
     return -(-n // -(-n // across))
 
 
@@ -313,8 +315,8 @@ def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigur
         for panel in axes.flat[n:]:
             panel.remove()
         if n % across == 1:
-            last = axes.flat[n - 1]
-            last.set_subplotspec(last.get_gridspec()[-1, :])
+            panel = axes.flat[n - 1]
+            panel.set_subplotspec(panel.get_gridspec()[-1, :])
     return figure, axes
 
 

@@ -146,10 +146,10 @@ def _describe(ranges: list[pd.DataFrame], last: int, name: str) -> Iterator[str]
     else:
         yield f"Nowhere does {name} carry most of the difference beyond the control."
     within = _enumerate([*map(_name_range, of_verdict[WITHIN_CONTROL])])
-    rest = "no token" if len(of_verdict[BELOW]) == len(ranges) else "elsewhere no token"
+    tokens = "no token" if len(of_verdict[BELOW]) == len(ranges) else "elsewhere no token"
     for verdict, text in (
         (WITHIN_CONTROL, f"{within} one does, but a random direction moves the answers as far"),
-        (BELOW, f"{rest} carries half of it"),
+        (BELOW, f"{tokens} carries half of it"),
     ):
         if of_verdict[verdict]:
             largest = pd.concat(of_verdict[verdict]).nlargest(1, "recovered").iloc[0]

@@ -62,14 +62,14 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The shares of a bar with their intervals, sure where these lie above 0, and of bindings where the rule says that the state
     binds; the rest is what the others leave.
     """
-    rest = 1.0
+    remainder = 1.0
     for part, (family, column) in STEPS.items():
         row = rows[rows["family"] == family].iloc[0]
         value, low, high = row[[column, f"{column}_low", f"{column}_high"]].fillna(0).astype(float)
-        rest -= max(0.0, value)
+        remainder -= max(0.0, value)
         is_sure = binds(row) if family == "factored" else low > 0
         yield {"part": part, "value": value, "low": low, "high": high, "sure": is_sure}
-    yield {"part": REMAINDER, "value": max(0.0, rest), "sure": False}
+    yield {"part": REMAINDER, "value": max(0.0, remainder), "sure": False}
 
 
 def describe_last(tokens: pd.DataFrame) -> str:
