@@ -112,7 +112,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
 def find_clearest(examined_decoder: pd.DataFrame) -> pd.Series:
     """The head of the model that looks most often at one place of the source, beyond chance."""
     heads = examined_decoder[~examined_decoder["model"].isin(TWINS)]
-    return heads.nlargest(1, "beyond").iloc[0]
+    return heads.sort_values("beyond", ascending=False, kind="stable").iloc[0]
 
 
 def place_squares(examined_decoder: pd.DataFrame) -> Squares:

@@ -172,9 +172,12 @@ def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
     position[training] = np.arange(len(training))
     places = {"question": place_of_row, "position": position}
     sizes = {unit: [n for n in SIZES if n <= values.max()] for unit, values in places.items()}
+    folds = np.select(
+        [place_of_row == HELD_OUT, place_of_row >= 0], [FOLDS, place_of_row % FOLDS], -1
+    )
     return Split(
         questions,
-        np.select([place_of_row == HELD_OUT, place_of_row >= 0], [FOLDS, place_of_row % FOLDS], -1),
+        folds.astype(np.int8),  # one byte a row: all splits are in memory
         {unit: _nested(values, sizes[unit]) for unit, values in places.items()},
         sizes,
     )
@@ -182,4 +185,4 @@ def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
 
 def _nested(place: Int[np.ndarray, " row"], sizes: Sequence[int]) -> Labels:
     label = np.searchsorted(sizes, place, side="right")
-    return np.where((place < 0) | (label == len(sizes)), -1, label)
+    return np.where((place < 0) | (label == len(sizes)), -1, label).astype(np.int8)
