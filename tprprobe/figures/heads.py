@@ -40,7 +40,7 @@ DIRECTIONS = {False: "to the parent", True: "to the dependent"}
 
 
 def describe_halves(store: Store) -> str:
-    """Of how many texts an examination read attention, and what they chose and scored."""
+    """On how many texts attention was measured, and what each half of them was for."""
     texts = f"{store.facts.attention_samples} of the texts"
     return f"Measured on {texts}: one half chose what the page says of a head, the other half scored it."
 

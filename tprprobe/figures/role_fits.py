@@ -39,7 +39,7 @@ SPARE = (  # columns; the first is left out first
 )
 CHOICE = "the scheme of fewest pairs among those that are not longer than the shortest (95 % interval), or by less than 1 %"
 MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
-FEW = 4  # bars whose gains are told
+MAX_GAINS = 4  # bars whose gains stand in the notes
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents. Controls are of the same family and rank.\n"
@@ -152,7 +152,7 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
         notes.append(f"{name}: {_describe_gains(of_model)}.")
         for row in of_model[of_model["family"] == FACTORED].to_dict("records"):
             names_by_claim.setdefault(claim_binding(row), []).append(name)
-    if len(groups) > FEW:  # what gains are is seen
+    if len(groups) > MAX_GAINS:  # what gains are is seen
         notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
     title = "Fillers, roles, bindings: what every step explains"
     return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
