@@ -91,8 +91,10 @@ def scheduled(address: str | None) -> Iterator[None]:
         return
     check_extra("distributed", "dask", "--scheduler")
     from distributed import Client
+    from distributed.comm.addressing import resolve_address
 
     try:
+        resolve_address(address)  # refused here: a Client that refuses can block the next one
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, ImportError) as error:
         raise InputError(
