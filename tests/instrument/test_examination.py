@@ -1,12 +1,13 @@
 """One command puts a model on one page: a sentence, a figure and a control a question, tables beside it, and it goes on."""
 
+import json
 import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from planted.word_models import save_words
+from planted.word_models import WORDS, save_words
 from torch import nn
 
 from tprprobe.analyses.attention.head_patterns import count_hits
@@ -59,7 +60,7 @@ def test_texts_that_the_model_was_trained_on_are_counted_or_left_out(model, tmp_
         monkeypatch.setattr(module, "trained_data", lambda _: {"data": str(path), "split": "test"})
     data = load_data(path)
     n_trained = len(load_data(path, split="train"))
-    mixed = subject.Subject(model, data, tmp_path, (), None, 0)
+    mixed = subject.Subject(model, data, tmp_path, (), None, (), 0)
     assert mixed.say_trained() == f", {n_trained} of which the model was trained on"
     assert examining.prefer_test(model, data).split == "all"  # of few test texts
     monkeypatch.setattr(examining, "FEWEST", 1)
@@ -100,6 +101,22 @@ def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
     assert "Not measured: the words of these texts have no labels" in lines["probes"]
     assert "behavior" not in examined.tables
     assert "Without labels of words only places and tokens are names." in repr(examined)
+
+
+def test_labels_of_ones_own_are_probed_beside_those_of_another_file(model, tmp_path):
+    words = np.random.default_rng(0).choice(WORDS, (40, 4)).tolist()
+    for name, tags in {"mine": "abab", "other": "ccdd"}.items():
+        records = (
+            {"text": " ".join(text), "document": str(n)}
+            | {"targets": [{"span1": [i, i + 1], "label": tag} for i, tag in enumerate(tags)]}
+            for n, text in enumerate(words)
+        )
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)))
+    options = {"data": tmp_path / "mine.jsonl", "out": tmp_path / "run", "layers": 1}
+    examined = examine(model, labels=f"other={tmp_path / 'other.jsonl'}", **options)
+    assert {*examined.tables["probes"]["task"]} == {"mine", "other"}
+    with pytest.raises(InputError, match="TASK=FILE"):
+        examine(model, labels="other", **options)
 
 
 def test_an_attached_module_is_examined_with_the_ids_of_its_texts(tmp_path):
