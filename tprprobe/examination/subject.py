@@ -110,8 +110,8 @@ class Subject:
             for name in find_sites(self.model)
             if name.endswith(ATTENTION) and sides_of(name)[1] == SOURCE
         ]
-        options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(self.data)}
-        options |= {"attention_samples": N_MAPS, "labellers": self.labellers, "resume": True}
+        options: dict[str, Any] = {"twins": [TWINS[0]], "attention_samples": N_MAPS}
+        options |= {"labellers": self.labellers, "resume": True}
         return extract(
             self.model,
             self.data,
