@@ -94,8 +94,8 @@ def examine(
         seed: Seed of random choices.
 
     Returns:
-        The examination. The state of a text is the mean over its tokens, of a model that looks back only its last
-        token's; fillers are the model's tokens.
+        The examination. The state of a text is the mean over its tokens, of sites named ``layers.…`` or ``decoder.…``, which look
+        back only, its last token's; fillers are the model's tokens.
 
     Raises:
         InputError: a model without vectors of what it reads, a pipeline that is not there, a folder of something else.
