@@ -16,8 +16,8 @@ PLACE = "left"  # the roles that are places
 STEPS = {  # the name of a part, the row of its step, and its column
     "tokens": ("bag", "share"),
     "places": ("additive", "share"),
-    "tokens × length": ("additive", "share_by_length"),
     "bindings of tokens to places": ("factored", "share"),
+    "tokens × length": ("additive", "share_by_length"),
 }
 UNITS = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
 REMAINDER, BASELINE = "rest", "baseline model"
