@@ -51,6 +51,7 @@ def test_a_line_and_a_section_for_every_question(examined):
     assert {*examined.tables["heads"]["model"]} == {"trained", "permuted"}
     assert all(line in repr(examined) for line in examined.lines[:3])  # what the terminal shows
     assert "Go deeper: tprprobe decompose" in repr(examined)
+    assert repr(examined).startswith("hf:llama read ")
 
 
 def test_texts_that_the_model_was_trained_on_are_counted_or_left_out(model, tmp_path, monkeypatch):

@@ -48,10 +48,11 @@ class Examination:
     folder: Path
     sections: list[Section]
     tables: Mapping[str, pd.DataFrame]
+    introduction: str
 
     def __repr__(self) -> str:
         texts = [section.as_text() for section in self.sections]
-        return "\n\n".join([*texts, f"page: {self.page}"])
+        return "\n\n".join([self.introduction, *texts, f"page: {self.page}"])
 
     @property
     def lines(self) -> list[str]:
@@ -128,7 +129,8 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     measures = MEASURES | list_component_measures(subject)
     measures = {name: measures[name] for name in QUESTIONS if name in measures}
     n_sections = len(sections) + len(measures) + len(absent)
-    page = Page(folder, subject.name, describe_run(subject), n_sections, subject.command)
+    introduction = describe_run(subject)
+    page = Page(folder, subject.name, introduction, n_sections, subject.command)
     page.add(*sections)
     for name, measure in measures.items():
         try:
@@ -140,7 +142,7 @@ def _examine(subject: Subject, resume: bool) -> Examination:
         sections.append(section)
     page.add(*absent)
     sections += absent
-    examination = Examination(folder, sections, tables)
+    examination = Examination(folder, sections, tables, introduction)
     facts = {"lines": examination.lines, "sections": [section.as_dict() for section in sections]}
     run.finish({f"{name}.csv": table for name, table in tables.items()}, facts)
     return examination

@@ -13,6 +13,7 @@ from jaxtyping import Float64
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
+from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.decomposition.binding_claims import warn
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import NEGLIGIBLE, NOTHING, SearchData, select
@@ -20,6 +21,7 @@ from tprprobe.analyses.decomposition.score_tables import load_table
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.fields import LABELS
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.families import BAG
 from tprprobe.evaluation.results import Results, load_view, melt
 from tprprobe.evaluation.splits import divide_documents, leave_out
 from tprprobe.files.notebook import as_html
@@ -86,6 +88,8 @@ class RoleSearch:
         name = "mean" if self.found == NOTHING else self.found
         row = schemes[schemes["roles"] == name].iloc[0]
         r2 = f"R² {interval_text(read_interval(row, 'r2'))}, {row['pairs']} pairs"
+        for _, bag in schemes[(schemes["roles"] == BAG) & (name != BAG)].iterrows():
+            r2 += f"; {BAG}: R² {interval_text(read_interval(bag, 'r2'))}"
         warnings = [f"  {line}" for line in warn({self.found: row}, int(row["n"]))]
         controls = self.controls[self.controls["bits"] < schemes["bits"].min()]
         shorter = [
@@ -189,6 +193,8 @@ def read_searched(
 ) -> tuple[Units, list[str]]:
     """The units of a site, as of :func:`read_units` with these options, and the fields that are searched."""
     known = [*LABELS, *store.labels, *ARITHMETIC_COLUMNS]
+    if not store.has_questions or gold_tokens(store, [0]) is None:
+        known = [name for name in known if name in store.tokens]
     names = list(dict.fromkeys(known if fields is None else fields))
     columns = {ALIASES.get(name, name) for name in names}
     units = read_units(store, site, columns=columns, **options)
