@@ -9,6 +9,7 @@ predicates that were not chosen need no correction, since the questions of the t
 Source: schlag §5.1 names clusters by eye.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -44,6 +45,7 @@ SHARES = ("precision", "recall", "f05")
 MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
+HELD_OUT = "held_out.csv"
 NO_ARITHMETIC = ("worded", "unparsed", "sos", "eos")  # kinds of characters that have no structure
 NOTHING_TO_NAME_BY = "neither exact labels of words (of a treebank, or extract --labels TASK=FILE; a tagger's are not exact) nor questions of arithmetic"
 
@@ -98,6 +100,15 @@ def score_candidates(
         for name, share, lack in zip(names[strongest], precision, lacks, strict=True)
     ]
     return pd.DataFrame(columns)
+
+
+def list_held_out(models: Iterable[tuple[str, pd.DataFrame]], seed: int) -> pd.DataFrame:
+    """The samples that names are measured on, of every model with its tokens."""
+    tables = []
+    for model, tokens in models:
+        chosen_on = splits.halve_documents(splits.read_provenance(tokens).documents, seed)
+        tables.append(splits.list_samples(tokens, ~chosen_on, model))
+    return pd.concat(tables, ignore_index=True)
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
