@@ -184,7 +184,7 @@ def name(
 ) -> None:
     """Name the clusters of all heads by gold structure, on held-out questions, and compare them with controls.
 
-    Words with exact labels are named by their labels, tokens of other texts by their place (default sites: *.role, else *.hidden),
+    Words with exact labels are named by these (pos, dep, srl, nel and your own, but not the coarser upos), tokens of other texts by their place (default sites: *.role, else *.hidden),
     and compared with the twins.
     """
     from tprprobe.analyses.naming import name_all, name_words

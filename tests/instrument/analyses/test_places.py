@@ -98,7 +98,7 @@ def test_the_baseline_models_places_stand_beside():
     assert compare_places(9, {"untrained": 0}).endswith(
         ", none of the baseline model’s (untrained)."
     )
-    assert "positions alone" in compare_places(9, {"untrained": 3})
+    assert ", 3 of the baseline model’s (untrained)." in compare_places(9, {"untrained": 3})
 
 
 class CrossMaps(Store):

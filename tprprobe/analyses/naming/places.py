@@ -66,12 +66,10 @@ def count_places(names: "pd.Series[str]") -> int:
 
 
 def compare_places(n_places: int, of_baselines: Mapping[str, int]) -> str:
-    """How many names say where a token stands, in a model and its baseline models, and what that means; empty if none does."""
+    """How many names say where a token stands, in a model and its baseline models; empty if none does."""
     if not n_places and not any(of_baselines.values()):
         return ""
     baselines = "".join(
         f", {n or 'none'} of the baseline model’s ({model})" for model, n in of_baselines.items()
     )
-    is_trained = of_baselines and not any(of_baselines.values())
-    untrained = "" if is_trained else "; without training, positions alone can make such clusters"
-    return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}{untrained}."
+    return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}."
