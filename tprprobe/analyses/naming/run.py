@@ -139,7 +139,7 @@ def name_all(
 
     Args:
         store: A store of arithmetic questions.
-        patterns: Sites to cluster, as patterns; default: encoder.*.self.role. The command takes *.role of labeled words, else *.hidden.
+        patterns: Sites to cluster, as patterns; default: encoder.*.self.role of arithmetic; of words *.role, else *.hidden.
         k: Numbers of clusters; default: 20.
         raw: Cluster raw vectors, without standardizing dimensions.
         seed: Seed of random choices.
