@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -139,11 +140,11 @@ def explain_controls(names: Iterable[str]) -> list[str]:
 def describe_basis(rows: pd.DataFrame) -> str:
     """On how many documents intervals and tests rest, and how many targets were learned from and tested."""
     real = rows[rows["control"] == REAL]
-    counts = real.groupby("task", sort=False)[["n_test", "n_train"]].max()
+    counts: Any = real.groupby("task", sort=False)[["n_test", "n_train"]].max().reset_index()
     targets = [
-        f"{task}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
+        f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
         f"{f'; {REORDERED}' * may_reorder(real, n_train)}"
-        for task, n_test, n_train in counts.itertuples()
+        for (n_test, n_train), tasks in counts.groupby(["n_test", "n_train"], sort=False)["task"]
     ]
     basis = f"every interval and p-value rests on {count_documents(real)}documents"
     return "\n".join([basis, *targets])
