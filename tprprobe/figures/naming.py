@@ -125,7 +125,7 @@ def describe_recovery(names: pd.DataFrame) -> str:
     """Whether the clusters of the trained model are stable, and how many of those with a name."""
     rows = names[names["model"] == TRAINED]
     stability = rows.groupby(PLACE, dropna=False)["stability"].first()
-    shares = f"{stability.min():.2f}" + f" to {stability.max():.2f}" * (len(stability) > 1)
+    shares = " to ".join(dict.fromkeys(f"{n:.2f}" for n in (stability.min(), stability.max())))
     n_stable = int((stability >= STABLE).sum())
     verdict = "stable" if n_stable == len(stability) else "not stable: one of many divisions"
     if 0 < n_stable < len(stability):

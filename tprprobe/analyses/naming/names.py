@@ -138,7 +138,7 @@ def _explain_unnamed(row: Row) -> str:
     if row["precision"] < PRECISION:
         return f"{candidate}: precision {_round_down(row['precision'])}, {PRECISION:g} needed"
     if row["lift"] < LIFT:
-        return f"{candidate}: hardly more frequent in it than elsewhere (lift {_round_down(row['lift'])}, {LIFT:g} needed)"
+        return f"{candidate}: lift {_round_down(row['lift'])}, {LIFT:g} needed"
     q = max(row["q_value"], 1.01 * RATE)  # three digits never write the limit itself
     return f"{candidate}: in {n_documents} documents, not certain (q {q:#.3g}, {RATE:g} needed)"
 
