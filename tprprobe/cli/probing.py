@@ -188,7 +188,7 @@ def predict(
     if out is not None:
         write_table(out, predictions)
     if as_json or out is None:
-        shown = predictions.map(
+        printed = predictions.map(
             lambda cell: visible(cell, len(cell)) if isinstance(cell, str) else cell
         )
-        common.show(as_json, predictions, lambda: shown.to_string(index=False))
+        common.show(as_json, predictions, lambda: printed.to_string(index=False))

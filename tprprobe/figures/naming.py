@@ -74,7 +74,7 @@ def summarize_words(names: pd.DataFrame) -> str:
     if len(places) > 1:
         counts = []
         for place, rows in places:
-            shares = [f"{m} {named} of {n}" for m, (named, n) in count_by_model(rows).items()]
+            shares = [f"{m} {n_named} of {n}" for m, (n_named, n) in count_by_model(rows).items()]
             counts.append(f"{site_label(*place)}: {'; '.join(shares)}")
         n_hidden = len(counts) - N_PLACES
         lines += ["", *counts[:N_PLACES], *[f"and {n_hidden} more sites or heads"] * (n_hidden > 0)]

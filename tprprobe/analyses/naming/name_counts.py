@@ -52,15 +52,15 @@ def count_by_model(names: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 def state_names(counts: Mapping[str, tuple[int, int]], place: str = "the trained model") -> str:
     """How many clusters have a name, without the baseline model."""
-    named, n_clusters = counts[TRAINED]
-    return f"{named} of {n_clusters} clusters of {place} {'has' if named == 1 else 'have'} a name that holds on held-out texts"
+    n_named, n_clusters = counts[TRAINED]
+    return f"{n_named} of {n_clusters} clusters of {place} {'has' if n_named == 1 else 'have'} a name that holds on held-out texts"
 
 
 def compare_names(counts: Mapping[str, tuple[int, int]], place: str = "the trained model") -> str:
     """How many clusters have a name, and how many of the baseline model, in one sentence."""
     of_baselines = " and ".join(
-        f"{named} of {n} of its baseline model ({model})"
-        for model, (named, n) in counts.items()
+        f"{n_named} of {n} of its baseline model ({model})"
+        for model, (n_named, n) in counts.items()
         if model != TRAINED
     )
     control = f", {of_baselines} (no test compares the counts: clusters depend on each other)"

@@ -22,12 +22,12 @@ def read_places(tokens: pd.DataFrame) -> pd.DataFrame:
     is_special = texts.str.fullmatch(SPECIAL)
     if WORD in tokens and tokens[WORD].max() >= 0:
         words = tokens[WORD].reset_index(drop=True).astype("Int64")
-        left = words.where(words >= 0) + 1
+        n_left = words.where(words >= 0) + 1
     else:
-        left = (~is_special).astype("Int64").groupby(samples).cumsum().where(~is_special)
-    right = left.groupby(samples).transform("max") - left + 1
-    places = {side: n.where(n <= MAX_PLACE) for side, n in zip(SIDES, (left, right), strict=True)}
-    return pd.DataFrame({"mark": texts.where(is_special & left.isna()), **places})
+        n_left = (~is_special).astype("Int64").groupby(samples).cumsum().where(~is_special)
+    right = n_left.groupby(samples).transform("max") - n_left + 1
+    places = {side: n.where(n <= MAX_PLACE) for side, n in zip(SIDES, (n_left, right), strict=True)}
+    return pd.DataFrame({"mark": texts.where(is_special & n_left.isna()), **places})
 
 
 def build_places(tokens: pd.DataFrame) -> Lattice:

@@ -219,10 +219,11 @@ class NamingPlan:
         conditional = find_structure().conditions
         compared = [
             self.run.part(
-                ".".join([model, field, *given]), partial(self._compare, model, field, given)
+                ".".join([model, field, *conditions]),
+                partial(self._compare, model, field, conditions),
             )
             for model, gold in self.golds.items()
-            for field, given in (*((str(name), ()) for name in gold.described), *conditional)
+            for field, conditions in (*((str(name), ()) for name in gold.described), *conditional)
         ]
         return [*(part for part, _ in self._clustered), *compared]
 
