@@ -100,7 +100,7 @@ def paper(
 ) -> None:
     """Make every table and figure of a paper, with the verdicts on its claims, and a report.
 
-    Its parts, of minutes each, are computed first, into OUT/made; tables and figures follow.
+    What each is made from, in minutes, is computed before it, into OUT/made.
     """
     from tprpapers.paper.making import make_papers
 

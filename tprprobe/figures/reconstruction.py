@@ -1,5 +1,6 @@
 """Affine reconstruction of z from one head's value vector, with controls."""
 
+import io
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,8 +17,7 @@ from tprprobe.evaluation.results import FILE
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.line_styles import BASELINE
-from tprprobe.figures.scenes import Grid, Lines
-from tprprobe.figures.style import figure_files
+from tprprobe.figures.scenes import Grid, Lines, Scene
 from tprprobe.figures.tables import Table
 from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
@@ -150,7 +150,15 @@ def save_reconstruction(
         "held_out.csv": held_out.to_csv(index=False),
     }
     files["reconstruction.md"] = reconstruction_table(results).markdown()
-    return write_folder(out, files | figure_files(render(reconstruction_scene(results))))
+    return write_folder(out, files | figure_files(reconstruction_scene(results)))
+
+
+def figure_files(scene: Scene) -> dict[str, bytes | str]:
+    """The files of a figure in a folder of results."""
+    figure, streams = render(scene), {kind: io.BytesIO() for kind in ("pdf", "png")}
+    for kind, stream in streams.items():
+        figure.savefig(stream, format=kind)
+    return {f"figure.{kind}": stream.getvalue() for kind, stream in streams.items()}
 
 
 def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, str]]:
