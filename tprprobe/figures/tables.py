@@ -187,7 +187,8 @@ class Table:
 
     def _draw(self, ax: GivenAxes | None, inches: float | None = None) -> Any:
         """The table as it is, its title and caption in lines of its width where a figure of so many ``inches`` has no other."""
-        columns = [[str(name), *map(write_minus, self.cells[name])] for name in self.cells]
+        names = {name: str(name).replace(SOFT, "\n") for name in self.cells}
+        columns = [[text, *map(write_minus, self.cells[name])] for name, text in names.items()]
         lengths = [max(BOLD * _count(name), *map(_count, texts), 0) for name, *texts in columns]
         gap = SEPARATION if inches is None else NARROW_SEPARATION
         widths = [(length + gap) * CHARACTER for length in lengths]

@@ -116,7 +116,7 @@ def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int 
 
 
 def tabulate_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Table:
-    return reconstruction_table(measure_reconstruction(store, seed), layer).drop_empty()
+    return reconstruction_table(measure_reconstruction(store, seed), layer)
 
 
 def measure_reconstruction(source: Store | pd.DataFrame, seed: int) -> pd.DataFrame:
