@@ -77,7 +77,7 @@ def draw_roles(
     strips = cluster_strips(
         store, roles, n_rows, not every, None, True, labels[0], baseline, labels[1]
     )
-    choice = f"of {n_heads} heads that with most tokens in named clusters"
+    choice = f"Head: of {n_heads} that with most tokens in named clusters"
     return replace(strips, note=f"{choice} · {strips.note}") if len(tables) > 1 else strips
 
 
