@@ -95,7 +95,7 @@ def paper(
         list[str] | None,
         typer.Option(help="Checkpoints, the most important first; default: the shipped ones."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the paper.")] = Path("runs/paper"),
+    out: Annotated[Path | None, typer.Option(help="Its folder; default: runs/NAME.")] = None,
     resume: Resume = False,
 ) -> None:
     """Make every table and figure of a paper, with the verdicts on its claims, and a report.

@@ -35,11 +35,11 @@ Track = Callable[[Sequence[Any]], Any]
 def make_papers(
     paper: str,
     ckpt: Sequence[str] = (),
-    out: str | Path = "runs/paper",
+    out: str | Path | None = None,
     resume: bool = False,
     track: Track = iter,
 ) -> Path:
-    """The report of all tables and figures of a paper (or ``all``), in ``out`` with their files.
+    """The report of all tables and figures of a paper (or ``all``), in ``out`` (default: runs/PAPER) with their files.
 
     Every item is written as NAME.pdf, .svg, .csv and .json, a table as .tex and .md, too; the JSON's ``verdict`` is
     holds, fails, undecided, not comparable, no claim or missing. What a figure is made from is made before it by
@@ -50,7 +50,7 @@ def make_papers(
     """
     names = list(PAPERS) if paper == "all" else [paper]
     shared = share_checkpoints(names, ckpt)
-    out = Path(out)
+    out = Path(out or f"runs/{paper}")
     if out.exists() and any(out.iterdir()) and not resume:
         raise InputError(f"{out} is not empty: give another --out, or --resume to go on with it")
     with alone(out):
