@@ -214,7 +214,7 @@ def _offer_run(key, launch, job) -> None:
 
     with st.container(horizontal=True, key=f"run-{key[-1]}"):
         look = {"disabled": job is not None, "type": "primary", "on_click": begin}
-        st.button(f"{launch.title} here", f"start-{key[-1]}", **look)
+        st.button(launch.title, f"start-{key[-1]}", **look)
         with st.popover("Command"):
             st.code(launch.command, language="bash", wrap_lines=True, width=COMMAND)
     if job:

@@ -21,10 +21,7 @@ from tprprobe.store.token_texts import visible
 
 DISJOINT = "the two have no token in common: choose sites of the same side"
 SAMPLES = 1000  # that are compared
-NOTE = (
-    "Percent of a row’s cluster, written from 10 on. Clusters of the second have the number and the color of that of the first with which they share "
-    "most tokens, one to one. Agreement is 0 by chance, 1 for the same clusters."
-)
+NOTE = "Percent of a row’s cluster, written from 10 on. Clusters of the second are numbered and colored so that equal numbers share as many tokens as possible."
 
 
 def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
@@ -42,7 +39,7 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
 
 
 def renumber_clusters(scene: Cloud, second_scene: Cloud, pairs: pd.DataFrame) -> Cloud:
-    """The second scene with the numbers, and so the colors, of the first: of every cluster that with which it shares most tokens, one to one."""
+    """The second scene with the numbers, and so the colors, of the first, one to one, so that equal numbers share as many tokens as possible."""
     roles, (_, counts) = second_scene.roles, _count_common(scene, second_scene, pairs)
     if scene.roles.k != roles.k:
         return second_scene

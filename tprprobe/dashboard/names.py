@@ -8,7 +8,7 @@ import pandas as pd
 from tprprobe.analyses.naming import load_named as read_names
 from tprprobe.analyses.naming.name_counts import compare_names, count_names, quote, select_named
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.dashboard.statements import Statement, link_vectors, percent
+from tprprobe.dashboard.statements import Statement, link_vectors, number
 from tprprobe.dashboard.view import View
 from tprprobe.figures.cluster_labels import is_unstable
 from tprprobe.figures.labels import site_label
@@ -46,7 +46,9 @@ def find_roles(folders: Iterable[Path]) -> Iterator[Statement]:
     rows = select_named(rows[rows["model"] == TRAINED]).sort_values("f05", ascending=False)
     rows = rows[~is_unstable(rows)]
     for row in rows.drop_duplicates("name").head(MAX_ROLES).to_dict("records"):
-        measures = f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}"
+        measures = (
+            f"precision {number(row, 'precision', '.2f')}, recall {number(row, 'recall', '.2f')}"
+        )
         query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
         link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
         where, name = site_label(row["site"], row["head"]), quote(visible(row["name"], 90))

@@ -64,10 +64,8 @@ def _interventions(name: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard import interventions
 
     for edit, rows in interventions.read_interventions(folder).items():
-        statement = interventions.summarize_edits(rows, edit)
+        statement = interventions.summarize_run(folder, rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
-        if edit == interventions.PATCHED:
-            statement = Statement(f"{interventions.describe_run(folder)}: {statement.text}")
         yield replace(statement, links=(link,))
 
 
