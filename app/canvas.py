@@ -75,7 +75,8 @@ def show_head(store: Any, maps: Any, head: int) -> None:
 def read_picks() -> str:
     """What is picked: what the address says, else what was picked before another page was read."""
     text = st.query_params.get("picked", st.session_state.get("kept_picked", ""))
-    return text if re.fullmatch(f"{TOKENS}|{HEAD}", text) else ""
+    st.session_state["kept_picked"] = text if re.fullmatch(f"{TOKENS}|{HEAD}", text) else ""
+    return st.session_state["kept_picked"]
 
 
 def pick(text: str = "") -> None:

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 import tprprobe as tp
 from tprprobe.analyses import projections, token_maps
 from tprprobe.cli import server
-from tprprobe.dashboard import maps, strips
+from tprprobe.dashboard import comparison, maps, strips
 from tprprobe.errors import InputError
 from tprprobe.store import sampling
 from tprprobe.store.token_texts import visible
@@ -250,3 +250,13 @@ def test_a_map_begins_without_states_that_lie_far_from_all_else():
     assert 0.05 < x_high < 0.3
     assert y_limits == pytest.approx([-0.03, 1.03])
     assert projections.choose_view(np.zeros((5, 2))) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
+
+
+def test_texts_that_two_tokenizers_cut_differently_are_compared_word_by_word():
+    whole = pd.DataFrame({"second": 0, "position": range(3), "token": ["[CLS]", "run", "ning"]})
+    whole = whole.assign(word=[-1, 0, 0], cluster=[0, 1, 2])
+    other = pd.DataFrame({"second": 0, "position": [0], "token": ["running"], "word": 0})
+    joined = comparison.align_tokens(whole, other.assign(cluster=5))
+    assert joined[["position_x", "cluster_x", "cluster_y"]].to_numpy().tolist() == [[2, 2, 5]]
+    assert len(comparison.align_tokens(whole, whole)) == 3
+    assert comparison.align_tokens(whole.drop(columns="word"), other).empty

@@ -201,9 +201,7 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     where = site_label(best["site"], best["head"])
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
-        weight = percent(best, digits=0)
-        sink = " on tokens other than the first" * has_sink(best["site"])
-        text = f"Sharpest of {n_heads} heads is {where}: a query’s largest weight{sink} is {weight} on average (the first {best['n']} samples)."
+        text = f"Sharpest of {n_heads} heads is {where}: a query’s {name_weight(best['site'])} is {percent(best, digits=0)} on average (the first {best['n']} samples)."
         return Statement(text, (link,))
     if picked is not None:
         return _summarize_picked(picked, str(best["follows"]), int(n_heads))
@@ -213,6 +211,10 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     )
     text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,}; {SAME})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
+
+
+def name_weight(site: str) -> str:
+    return "largest weight" + " on tokens other than the first" * has_sink(site)
 
 
 def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statement:
