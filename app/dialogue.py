@@ -51,6 +51,8 @@ def choose_change(prompt, heads) -> Any:
             kind = widgets.choose("Two tokens exchange their", kinds, "kind", index)
     if head:
         change = prompt_edits.ablate_head(*head)
+    elif ":" in canvas.read_picks():
+        st.caption(state.escape(f"The model has no head {canvas.read_picks()}."))
     elif kind and len(tokens) == 2:
         change = prompt_edits.exchange_tokens(prompt, kind, *tokens)
     missing = "a second token" if len(tokens) == 1 else "two tokens"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from tprprobe import plugins
-from tprprobe.dashboard.statements import Statement, link_vectors, number
+from tprprobe.dashboard.statements import Statement, link_vectors, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.behavior import EDIT_ITSELF, contrast_rows, describe_change
 from tprprobe.figures.catalogue.loaders import load_tables
@@ -126,7 +126,7 @@ def _summarize_sweep(rows: pd.DataFrame) -> Statement:
     edited = rows[rows["edit"].ne("none") & rows["change"].notna()]
     if edited.empty:
         return Statement(f"{len(rows)} edits were tried.")
-    most = edited.loc[edited["change"].abs().idxmax()]
+    most = top(edited.assign(size=edited["change"].abs()), "size")
     sure = edited[(edited["change_low"] > 0) | (edited["change_high"] < 0)]
     text = (
         f"{len(sure)} of {len(edited)} edits change the share of right answers beyond chance. The largest change is by "

@@ -81,7 +81,8 @@ def summarize_layers(lines: Lines) -> Statement:
         best = top(rows.assign(size=sizes), "size")
         is_clear = rows["line"].nunique() == 1 or str(best["line"]) in str(panel)
         measure = str(panel) if is_clear else f"{panel}, {best['line']},"
-        where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
+        layers = rows.loc[sizes == best["size"], "x"].astype(int).unique()  # of a tie, all
+        where = " and ".join("the embedding" if x < 0 else f"layer {x}" for x in layers)
         verb = "is largest" if rows["x"].nunique() > 1 else "is measured"
         write = percent if is_percent else number
         rank = f" ({best['ranked']}; paired, Holm)" if pd.notna(best["ranked"]) else ""
@@ -89,11 +90,11 @@ def summarize_layers(lines: Lines) -> Statement:
         for row in control.to_dict("records"):
             beyond = "beyond" if best["sure"] else "beside"
             rank = f", {beyond} its strongest control {write(row, 'value')}{rank}"
-        claim = f"{measure} {verb} {where}, {write(best, 'value')}{rank}"
-        is_above = control.size or is_percent or rows["sure"].astype(bool).any()
-        claims.append(
-            claim if is_above else f"{measure} is surely above 0 and its controls in no layer"
-        )
+        claim = f"{measure} {verb} in {where}, {write(best, 'value')}{rank}"
+        is_open = rows["sure"].astype(bool).any() or rows["low"].isna().all()  # or not known
+        if not (control.size or is_percent or is_open):
+            claim = f"{measure} is beyond 0 and its controls in no layer"
+        claims.append(claim)
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
@@ -148,8 +149,8 @@ def _measure_decompositions(runs: Runs, store: Store) -> Measured:
         strongest = controls.loc[controls.groupby("site")["r2"].idxmax()]
         panel, bound = f"R² {kind}, roles {roles}", fits[fits["family"] == "factored"]
         band = _measure(strongest, "r2", panel).sort_values("x")
-        is_above = fits["r2_low"] > fits["site"].map(strongest.set_index("site")["r2"])
-        yield _score(fits, "r2", panel, is_above), band
+        controls_r2 = fits["site"].map(strongest.set_index("site")["r2"]).fillna(0)
+        yield _score(fits, "r2", panel, fits["r2_low"] > controls_r2), band
         for name in [name for name in GAINS if name in bound and bound[name].notna().any()][:1]:
             gains = bound.dropna(subset=[name])
             is_sure = [claim_binding(row).startswith(BOUND) for row in gains.to_dict("records")]
