@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int
 
 from tprprobe.analyses.attention import head_relations
 from tprprobe.analyses.attention.gold_maps import find_divisions, gold_tokens
-from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.labels import WORD
@@ -27,7 +26,6 @@ SHIFTS = {
     " + 1": 1,
     " + 2": 2,
 }  # from the place counted from the other end
-ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SOURCE = "source"
 PUNCTUATION = "punct"  # of Universal Dependencies, and of spaCy
 Targets = Bool[np.ndarray, "query key"]
@@ -107,7 +105,7 @@ def find_targets(
         f"first {kind}": others & (np.arange(n) == 0),
         f"same {kind}": others & (texts[:, None] == texts) & (texts != ""),
     }
-    if not {ROLE, head_relations.TASK} & {*tokens}:
+    if not {head_relations.ROLE, head_relations.TASK} & {*tokens}:
         mirrored = {
             name: np.fliplr(np.eye(n, k=shift, dtype=bool)) for name, shift in SHIFTS.items()
         }
@@ -121,10 +119,10 @@ def find_targets(
 
 def _relate_roles(tokens: pd.DataFrame, units: Units) -> Related:
     """Words with different labels, each of which one word of the sample has."""
-    if ROLE not in tokens or WORD not in tokens:
+    if head_relations.ROLE not in tokens or WORD not in tokens:
         return
     label_of: dict[int, str] = {}
-    for unit, label in zip(units.tolist(), label_words(tokens, ROLE), strict=True):
+    for unit, label in zip(units.tolist(), tokens[head_relations.ROLE], strict=True):
         if isinstance(label, str):
             label_of.setdefault(unit, label)
     counts = Counter(label_of.values())

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
@@ -16,6 +17,7 @@ from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 
 TASK = "dep"
+ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SHARP = 16  # samples of which the sharpest head is sought
 FEWEST, COMMONEST = 20, 12  # words of a relation that is scored by itself; relations of a table
 OFFSET = "offset:"  # names a column of a fixed distance
@@ -61,12 +63,16 @@ def list_self_maps(store: Store) -> list[str]:
 
 
 def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
-    """The samples that have maps of all sites, with their tokens, which have their document and sequence as numbers."""
+    """The samples that have maps of all sites, with their tokens, which have their document and sequence as numbers, and the
+    label of their word instead of a cell of ROLE.
+    """
     n_samples = min(store.count_maps(site) for site in sites)
     tokens = store.tokens_of(sites[0])
     tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
     origin = read_provenance(tokens)
     tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
+    if ROLE in tokens and WORD in tokens:
+        tokens[ROLE] = label_words(tokens, ROLE)
     for sample, rows in tokens.groupby("sample"):
         yield int(str(sample)), rows.reset_index(drop=True)
 
