@@ -14,7 +14,7 @@ ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 CLICK = "Click a square: that head is shown below, on one sample. Squares are of {}."
-OWN = "Maps of a text of your own, on Ask"
+OWN = "Maps of another text, on Ask"
 
 
 def _show_heads(store, sites, sample: int, choice) -> None:

@@ -36,7 +36,7 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
         return Statement(f"{text}{_explain_best(names)}")
     best = top(rows, "f05")
     text += (
-        f" Different names: {rows['name'].nunique()}. Named clusters cover {100 * rows['coverage'].sum():.0f} % of the tokens. The most certain name is "
+        f" Different names: {rows['name'].nunique()}. Named clusters cover {100 * rows['coverage'].sum():.0f} % of the tokens. The clearest is "
         f"{quote(visible(best['name'], MAX_NAME))} (cluster {best['cluster']}, {_measure(scene, best)}, recall {number(best, 'recall', '.2f')})."
     )
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}
