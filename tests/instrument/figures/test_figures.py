@@ -81,7 +81,7 @@ def test_bars_have_colors_and_numbers_of_the_likest_cluster_only_where_it_is_lik
     renamed = replace(baseline, labels=(roles.labels[is_read] + 1) % 4)  # groups by other numbers
     scene = cluster_strips(store, roles, samples=[0], baseline=renamed)
     assert [number for _, number in scene.strips[0].beside] == [*scene.strips[0].notes]
-    assert "ARI of both 1.00" in scene.note
+    assert "ARI of all 1.00" in scene.note
     other = replace(baseline, labels=np.arange(is_read.sum()) % 4)
     names = {0: "DT (.90)"}
     scene = cluster_strips(store, roles, samples=[0], baseline=other, baseline_names=names)
