@@ -18,7 +18,6 @@ from tprprobe.examination.component_measures import list_component_measures
 from tprprobe.examination.measures import MEASURES, score_answers
 from tprprobe.examination.subject import Subject, label_words
 from tprprobe.extraction.blocks import find_vocabulary
-from tprprobe.figures.component_page import list_absent
 from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
 from tprprobe.figures.report.sections import Section
@@ -125,10 +124,9 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     settings |= {"labels": subject.labels or "", "tprprobe": version("tprprobe")}
     run = KeptRun.open(folder, settings, resume, MANIFEST)
     tables, sections = dict[str, pd.DataFrame](), score_answers(subject)
-    absent = list_absent(subject, find_sites(model))
     measures = MEASURES | list_component_measures(subject)
     measures = {name: measures[name] for name in QUESTIONS if name in measures}
-    n_sections = len(sections) + len(measures) + len(absent)
+    n_sections = len(sections) + len(measures)
     introduction = describe_run(subject)
     page = Page(folder, subject.name, introduction, n_sections, subject.command)
     page.add(*sections)
@@ -140,8 +138,6 @@ def _examine(subject: Subject, resume: bool) -> Examination:
             section = explain_lack(name, str(error))
         page.add(section)
         sections.append(section)
-    page.add(*absent)
-    sections += absent
     examination = Examination(folder, sections, tables, introduction)
     facts = {"lines": examination.lines, "sections": [section.as_dict() for section in sections]}
     run.finish({f"{name}.csv": table for name, table in tables.items()}, facts)

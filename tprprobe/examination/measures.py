@@ -27,7 +27,7 @@ from tprprobe.estimators.bindings.families import BAG
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.examination.component_measures import score_maps
-from tprprobe.examination.subject import ROLES, SOURCE, Subject
+from tprprobe.examination.subject import ROLES, SOURCE, Subject, reads_words
 from tprprobe.figures.model_page import EXACT
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE
@@ -131,7 +131,7 @@ def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.Dat
 
 def measure_probes(subject: Subject) -> pd.DataFrame:
     """Probes of the labels of words at all sites, beside those of the input embeddings and of the baseline model."""
-    if not subject.has_words:
+    if not reads_words(subject.model):
         raise InputError(CHARACTERS.format(subject.store.path, subject.sites[-1]))
     if not subject.probed:
         raise InputError(UNLABELLED)

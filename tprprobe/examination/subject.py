@@ -126,11 +126,6 @@ class Subject:
         roles = match("encoder.*.self.role", [*find_sites(self.model)])
         return sorted(roles, key=lambda site: layer_of(site) or 0)[-1:]
 
-    @property
-    def has_words(self) -> bool:
-        """Whether the model's tokens are words, or parts of them."""
-        return reads_words(self.model)
-
     @cached_property
     def tasks(self) -> list[str]:
         """The tasks whose labels the words have."""

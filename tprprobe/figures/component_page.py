@@ -1,8 +1,7 @@
 """Sections of a model's page on its decoder, on its roles, and on what is not asked."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import write_minus
-from tprprobe.site.patterns import match
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
@@ -125,20 +123,3 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
-
-
-def list_absent(subject: Any, sites: Iterable[str]) -> list[Section]:
-    """What of the model no question reads, the states of its decoder and its other roles, and the commands that do."""
-    patterns = {"states of the decoder": "decoder.*.hidden", "roles of other layers": "*.self.role"}
-    absent = {name: pattern for name, pattern in patterns.items() if match(pattern, [*sites])}
-    if not absent:
-        return []
-    store = subject.folder / "more"
-    options = " ".join(f"--sites '{pattern}'" for pattern in absent.values())
-    data = f"--data {quote(subject.data.name)} --split {subject.data.split} -n {len(subject.data)} --spaced"
-    commands = [
-        f"tprprobe extract --ckpt {subject.checkpoint} {data} {options} --twin {TWINS[0]} --out {store}"
-    ]
-    commands += [f"tprprobe name {store} --site '{site}' --k 12" for site in absent.values()]
-    lack = f"Not measured: {' and '.join(absent)}. The first command records them, the next ones group and name their vectors."
-    return [Section("What is not on this page?", lack=lack, deeper="; ".join(commands))]

@@ -73,7 +73,7 @@ def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
         run_command("train", "--data", pairs, "--out", "run")
 
 
-def test_the_page_of_a_trained_model_says_how_often_it_is_right_and_what_it_leaves_out(pairs):
+def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
     options = ["--set", "stages.0.steps=4", "--set", "batch_size=8", "--set", "model.d_model=16"]
     trained = run_command("train", "--data", pairs, "--out", "run", *options)
     run_command("examine", "run/model", "--data", pairs, "--out", "page", "--layers", 1, "--json")
@@ -83,11 +83,8 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right_and_what_it_leav
     assert "<h1>run</h1>" in page
     sections = json.loads(Path("page/examination.json").read_text("utf-8"))["sections"]
     commands = {section["heading"]: section["deeper"] for section in sections}
-    assert "states of the decoder and roles" in sections[-1]["lack"]
     assert "place i" in "".join(section["text"] for section in sections)
     assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
-    for command in commands["What is not on this page?"].split("; ")[:2]:
-        run_command(*shlex.split(command)[1:])
     command = shlex.split(commands["Which tokens does a late layer group?"])
     run_command(*command[1:], "--out", "clusters")
     shown, again = (load_clusters(folder)[0] for folder in ("page/clusters", "clusters"))
