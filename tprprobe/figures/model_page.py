@@ -80,7 +80,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
+        f"{subject.name} read {len(subject.data):,} text{'s' * (len(subject.data) != 1)}{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
         f"In brackets: 95 % intervals over {'documents' if count else 'texts'}, of one number each. Baseline model: the same network with {baseline} weights (the "
         "numbers of every matrix in random order)."
     )

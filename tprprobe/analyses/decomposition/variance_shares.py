@@ -176,7 +176,7 @@ def score_shares(
             ]
     if not rows:
         raise InputError(
-            f"shares of variance need texts of {FEWEST_GROUPS} documents or more: read more texts"
+            f"shares of variance need {components.FEWEST_UNITS} different texts, of {FEWEST_GROUPS} documents, or more: read more texts"
         )
     return pd.DataFrame(rows)
 
