@@ -107,14 +107,15 @@ def _notes(behaviors: pd.DataFrame) -> list[str]:
 
 
 def describe_change(behavior: pd.DataFrame, edit: str) -> tuple[str, bool]:
-    """How far an edit moves the answer at the site where it does most, in a sentence, and whether it is shown to."""
+    """How far an edit moves the answer at the site where it does most, of those where it is shown to if there are any, and whether there are."""
     rows = behavior[behavior["edit"].eq(edit) & behavior["control"].isin(["", "real"])]
-    best: Any = rows.nlargest(1, "change").iloc[0]
+    shown = rows[(rows["change_low"] > 0) & (rows["beyond_low"] > 0)]
+    best: Any = (rows if shown.empty else shown).nlargest(1, "change").iloc[0]
     change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
-    where, moves = site_label(best["site"]), bool(best["change_low"] > 0 and best["beyond_low"] > 0)
+    where, moves = site_label(best["site"]), not shown.empty
     numbers = f"over {best['n']} pairs, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
-    verdict = "moves the answer" if moves else "is not shown to move the answer"
-    return f"{DOING[edit]} two words’ states {verdict}; largest at {where}: {numbers}.", moves
+    verdict = "moves the answer, as" if moves else "is not shown to move the answer; largest"
+    return f"{DOING[edit]} two words’ states {verdict} at {where}: {numbers}.", moves
 
 
 def behavior_table(behavior: pd.DataFrame) -> str:
