@@ -177,7 +177,10 @@ def _describe_cells(best: pd.DataFrame, last: int) -> str:
 def _name_range(best: pd.DataFrame) -> str:
     first, end = (best["label"].iloc[i].replace(EMBEDDING, f"the {EMBEDDING}") for i in (0, -1))
     of_kind = f"in the {best['kind'].iloc[0]} of " if best["kind"].iloc[0] else ""
-    return (of_kind or "in ") + first if first == end else f"{of_kind or 'from '}{first} to {end}"
+    if first == end:
+        return (of_kind or "in ") + first
+    has_gaps = bool(np.ptp(best["layer"]) >= len(best))
+    return f"{of_kind or 'from '}{first} to {end}{f', {len(best)} of them' * has_gaps}"
 
 
 def _enumerate(texts: list[str]) -> str:

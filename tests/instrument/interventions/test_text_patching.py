@@ -94,6 +94,8 @@ def test_the_sentence_is_true():
         "against it works the state of one token in layer 1 (position 1, ‘b’, the last: −0.70; random 0.30)."
         in against
     )
+    table = plant_shares([[0.9, 0]] * 3, [0.1] * 3)
+    assert "from layer 0 to layer 2, 2 of them (" in summarize_patching(table[table["layer"] != 1])
     undecided = summarize_patching(plant_shares([[0.9, 0.1]], [0.1], text=0.09, against=-1.0))
     assert undecided.startswith(
         "Take care: the first text does not clearly prefer its answer ‘is’ and "
