@@ -251,32 +251,21 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
 
 
 def _read_weights(attention: nn.MultiheadAttention, site: Site, where: str) -> None:
-    """Leads the weights of every head through a site while it is read; the caller gets what it asked for."""
-    signature, asked = inspect.signature(attention.forward), dict[str, Any]()
+    """Leads the weights of every head, which are computed once more, through a site that is read."""
+    signature = inspect.signature(attention.forward)
 
-    def ask(
-        _module: nn.Module, args: tuple, kwargs: dict[str, object]
-    ) -> tuple[tuple, dict[str, object]] | None:
+    def read(module: nn.Module, args: tuple, kwargs: dict[str, Any], _output: object) -> None:
         if not site.is_read:
-            return None
-        call = signature.bind(*args, **kwargs)
-        call.apply_defaults()
-        asked.update(call.arguments)
-        return (), {**call.arguments, "need_weights": True, "average_attn_weights": False}
-
-    def answer(_module: nn.Module, _args: tuple, outputs: tuple[Tensor, Tensor]) -> object:
-        if not site.is_read:
-            return None
-        output, weights = outputs
+            return
+        options = signature.bind(*args, **kwargs).arguments
+        options |= {"need_weights": True, "average_attn_weights": False}
+        weights = module.forward(**options)[1]
         if _through(site, where, None, weights) is not weights:
             raise InputError(
                 f"{where!r}: the map of nn.MultiheadAttention can be read, not edited; edit its output"
             )
-        averaged = weights.mean(1) if asked["average_attn_weights"] else weights
-        return output, averaged if asked["need_weights"] else None
 
-    attention.register_forward_pre_hook(ask, with_kwargs=True)
-    attention.register_forward_hook(answer)
+    attention.register_forward_hook(read, with_kwargs=True)
 
 
 def _refuse(site: Site, where: str, values: object) -> object:

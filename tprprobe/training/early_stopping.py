@@ -7,16 +7,13 @@ MARGIN = 0.01  # a loss that falls by a smaller share counts as no better
 Score = tuple[float, float]  # exact match and loss on held-out pairs
 
 
-def count_since_best(scores: Sequence[Score]) -> int:
-    """The evaluations since the score last got better: more exact matches or, while some answers are wrong, a lower loss."""
+def has_stalled(scores: Sequence[Score], patience: int | None) -> bool:
+    """Whether the score has not got better in so many evaluations: no more exact matches and, while some answers are wrong,
+    no lower loss; never without ``patience``.
+    """
     best, best_match, best_loss = 0, -1.0, float("inf")
     for i, (match, loss) in enumerate(scores):
         if match > best_match or (match < 1 and loss < (1 - MARGIN) * best_loss):
             best, best_loss = i, loss
         best_match = max(best_match, match)
-    return len(scores) - 1 - best
-
-
-def has_stalled(scores: Sequence[Score], patience: int | None) -> bool:
-    """Whether the score has not got better in so many evaluations; never without ``patience``."""
-    return patience is not None and count_since_best(scores) >= patience
+    return patience is not None and len(scores) - 1 - best >= patience
