@@ -1,14 +1,12 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.analyses.naming.name_counts import (
     count_marks,
@@ -110,8 +108,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
         f"stand ({percent(baseline, 'share')} in the baseline model; difference in percentage points: {difference})."
     )
     bound, unbound = _list_bindings(table)
-    errors, checks = _calibrate(table)
-    note = " ".join([scene.note, *errors]) + "\n" + " ".join(checks)
+    note = " ".join([scene.note, *_find_errors(table)])
     if subject.unit == "last":
         last = subject.store.tokens_of(site).groupby("sample")["token"].last().value_counts()
         text += f" The last token is ‘{last.index[0]}’ in {last.iloc[0]:,} of {last.sum():,} texts."
@@ -162,35 +159,22 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
                 f"share of these is {share} of the variance, at {where}{there}."
             )
         else:
-            verdict, ending, beyond = "No binding of", " was found", ""
-            if best["share_low"] > 0:
-                beyond = f" beyond {SHUFFLED_ROLES}"
-                share += f" ({percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES})"
-            elif not (real["share_high"] < SMALL).all():
-                verdict, ending = f"{UNKNOWN} a binding of", ""
+            is_settled = bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
+            verdict = f"{'No' if is_settled else f'{UNKNOWN} a'} binding of tokens to {name}"
+            shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"
             unbound_texts.append(
-                f"{verdict} tokens to {name}{beyond}{ending}; the largest share is {share}, at {where}."
+                f"{verdict}{' was found' * is_settled}; the largest share is {share} ({shuffled}), at {where}."
             )
     return bound_texts, unbound_texts
 
 
-def _calibrate(table: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Errors, and checks, of the bindings at the input embeddings, which have no context, against their exact table."""
-    errors, checks = [], []
+def _find_errors(table: pd.DataFrame) -> Iterator[str]:
+    """A warning where bindings are claimed at the input embeddings, which have no context, beyond those of their exact table."""
     for _, exact in table[table["control"] == EXACT].iterrows():
         row = _find(table, exact["site"], PLACE, "factored")
-        values = f"bindings {percent(row, 'share', 1)}, truly {100 * exact['share']:.2f}\u00a0%"
-        if np.isnan(row["share"]):
-            checks.append("At the input embeddings all states are the same.")
-        elif binds(row) and row["share_low"] > exact["share"]:
-            text = "ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({}): trust no claim of bindings."
-            errors.append(text.format(values))
-        elif (
-            max(abs(row["share"]), exact["share"]) > MIN_SHARE
-        ):  # else both are 0, which tells nothing
-            text = "Check at the input embeddings, where every share is known, as they have no context: {}."
-            checks.append(text.format(values))
-    return errors, checks
+        if binds(row) and row["share_low"] > exact["share"]:
+            values = f"{percent(row, 'share', 1)}, truly {100 * exact['share']:.2f}\u00a0%"
+            yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
