@@ -70,7 +70,7 @@ def extract(
         sites: Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all, of a model of transformers
             the states: '*.embedding' and '*.hidden'.
         out: The folder of the store.
-        attention_samples: How many samples get attention maps, from the first on.
+        attention_samples: How many samples get attention maps, if ``sites`` name them ('*.attention'), from the first on.
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated). A causal
             model writes after its text: these tokens are ``written`` in the token table.
         control: Whether twins are read.

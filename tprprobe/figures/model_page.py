@@ -235,7 +235,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
     )
-    note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, the most typical tokens of a group without a name."
+    note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, its most typical tokens where it has no name or shares it."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
 
