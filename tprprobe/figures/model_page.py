@@ -225,9 +225,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         comparison = f"{count_clusters(counts, places, site_label(site))}{count_marks(of_model)}"
     text, lack = describe_stability(roles), "" if len(with_names) else comparison
     if len(with_names):
-        entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))
-        several = with_names[entropy > 0]
-        best = top(several if len(several) else with_names, "f05")
+        best = top(with_names, "f05")
         text += (
             f" {comparison} The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
             f"{percent(best, 'recall')})."
@@ -237,7 +235,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     )
     note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, its most typical tokens where it has no name or shares it."
     figure = render(text_strips(subject.store, roles, labels))
-    return _section("clusters", text.strip(), figure, deeper, note, lack)
+    return _section("clusters", text, figure, deeper, note, lack)
 
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
