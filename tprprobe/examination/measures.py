@@ -11,7 +11,6 @@ import pandas as pd
 from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.attention.head_relations import list_self_maps
 from tprprobe.analyses.clustering import Clusters, cluster
-from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.variance_shares import score_shares
 from tprprobe.analyses.naming.fields import Field, describe, label_words
 from tprprobe.analyses.naming.name_counts import select_named
@@ -28,7 +27,6 @@ from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.examination.component_measures import score_maps
 from tprprobe.examination.subject import ROLES, SOURCE, Subject, reads_words
-from tprprobe.figures.model_page import EXACT
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE
 from tprprobe.models.answers import describe_matches
@@ -65,18 +63,11 @@ def score_answers(subject: Subject) -> list[Section]:
 
 
 def measure_states(subject: Subject) -> pd.DataFrame:
-    """The shares of variance of words, places and bindings at every site, in the model and its baseline; at the
-    input embeddings also by their exact table.
-    """
+    """The shares of variance of words, places and bindings at every site, in the model and its baseline."""
     schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
     table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
     for twin in subject.store.twins:
         subtract_baseline(table, twin)
-    site = subject.sites[0]
-    if site.endswith(".embedding"):
-        gain = measure_exact_gain(subject.store, site, subject.unit)
-        exact = {"site": site, "roles": PLACE, "family": "factored", "control": EXACT}
-        table = pd.concat([table, pd.DataFrame([exact | {"share": gain}])], ignore_index=True)
     return table
 
 

@@ -18,4 +18,3 @@ from .role_findings import load_roles as load_roles
 from .role_findings import search_roles as search_roles
 from .score_tables import load_scores as load_scores
 from .score_tables import view_scores as view_scores
-from .variance_shares import measure_exact_gain as measure_exact_gain
