@@ -159,7 +159,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
             verdict = f"{'No' if is_settled else f'{UNKNOWN} a'} binding of tokens to {name}"
             shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"
             unbound_texts.append(
-                f"{verdict}{' was found' * is_settled}; the largest share is {share} ({shuffled}), at {where}."
+                f"{verdict}{' was found' * is_settled}; the largest estimate is {share} ({shuffled}), at {where}."
             )
     return bound_texts, unbound_texts
 

@@ -26,11 +26,11 @@ STATES = {
     "last": "its states at the last token of a text",
     SAMPLE: "its states",
 }
-WIDE = 0.3  # an interval of a share that is not drawn
+WIDE = 0.3  # an interval of a share that is not drawn, as it may be 0
 NOTE = (
     "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
     "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. Hatched: the interval holds 0, or, of bindings, they do not "
-    f"exceed those of shuffled roles. No bar: the interval is wider than {100 * WIDE:.0f} points in one of the models; such a share is in the rest. Tokens × length: what a "
+    f"exceed those of shuffled roles. No bar: the interval holds 0 and is wider than {100 * WIDE:.0f} points; such a share is in the rest. Tokens × length: what a "
     "token adds in longer texts but not in shorter ones."
 )
 
@@ -59,12 +59,12 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
 
 
 def _without_wide(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows without shares whose interval is WIDE, at a site of any of the models."""
+    """The rows without shares whose interval is WIDE and holds 0."""
     rows = rows.copy()
     for name in ("share", "share_by_length"):
         columns = [name, f"{name}_low", f"{name}_high"]
-        is_wide = rows[columns[2]] - rows[columns[1]] > WIDE
-        rows.loc[is_wide.groupby([rows["site"], rows["family"]]).transform("any"), columns] = np.nan
+        low, high = rows[columns[1]], rows[columns[2]]
+        rows.loc[(low <= 0) & (high - low > WIDE), columns] = np.nan
     return rows
 
 
