@@ -175,10 +175,10 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         return explain_lack("heads", reason)
     n_heads = len(table)
     if not follows.any():
-        unlabelled = "" if subject.tasks else "; without labels, place i from the right"
+        further = "relations that labels name" if subject.tasks else "place i from the right"
         lack = (
             f"None of {n_heads} heads follows a relation clearly ({100 * MARGIN:.0f}\u00a0% of the cases or more beyond {RIVALS}, by the lower end of the interval). "
-            f"Tested: the previous, the next, the first and the same token{unlabelled}."
+            f"Tested: the previous, the next, the first and the same token, and {further}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
     scene = relation_squares(table)
