@@ -156,15 +156,9 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
     n_trained = int((names["model"] == TRAINED).sum() - (rows["model"] == TRAINED).sum())
-    pointer = point_to(len(names) - len(cells), out, f" ({n_trained} of the trained model)")
+    where = f"{out}/results.parquet" if out else "in OUT, with --out OUT"
+    pointer = f"{len(names) - len(cells)} more clusters ({n_trained} of the trained model): {where}. Beside the baseline model's: `tprprobe figure names --ckpt {out or 'OUT'} --out names.pdf` (.tex, .md)."
     return f"{Table(cells[printed], _title(names), notes).markdown()}\n{pointer}\n"
-
-
-def point_to(n_clusters: int, out: Source | None, share: str = "") -> str:
-    """Where further clusters are."""
-    folder = out or "OUT"
-    where = f"{folder}/results.parquet" if out else "in OUT, with --out OUT"
-    return f"{n_clusters} more clusters{share}: {where}. Beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
 
 
 def _explain(names: pd.DataFrame) -> str:
