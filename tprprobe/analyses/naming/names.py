@@ -45,7 +45,6 @@ SHARES = ("precision", "recall", "f05")
 MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
-HELD_OUT = "held_out.csv"
 COMMON = "no label is more frequent in it than elsewhere"
 NO_ARITHMETIC = ("worded", "unparsed", "sos", "eos")  # kinds of characters that have no structure
 NOTHING_TO_NAME_BY = "neither exact labels of words (of a treebank, or extract --labels TASK=FILE; a tagger's are not exact) nor questions of arithmetic"
@@ -104,13 +103,13 @@ def score_candidates(
     return pd.DataFrame(columns)
 
 
-def list_held_out(models: Iterable[tuple[str, pd.DataFrame]], seed: int) -> pd.DataFrame:
-    """The samples that names are measured on, of every model with its tokens."""
+def list_held_out(models: Iterable[tuple[str, pd.DataFrame]], seed: int) -> dict[str, pd.DataFrame]:
+    """The samples that names are measured on, of every model with its tokens, as a file."""
     tables = []
     for model, tokens in models:
         chosen_on = splits.halve_documents(splits.read_provenance(tokens).documents, seed)
         tables.append(splits.list_samples(tokens, ~chosen_on, model))
-    return pd.concat(tables, ignore_index=True)
+    return {"held_out.csv": pd.concat(tables, ignore_index=True)}
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:

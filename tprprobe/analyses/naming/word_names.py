@@ -14,7 +14,7 @@ from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import NAMES, WORD_NAMES
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
-from tprprobe.analyses.naming.names import HELD_OUT, list_held_out, name_roles
+from tprprobe.analyses.naming.names import list_held_out, name_roles
 from tprprobe.analyses.naming.partition_agreement import agree_without_parts
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.evaluation.results import load_view
@@ -70,8 +70,8 @@ def name_words(
         for site in sides
         if site in of_model.specs
     ]
-    tables = {HELD_OUT: list_held_out(sources, seed)}
-    results = run_jobs(WORD_NAMES, settings, jobs, out, resume, progress, tables)
+    held_out = list_held_out(sources, seed)
+    results = run_jobs(WORD_NAMES, settings, jobs, out, resume, progress, held_out)
     return view_table(results, "names")
 
 
