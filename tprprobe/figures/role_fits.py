@@ -80,8 +80,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
             gain = row["+ bindings"].partition(" ")[2]
             row["+ bindings"] = f"{row.pop(label)} {gain}".strip()
     origin = filter(None, [decompositions.attrs.get("origin")])
-    caption = "
-".join([*origin, CAPTION.format(label), *summaries])
+    caption = "\n".join([*origin, CAPTION.format(label), *summaries])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
     cells = pd.DataFrame(rows)
     cells = cells if has_names else cells.drop(columns="name")
