@@ -214,6 +214,7 @@ def name(
             texts = [f"{names.comparison}\n{naming.describe_recovery(names.asked)}\n"]
             texts += [naming.list_names(names.asked, out)]
             texts += [table.markdown() for table in find_structure().tables(names)]
+            texts += ["What these columns mean: `tprprobe docs tutorials/roles`."]
     common.show(as_json, content, lambda: "\n".join(texts))
 
 
