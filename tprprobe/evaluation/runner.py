@@ -26,7 +26,6 @@ Progress = Callable[[Sequence[Part]], Iterable[Part]]  # what shows jobs as they
 Inputs = Any  # X: an array [target, width], or states of spans
 Rows = Int[np.ndarray, " row"]
 Labels = Bool[np.ndarray, "estimator target label"]
-HeldOut = Bool[np.ndarray, "estimator held_out label"]
 Count = Callable[[int, Predictions, Rows], Float[np.ndarray, "*count"]]
 
 
@@ -179,7 +178,7 @@ def fit_together(
     estimators: Sequence[Estimator],
     X: Inputs,
     labels: Labels,
-    validation: tuple[Inputs, HeldOut],
+    validation: tuple[Inputs, Bool[np.ndarray, "estimator held_out label"]],
     start: Sequence[Estimator] | None,
 ) -> None:
     """Fits estimators on the same X, at once where their class can."""

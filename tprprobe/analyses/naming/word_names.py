@@ -34,7 +34,6 @@ COLUMNS = columns(
     whole="cluster size",
     number="layer head stability coverage precision recall",
 )
-Values = Float[np.ndarray, " value_and_part"]
 
 
 def name_words(
@@ -116,7 +115,7 @@ def _name(
     return stack_tables({"names": pd.concat(tables, ignore_index=True)})
 
 
-def _agree(tokens: pd.DataFrame, task: str) -> Values:
+def _agree(tokens: pd.DataFrame, task: str) -> Float[np.ndarray, " value_and_part"]:
     """The adjusted mutual information of clusters and the labels of a task, and that without each part of the documents."""
     is_labelled = tokens[task].notna()
     rows, documents = tokens[is_labelled], read_provenance(tokens).documents[is_labelled]

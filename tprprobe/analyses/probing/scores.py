@@ -288,8 +288,11 @@ def measure_information(
         sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
-        numbers = {"codelength": length, "information": prior - bits[key]}
-        numbers |= {"added": _added(key, bits)}
+        numbers = {
+            "codelength": length,
+            "information": prior - bits[key],
+            "added": _added(key, bits),
+        }
         yield key, numbers | {"compression": compression(length, len(fold.train), n_labels)}
 
 
