@@ -154,8 +154,7 @@ class Dataset(ABC, Generic[E]):
             Facts by name, and tables (a list of rows) by title.
         """
         examples = list(self[:n])
-        sides = ("source", "target")
-        texts = {side: [getattr(example, side) for example in examples] for side in sides}
+        texts = {side: [getattr(x, side) for x in examples] for side in ("source", "target")}
         if texts["source"] == texts["target"]:
             texts = {"text": texts["source"]}
         documents = {example.document_name for example in examples} - {None}

@@ -296,7 +296,7 @@ def tabulate_names(
         raise unknown("place of this run", place, [site_label(*place) for place in places])
     of_trained = rows[rows["model"] == TRAINED]
     n_places, best = len(of_trained[PLACE].drop_duplicates()), find_most_named(of_trained, PLACE)
-    choice = f"Shown: of {n_places} sites or heads that which has most tokens in named clusters. " * (
+    choice = f"Shown, of {n_places} sites or heads: most tokens in named clusters. " * (
         n_places > 1
     )
     rows = _choose(rows, best)
