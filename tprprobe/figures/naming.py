@@ -296,10 +296,8 @@ def tabulate_names(
         raise unknown("place of this run", place, [site_label(*place) for place in places])
     of_trained = rows[rows["model"] == TRAINED]
     n_places, best = len(of_trained[PLACE].drop_duplicates()), find_most_named(of_trained, PLACE)
-    choice = f"Shown, of {n_places} sites or heads: most tokens in named clusters. " * (
-        n_places > 1
-    )
-    rows = _choose(rows, best)
+    rows, shown_site = _choose(rows, best), site_label(best["site"], best["head"])
+    choice = f"Of {n_places} sites or heads {shown_site} has most tokens in named clusters. "
     panels, tables, count_texts, n_models = [], [], [], rows["model"].nunique()
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
@@ -321,8 +319,8 @@ def tabulate_names(
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}{choice if len(panels[0][1]) else ''}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {HELD_OUT} {note}".strip()
-    title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
+    caption = f"{origin}{choice * (n_places > 1 and len(panels[0][1]) > 0)}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {HELD_OUT} {note}".strip()
+    title = f"{_title(cluster_names)}: {shown_site}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     cells = pd.concat(tables, ignore_index=True)
     return NamesTable(cells, title, caption, ruled, panels, block=("model",))
