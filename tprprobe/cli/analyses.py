@@ -213,7 +213,8 @@ def name(
             content = names.as_dict()
             texts = [f"{names.comparison}\n{naming.describe_recovery(names.asked)}\n"]
             texts += [naming.list_names(names.asked, out)]
-            texts += [table.markdown() for table in find_structure().tables(names)]
+            tables = [table.markdown() for table in find_structure().tables(names)]
+            texts += [*tables, "What these columns mean: `tprprobe docs tutorials/roles`."]
     common.show(as_json, content, lambda: "\n".join(texts))
 
 

@@ -112,10 +112,7 @@ def _rows(table: "pd.DataFrame") -> Rows:
 
 
 def _lines(rows: Rows) -> list[str]:
-    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    cells = [list(rows[0])]
+    cells += [[f"{x:.6g}" if isinstance(x, float) else str(x) for x in r.values()] for r in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(map(str.rjust, line, widths)) for line in cells]
-
-
-def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -135,12 +135,7 @@ class Dataset(ABC, Generic[E]):
     def origin(self) -> Origin:
         """What two runs must share to be of the same data: name, split, seed, rows, and the sha256 of the files that the name names."""
         files = digest_named(self.name)
-        origin: Origin = {
-            "name": self.name,
-            "split": self.split,
-            "seed": self.seed,
-            "files": files,
-        }
+        origin = Origin(name=self.name, split=self.split, seed=self.seed, files=files)
         rows = [self.rows.start, self.rows.step]
         return origin if rows == [0, 1] else {**origin, "rows": rows}
 
@@ -159,8 +154,7 @@ class Dataset(ABC, Generic[E]):
             Facts by name, and tables (a list of rows) by title.
         """
         examples = list(self[:n])
-        sides = ("source", "target")
-        texts = {side: [getattr(example, side) for example in examples] for side in sides}
+        texts = {side: [getattr(x, side) for x in examples] for side in ("source", "target")}
         if texts["source"] == texts["target"]:
             texts = {"text": texts["source"]}
         documents = {example.document_name for example in examples} - {None}

@@ -26,8 +26,6 @@ Progress = Callable[[Sequence[Part]], Iterable[Part]]  # what shows jobs as they
 Inputs = Any  # X: an array [target, width], or states of spans
 Rows = Int[np.ndarray, " row"]
 Labels = Bool[np.ndarray, "estimator target label"]
-HeldOut = Bool[np.ndarray, "estimator held_out label"]
-Count = Callable[[int, Predictions, Rows], Float[np.ndarray, "*count"]]
 
 
 class Fold(NamedTuple):
@@ -147,7 +145,7 @@ def cross_fit(
     labels: Labels,
     folds: Sequence[Fold],
     tested: tuple[Inputs, Sequence[Bool[np.ndarray, "_tested label"]]],
-    count: Count,
+    count: Callable[[int, Predictions, Rows], Float[np.ndarray, "*count"]],
 ) -> CrossFit:
     """Estimators on the same X, none of which is changed, fitted and tested fold by fold (iterative ones in the first fold only).
 
@@ -179,7 +177,7 @@ def fit_together(
     estimators: Sequence[Estimator],
     X: Inputs,
     labels: Labels,
-    validation: tuple[Inputs, HeldOut],
+    validation: tuple[Inputs, Bool[np.ndarray, "estimator held_out label"]],
     start: Sequence[Estimator] | None,
 ) -> None:
     """Fits estimators on the same X, at once where their class can."""

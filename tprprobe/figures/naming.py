@@ -93,7 +93,7 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
         rivals = _choose(of_baselines, best).drop_duplicates("model")
         where = site_label(best["site"], best["head"])
         where += " (where most)" * (of_trained[column].nunique() > 1)
-        text = f"All groups together agree with {task} at {where}: adjusted mutual information {write_interval(best, column, 'z.2f')}"
+        text = f"Agreement of all groups together with {task} at {where}: adjusted mutual information {write_interval(best, column, 'z.2f')}"
         for _, rival in rivals.iterrows():
             places = of_baselines[of_baselines["model"] == rival["model"]].drop_duplicates(PLACE)
             gains = [read_interval(row, f"{GAIN}{task}") for _, row in places.iterrows()]
@@ -156,15 +156,13 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     printed = ["cluster", "name", "precision", "recall", "tokens most its own"]
     notes = " ".join(filter(None, [HELD_OUT, LACKING * any(reasons != "–"), _explain(rows)]))
     n_trained = int((names["model"] == TRAINED).sum() - (rows["model"] == TRAINED).sum())
-    pointer = point_to(len(names) - len(cells), out, f" ({n_trained} of the trained model)")
+    where = f"{out}/results.parquet" if out else "in OUT, with --out OUT"
+    n_more = len(names) - len(cells)
+    pointer = f"{n_more} more clusters ({n_trained} of the trained model): {where}. " * (n_more > 0)
+    pointer += (
+        f"As a figure: `tprprobe figure names --ckpt {out or 'OUT'} --out names.pdf` (.tex, .md)."
+    )
     return f"{Table(cells[printed], _title(names), notes).markdown()}\n{pointer}\n"
-
-
-def point_to(n_clusters: int, out: Source | None, share: str = "") -> str:
-    """Where further clusters are."""
-    folder = out or "OUT"
-    where = f"{folder}/results.parquet" if out else "in OUT, with --out OUT"
-    return f"{n_clusters} more clusters{share}: {where}. Beside the baseline model's: `tprprobe figure names --ckpt {folder} --out names.pdf` (.tex, .md)."
 
 
 def _explain(names: pd.DataFrame) -> str:
@@ -298,8 +296,8 @@ def tabulate_names(
         raise unknown("place of this run", place, [site_label(*place) for place in places])
     of_trained = rows[rows["model"] == TRAINED]
     n_places, best = len(of_trained[PLACE].drop_duplicates()), find_most_named(of_trained, PLACE)
-    choice = f"Of {n_places} sites or heads that with most tokens in named clusters. "
-    rows = _choose(rows, best)
+    rows, shown_site = _choose(rows, best), site_label(best["site"], best["head"])
+    choice = f"Of {n_places} sites or heads {shown_site} has most tokens in named clusters. "
     panels, tables, count_texts, n_models = [], [], [], rows["model"].nunique()
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
@@ -321,8 +319,8 @@ def tabulate_names(
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}{choice * (n_places > 1)}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {HELD_OUT} {note}".strip()
-    title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
+    caption = f"{origin}{choice * (n_places > 1 and len(panels[0][1]) > 0)}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {HELD_OUT} {note}".strip()
+    title = f"{_title(cluster_names)}: {shown_site}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     cells = pd.concat(tables, ignore_index=True)
     return NamesTable(cells, title, caption, ruled, panels, block=("model",))

@@ -82,17 +82,6 @@ def test_what_holds_for_nearly_all_tokens_is_no_name():
     assert ": lift " in names["unnamed_because"][0]
 
 
-def test_clusters_of_chance_get_no_place():
-    tokens = list_tokens(WORDS)
-    lattice, questions = build_tokens_at_places(tokens), tokens["sample"].to_numpy()
-    n_named = 0
-    for seed in range(20):
-        labels = np.random.default_rng(seed).integers(0, 12, len(tokens))
-        names = name_clusters(labels, lattice, questions, seed)
-        n_named += bool((names["name"] != "unnamed").any())
-    assert n_named <= 1
-
-
 def test_the_baseline_models_places_stand_beside():
     assert compare_places(0, {"untrained": 0}) == ""
     assert compare_places(9, {"untrained": 0}).endswith(

@@ -277,6 +277,10 @@ def test_input_embeddings_are_a_control(tmp_path):
     assert screen(rows)["learned from"].tolist() == [f"{hidden['n_train']:,}"] * 2
     without = probe(store, "pos", sites="*.hidden", most=1000, controls="static")
     assert {*without["control"]} == {"real", "static", "majority", "identity"}
+    others = tokens.assign(token=tokens["token"] + "!", document=tokens["sample"].map("d{}".format))
+    test = write_store(tmp_path / "test", {"layers.0.hidden": values["layers.0.hidden"]}, others)
+    elsewhere = probe(store, "pos", sites="*.hidden", most=1000, test=test)
+    assert "static" not in {*elsewhere["control"]}
 
 
 def test_a_turn_without_dev_documents_is_fitted(separable):

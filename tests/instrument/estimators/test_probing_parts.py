@@ -318,7 +318,7 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
 
 def test_table_4_has_a_row_a_layer_and_a_column_a_task():
     table = table4(drawn_rows())
-    assert list(table.cells.columns) == ["vectors of", "layer", "model", "POS", "NEL"]
+    assert list(table.cells.columns) == ["vectors of", "layer", "POS", "NEL"]
     for fact in (
         "role / filler / TPR",
         "is ±10.0 points",

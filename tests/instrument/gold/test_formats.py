@@ -211,15 +211,15 @@ def test_what_breaks_a_rule_is_refused_with_its_line(tmp_path, name, text, messa
 
 
 TABLES = {  # by report: name, content, pairs, what is said
-    "quotes in a .tsv": ("a.tsv", 'sentence\tlabel\n"a\t1\nb" c\t0\n', [('"a', "1"), ('b" c', "0")], "rows 2; read: sentence (target: label)"),
+    "quotes in a .tsv": ("a.tsv", 'sentence\tlabel\n"a\t1\nb" c\t0\n', [('"a', "1"), ('b" c', "0")], "rows 2; read: sentence and label"),
     "quotes around": ("a.tsv", 'text\n"a ""b"""\n', [('"a ""b"""',) * 2], "; 1 texts keep the quotes around them"),
-    "labels": ("a.csv", "text,label\na,01\nb,1\n", [("a", "01"), ("b", "1")], "read: text (target: label)"),
-    "summaries": ("a.csv", "id,document,summary\n1,d,s\n", [("d", "s")], "read: document (target: summary); not read: id"),
+    "labels": ("a.csv", "text,label\na,01\nb,1\n", [("a", "01"), ("b", "1")], "read: text and label"),
+    "summaries": ("a.csv", "id,document,summary\n1,d,s\n", [("d", "s")], "read: document and summary; not read: id"),
     "bars": ("a.csv", b"id|text\n1|a, b\n", [("a, b", "a, b")], "read: text; not read: id"),
-    "Excel's separator": ("a.csv", b"sep=;\r\ntext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text (target: label)"),
-    "mark, semicolons": ("a.csv", b"\xef\xbb\xbftext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text (target: label)"),
+    "Excel's separator": ("a.csv", b"sep=;\r\ntext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text and label"),
+    "mark, semicolons": ("a.csv", b"\xef\xbb\xbftext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text and label"),
     "null, NA": ("a.csv", "text,id\nnull,1\nNA,2\n\n", [("null",) * 2, ("NA",) * 2], "rows 2; read: text; not read: id"),
-    "numbers": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', [("a", "1"), ("b", "0")], "read: text (target: label)"),
+    "numbers": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', [("a", "1"), ("b", "0")], "read: text and label"),
     "questions": ("a.jsonl", '{"context": "c", "question": "q", "answer": "a"}\n', [("q", "a")], "not read: context"),
     "a carriage return": ("a.txt", "a\rb\r\nc\u2028d\x85e\n", [("a\rb",) * 2, ("c\u2028d\x85e",) * 2], "2 texts"),
     "long": ("a.csv", "text\n" + "x " * 100_000 + "\n", [("x " * 100_000,) * 2], "rows 1; read: text"),

@@ -219,9 +219,7 @@ def save_clusters(
 def list_results(results: Sequence[Clusters]) -> pd.DataFrame:
     """The long table of clusters: agreement and inertia of a clustering, and the numbers of every cluster."""
     numbers = ("site", "head", "k", "seed", "stability", "inertia")
-    places = [
-        {name: getattr(r, name) for name in numbers} | {"layer": layer_of(r.site)} for r in results
-    ]
+    places = [{n: getattr(r, n) for n in numbers} | {"layer": layer_of(r.site)} for r in results]
     clusters = [r.summary.assign(**place) for r, place in zip(results, places, strict=True)]
     names = {name: name for name in ("site", "layer", "head", "k", "seed")}
     of_runs = melt(pd.DataFrame(places), names, ("stability", "inertia"))

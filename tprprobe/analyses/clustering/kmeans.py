@@ -30,7 +30,6 @@ BUDGET = 2**30  # bytes of vectors that are held in memory; a site with more is 
 VARYING = 1e-6  # of the largest variance, what a direction has that varies
 SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretches of so many
 
-Target = tuple[str, int | None]  # a site and a head of it
 Spread = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
 Centers = Sequence[np.ndarray]  # by run
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
@@ -40,7 +39,7 @@ RUNS = range(2, 1001)  # of which stability is the agreement
 N_SEEDS = 5  # runs of k-means in every command: equal clusters have equal numbers
 
 
-def find_heads(store: Store, patterns: str | Iterable[str]) -> list[Target]:
+def find_heads(store: Store, patterns: str | Iterable[str]) -> list[tuple[str, int | None]]:
     """Every site that matches, with each of its heads, or with None where it has no heads."""
     return [(site, head) for site in store.select(patterns) for head in _heads(store, site)]
 

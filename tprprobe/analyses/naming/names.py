@@ -45,7 +45,7 @@ SHARES = ("precision", "recall", "f05")
 MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
-HELD_OUT = "held_out.csv"
+COMMON = "no label is more frequent in it than elsewhere"
 NO_ARITHMETIC = ("worded", "unparsed", "sos", "eos")  # kinds of characters that have no structure
 NOTHING_TO_NAME_BY = "neither exact labels of words (of a treebank, or extract --labels TASK=FILE; a tagger's are not exact) nor questions of arithmetic"
 
@@ -95,20 +95,21 @@ def score_candidates(
         is_end = name.endswith(("_low", "_high"))
         columns[name] = np.where(is_end & (n_documents < MIN_DOCUMENTS), np.nan, values)
     columns |= {"p_value": p_values(sums, ~lacks, seed), "predicates": len(lattice.names)}
-    columns["unnamed_because"] = [
-        _explain_no_candidate(str(name), share) if lack else ""
-        for name, share, lack in zip(names[strongest], precision, lacks, strict=True)
+    reasons = [
+        f"{name}: precision {_round_down(share)}, {PRECISION:g} needed" if name else COMMON
+        for name, share in zip(names[strongest], precision, strict=True)
     ]
+    columns["unnamed_because"] = np.where(lacks, reasons, "")
     return pd.DataFrame(columns)
 
 
-def list_held_out(models: Iterable[tuple[str, pd.DataFrame]], seed: int) -> pd.DataFrame:
-    """The samples that names are measured on, of every model with its tokens."""
+def list_held_out(models: Iterable[tuple[str, pd.DataFrame]], seed: int) -> dict[str, pd.DataFrame]:
+    """The samples that names are measured on, of every model with its tokens, as a file."""
     tables = []
     for model, tokens in models:
         chosen_on = splits.halve_documents(splits.read_provenance(tokens).documents, seed)
         tables.append(splits.list_samples(tokens, ~chosen_on, model))
-    return pd.concat(tables, ignore_index=True)
+    return {"held_out.csv": pd.concat(tables, ignore_index=True)}
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
@@ -141,12 +142,6 @@ def _explain_unnamed(row: Row) -> str:
         return f"{candidate}: lift {_round_down(row['lift'])}, {LIFT:g} needed"
     q = max(row["q_value"], 1.01 * RATE)  # three digits never write the limit itself
     return f"{candidate}: in {n_documents} documents, not certain (q {q:#.3g}, {RATE:g} needed)"
-
-
-def _explain_no_candidate(strongest: str, precision: float) -> str:
-    if not strongest:
-        return "no label is more frequent in it than elsewhere"
-    return f"{strongest}: precision {_round_down(precision)}, {PRECISION:g} needed"
 
 
 def _round_down(share: float) -> str:

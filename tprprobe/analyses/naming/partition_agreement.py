@@ -15,14 +15,13 @@ from tprprobe.statistics import exceedance, permutations_within
 
 PERMUTATIONS = 50
 PARTS = 50  # of documents, each left out once for an interval
-Labels = Int[np.ndarray, "token clustering"]
 Strata = Shaped[np.ndarray, " token"]
 Classes = Int[np.ndarray, "table token"]
 Tables = Float[np.ndarray, "table cluster class"]
 
 
 def agreement(
-    labels: Labels,
+    labels: Int[np.ndarray, "token clustering"],
     described: pd.DataFrame,
     field: str,
     nulls: Mapping[str, Strata],

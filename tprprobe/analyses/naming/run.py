@@ -21,14 +21,7 @@ from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming import vector_sets
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
-from tprprobe.analyses.naming.names import (
-    HELD_OUT,
-    Gold,
-    decide,
-    list_held_out,
-    read_gold,
-    score_candidates,
-)
+from tprprobe.analyses.naming.names import Gold, decide, list_held_out, read_gold, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, load_view
@@ -174,9 +167,8 @@ def name_all(
             tokens = golds[vector_sets.TRAINED].tokens
             tables["summary"], facts = find_structure().summarize(*decided, tokens)
             facts["missing"] = vector_sets.list_missing(targets, golds)
-            files = {FILE: stack_tables(tables), LABELS: plan.labels()}
-            sources = ((model, gold.tokens) for model, gold in golds.items())
-            files[HELD_OUT] = list_held_out(sources, seed)
+            held_out = list_held_out(((model, gold.tokens) for model, gold in golds.items()), seed)
+            files = {FILE: stack_tables(tables), LABELS: plan.labels(), **held_out}
             run.finish(files, {"facts": facts})
         return load_names(folder)
 

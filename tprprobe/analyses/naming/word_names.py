@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import NAMES, WORD_NAMES
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
-from tprprobe.analyses.naming.names import HELD_OUT, list_held_out, name_roles
+from tprprobe.analyses.naming.names import list_held_out, name_roles
 from tprprobe.analyses.naming.partition_agreement import agree_without_parts
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.evaluation.results import load_view
@@ -34,7 +34,6 @@ COLUMNS = columns(
     whole="cluster size",
     number="layer head stability coverage precision recall",
 )
-Values = Float[np.ndarray, " value_and_part"]
 
 
 def name_words(
@@ -70,8 +69,8 @@ def name_words(
         for site in sides
         if site in of_model.specs
     ]
-    tables = {HELD_OUT: list_held_out(sources, seed)}
-    results = run_jobs(WORD_NAMES, settings, jobs, out, resume, progress, tables)
+    held_out = list_held_out(sources, seed)
+    results = run_jobs(WORD_NAMES, settings, jobs, out, resume, progress, held_out)
     return view_table(results, "names")
 
 
@@ -104,7 +103,7 @@ def _name(
         place |= {"unit": unit, "stability": clusters.stability}
         facts = store.facts
         place |= {"model_name": facts.model.name or "", "data": Path(facts.data.name or "").name}
-        tokens = _classify(store, clusters)
+        tokens = read_labels(store, store.side(site)).assign(cluster=clusters.labels)
         of_trained = tokens if model == TRAINED else of_trained
         shared = of_trained[of_trained["sample"].isin(tokens["sample"])]
         for task in [task for task in list_exact(store) if tokens[task].notna().any()]:
@@ -116,14 +115,9 @@ def _name(
     return stack_tables({"names": pd.concat(tables, ignore_index=True)})
 
 
-def _classify(store: Store, clusters: Clusters) -> pd.DataFrame:
-    """The tokens of clusters with a label per task, their cluster, and the number of their document."""
-    tokens = read_labels(store, store.side(clusters.site))
-    return tokens.assign(cluster=clusters.labels, number=read_provenance(tokens).documents)
-
-
-def _agree(tokens: pd.DataFrame, task: str) -> Values:
+def _agree(tokens: pd.DataFrame, task: str) -> Float[np.ndarray, " value_and_part"]:
     """The adjusted mutual information of clusters and the labels of a task, and that without each part of the documents."""
-    rows = tokens[tokens[task].notna()]
-    columns = (rows["cluster"], rows[task].astype(str), rows["number"])
+    is_labelled = tokens[task].notna()
+    rows, documents = tokens[is_labelled], read_provenance(tokens).documents[is_labelled]
+    columns = (rows["cluster"], rows[task].astype(str), pd.Series(documents))
     return agree_without_parts(*(column.to_numpy() for column in columns))

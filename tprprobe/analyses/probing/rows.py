@@ -35,7 +35,7 @@ OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is com
 MEASURE = "measure"
 BEYOND, BEHIND_BEST, ALIKE = "*", "behind best", "≈"  # a mark, a column, a mark in it
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
-BEHIND_NOTE = f"; {BEHIND_BEST}: how much the best layer is better (paired); {ALIKE}: not distinguished from it (Holm)"
+BEHIND_NOTE = f"; {BEHIND_BEST}: how much the best layer is better (paired); {ALIKE}: not distinguished from it (by p after Holm; its interval is not corrected)"
 
 
 class Rows(pd.DataFrame):

@@ -283,13 +283,7 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         sizes = {name: tuple(weight.shape[1:]) for name, weight in weights.items()}
     if sizes != config.shape.sizes():
         raise InputError(f"{folder} is damaged: its weights are of another shape")
-    names = {field.name for field in fields(SavedProbe)} - {
-        "weights",
-        "mean",
-        "scale",
-        "learned",
-        "window",
-    }
+    names = {field.name for field in fields(SavedProbe)} & {*ProbeFile.model_fields} - {"window"}
     as_written = {name: getattr(config, name) for name in names}
     window = range(*config.window)
     tensors = {"mean": mean, "scale": scale, "learned": sequence_hashes}

@@ -288,8 +288,11 @@ def measure_information(
         sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
-        numbers = {"codelength": length, "information": prior - bits[key]}
-        numbers |= {"added": _added(key, bits)}
+        numbers = {
+            "codelength": length,
+            "information": prior - bits[key],
+            "added": _added(key, bits),
+        }
         yield key, numbers | {"compression": compression(length, len(fold.train), n_labels)}
 
 
@@ -308,13 +311,11 @@ def _added(key: Key, bits: Mapping[Key, float]) -> float:
 
 def _by_document(scores: Sequence[Score], names: Mapping[Key, Sequence[str]]) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
-    with_counts = [score for score in scores if isinstance(score.counts, Counts)]
+    rows = [score for score in scores if isinstance(score.counts, Counts)]
     sums = [score.counts.sums[0] for score in scores if isinstance(score.counts, Counts)]
     is_tested = [counts[:, N] > 0 for counts in sums]
-    table = _repeat(
-        [score.names for score in with_counts], [int(tested.sum()) for tested in is_tested]
-    )
-    texts = [np.array(names[score.key(SIDE)], object) for score in with_counts]
+    table = _repeat([score.names for score in rows], [int(tested.sum()) for tested in is_tested])
+    texts = [np.array(names[score.key(SIDE)], object) for score in rows]
     documents = [text[tested] for text, tested in zip(texts, is_tested, strict=True)]
     table["document"] = np.concatenate([*documents, np.empty(0, object)])
     counts = [of_score[tested] for of_score, tested in zip(sums, is_tested, strict=True)]

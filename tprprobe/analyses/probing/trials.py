@@ -21,15 +21,12 @@ NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator"
 STATES = 6  # times its parameters that a probe takes in training
 
 
-BySubset = Float[np.ndarray, "subset document term"]
-
-
 class Counts(NamedTuple):
     """The TERMS of every document, of all targets and of subsets, the outcomes of every label by block of documents, and of every
     target 1 if it is right, −1 if not, 0 if it was not tested.
     """
 
-    sums: BySubset
+    sums: Float[np.ndarray, "subset document term"]
     outcomes: metrics.Outcomes
     signs: Float[np.ndarray, " target"]
 

@@ -95,7 +95,7 @@ def report_columns(source: str, count: int, report: Report) -> str:
     unread, quoted = report.get("columns_not_read", ()), report.get("quoted", 0)
     clauses = [
         f"rows {count:,}",
-        f"read: {text}" + (f" (target: {target[0]})" if target else ""),
+        f"read: {text}" + (f" and {target[0]}" if target else ""),
         f"not read: {', '.join(unread)}" if unread else "",
         f"{quoted:,} texts keep the quotes around them (a .tsv file has no quotes)" * bool(quoted),
     ]

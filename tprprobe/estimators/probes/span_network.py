@@ -13,8 +13,6 @@ from tprprobe.estimators.probes.spans import Shape, Spans
 
 DROPOUT, EPS = 0.3, 1e-5
 
-Weights = Mapping[str, Tensor]
-
 
 def predict_labels(
     logits: Float[Tensor, "*target label"], loss: str
@@ -39,7 +37,7 @@ def losses(
 
 def edge_logits(
     shape: Shape,
-    weights: Weights,
+    weights: Mapping[str, Tensor],
     windows: Sequence[Float[Tensor, "_state window"]],
     spans: Sequence[Spans],
     dropout: Float[Tensor, "probe target hidden"] | None = None,
