@@ -18,13 +18,14 @@ from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look, current_look
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
-from tprprobe.figures.tables import NUMBERS, PanelTable, Table
+from tprprobe.figures.tables import PanelTable, Table
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
+NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 Picture = Scene | Drawing | Table
 Inputs = dict[str, Any]  # paths by the name of an input, of the store one
 LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_readers")
