@@ -723,7 +723,7 @@ class Attend {
     const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => `‘${each.textContent}’`))].join(", ");
     const signs = end ? this.data.queries.signs : this.data.keys.signs;
     this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`
-      : `Put the pointer on a word: lines lead to what it looks at.${special ? ` Those of ${special} are left out until then.` : ""}`;
+      : `Point at a word to see its lines alone.${special ? ` Those of ${special} are left out until then.` : ""}`;
   }
 }
 

@@ -75,7 +75,8 @@ def show_head(store: Any, maps: Any, head: int) -> None:
 def read_picks() -> str:
     """What is picked: what the address says, else what was picked before another page was read."""
     text = st.query_params.get("picked", st.session_state.get("kept_picked", ""))
-    return text if re.fullmatch(f"{TOKENS}|{HEAD}", text) else ""
+    st.session_state["kept_picked"] = text if re.fullmatch(f"{TOKENS}|{HEAD}", text) else ""
+    return st.session_state["kept_picked"]
 
 
 def pick(text: str = "") -> None:
@@ -92,10 +93,11 @@ def read_tokens(count: int) -> list[int]:
 
 def read_head(heads: Mapping[str, Any]) -> tuple[str, int] | None:
     """The picked one of some heads, whose sites have a map for each."""
-    match = re.fullmatch(HEAD, read_picks())
-    if match is None or int(match[2]) >= len(heads.get(match[1], ())):
+    if (match := re.fullmatch(HEAD, read_picks())) is None:
         return None
-    return match[1], int(match[2])
+    layer = match[1].rpartition(".")[0]  # whichever of its vectors the address names
+    site = next((name for name in heads if name.rpartition(".")[0] == layer), "")
+    return (site, int(match[2])) if int(match[2]) < len(heads.get(site, ())) else None
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

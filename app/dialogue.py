@@ -51,6 +51,8 @@ def choose_change(prompt, heads) -> Any:
             kind = widgets.choose("Two tokens exchange their", kinds, "kind", index)
     if head:
         change = prompt_edits.ablate_head(*head)
+    elif ":" in canvas.read_picks():
+        st.caption(state.escape(f"The model has no head {canvas.read_picks()}."))
     elif kind and len(tokens) == 2:
         change = prompt_edits.exchange_tokens(prompt, kind, *tokens)
     missing = "a second token" if len(tokens) == 1 else "two tokens"
@@ -108,7 +110,8 @@ def show_salience(prompt, name: str) -> None:
 def show_beside(prompt, name: str, store) -> None:
     """The text beside an edited one: what is said, states and attention of both."""
     views = tp.dashboard.text_views
-    other = st.text_area("The text, edited", prompt.text, key="beside_text", max_chars=4000)
+    look: dict[str, Any] = {"max_chars": 4000, "key": "edited"} | state.KEEP
+    other = st.text_area("The text, edited", prompt.text, **look)
     if not other or " ".join(other.split()) == prompt.text:
         st.caption("Change a word: answers, states and attention are compared token by token.")
         return
@@ -116,7 +119,8 @@ def show_beside(prompt, name: str, store) -> None:
     texts = state.once(compare, "beside", name, prompt.text, other)
     st.markdown(state.escape(views.summarize_texts(texts)))
     if len(texts.outputs):
-        widgets.table(tp.dashboard.changes.name_columns(texts.outputs))
+        outputs = texts.outputs.rename(columns={"text": "this text", "against": "the edited text"})
+        widgets.table(tp.dashboard.changes.name_columns(outputs))
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")

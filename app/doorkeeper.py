@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import HTMLResponse
+from starlette.datastructures import URL, Headers, MutableHeaders
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
@@ -19,7 +19,7 @@ SEALS = {
 
 
 class Doorkeeper:
-    """An application in front of another one: refuses with 403, seals every answer, and gives ``page`` as every page."""
+    """An application in front of another one: refuses with 403, sends localhost to the address, seals every answer, and gives ``page`` as every page."""
 
     def __init__(self, app: ASGIApp, page: bytes):
         self.app, self.page = app, page
@@ -29,7 +29,10 @@ class Doorkeeper:
         if scope["type"] == "websocket" and not is_welcome(scope):
             app = WebSocketClose(1008)  # before it was accepted, which is status 403
         elif scope["type"] == "http" and not is_welcome(scope):
-            app = HTMLResponse(ELSEWHERE.format(f"http://{ADDRESS}:{scope['server'][1]}"), 403)
+            url, port = URL(scope=scope), scope["server"][1]
+            app = HTMLResponse(ELSEWHERE.format(f"http://{ADDRESS}:{port}"), 403)
+            if url.netloc == f"localhost:{port}":  # as people and editors write it
+                app = RedirectResponse(str(url.replace(netloc=f"{ADDRESS}:{port}")))
         elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
             app = HTMLResponse(self.page, headers={"cache-control": "no-cache"})
 

@@ -101,11 +101,10 @@ def follow_link() -> None:
             st.session_state[name] = int(value) if name in NUMBERS else value
 
 
-def show_store(path: Path) -> None:
-    """Chooses the store of that folder when the page is drawn next; results that are no store change nothing."""
-    for name in runs().names("store"):
-        if runs().folder("store", name) == path:
-            st.session_state["next_store"] = name
+def show_result(path: Path, key: str) -> None:
+    """Chooses the store of that folder, or the result where ``key`` chooses one, when the page is drawn next."""
+    name = path.relative_to(runs().root.parent).as_posix()
+    st.session_state["next_store" if name in runs().names("store") else f"next_{key}"] = name
 
 
 def choose_store() -> None:

@@ -22,6 +22,7 @@ LISTEN = component("tprprobe_page", js=FOLDER.joinpath("page.js").read_text("utf
 UNCLAIMED = "Not shown, because they do not record their store (an earlier version made them; make them again): "
 REPLACED = "The store’s labels of {} are not those that {} was made with: make it again."
 AXES = "In every map, down: tokens that attend; across: tokens that they attend to."
+CHOICES = {"names": "names", "decomposition": "decomposed"}  # that choose among results
 REFUSED = "Analyses that are impossible for this store, and why"
 KEYS = {
     "← →": "step through the samples",
@@ -83,6 +84,8 @@ def controls():
 def choose(label: str, options, key: str, index: int = 0, **look) -> Any:
     """A choice that the address keeps; a list of long names is wide."""
     width = 120 if isinstance(options, range) else "stretch"
+    if (result := st.session_state.pop(f"next_{key}", None)) in options:
+        st.session_state[key] = result
     return st.selectbox(label, options, index, key=key, **({"width": width} | look), **state.KEEP)
 
 
@@ -214,7 +217,7 @@ def _offer_run(key, launch, job) -> None:
 
     with st.container(horizontal=True, key=f"run-{key[-1]}"):
         look = {"disabled": job is not None, "type": "primary", "on_click": begin}
-        st.button(f"{launch.title} here", f"start-{key[-1]}", **look)
+        st.button(launch.title, f"start-{key[-1]}", **look)
         with st.popover("Command"):
             st.code(launch.command, language="bash", wrap_lines=True, width=COMMAND)
     if job:
@@ -237,7 +240,7 @@ def _watch(key) -> None:
     elif status == "complete":
         jobs().pop(key)
         state.forget()
-        state.show_store(job.launch.out)
+        state.show_result(job.launch.out, CHOICES.get(key[-1], "intervention"))
         st.rerun(scope="app")
     else:
         st.button("Close", on_click=jobs().pop, args=(key,), key=f"close-{key[-1]}")

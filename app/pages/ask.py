@@ -63,7 +63,8 @@ def _show_answer(model, name: str, store, lead) -> None:
         label = "Salience: which tokens count"
         widgets.fold(label, "salience", lambda: dialogue.show_salience(prompt, name))
         label = "Beside an edited text"
-        widgets.fold(label, "beside", lambda: dialogue.show_beside(prompt, name, store))
+        draw = lambda: dialogue.show_beside(prompt, name, store)  # noqa: E731
+        widgets.fold(label, "beside", draw, "edited" in st.query_params)
     if experiments:
         dialogue.show_experiments(experiments)
 

@@ -1,17 +1,20 @@
 """Attention: which head follows a relation, any head's map with lines between words, and all heads of a sample."""
 
+from dataclasses import replace
+
 import canvas
 import state
 import streamlit as st
 import widgets
 
 import tprprobe as tp
+from tprprobe.dashboard.statements import Link
 
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 CLICK = "Click a square: that head is shown below, on one sample. Squares are of {}."
-SHARP = "Mean largest weight of every head, in percent"
+OWN = "Maps of another text, on Ask"
 
 
 def _show_heads(store, sites, sample: int, choice) -> None:
@@ -48,9 +51,10 @@ def attention() -> None:
         index = int(best["head"]) if site == best["maps"] else 0
         head = widgets.choose("Head", heads, "head", index)
     with lead:
-        widgets.lead(summary)
+        widgets.lead(replace(summary, links=(*summary.links, Link(OWN, "ask"))))
     follows = scores["follows"].iloc[0] if "follows" in scores else ""
-    title = f"{follows[0].upper()}{follows[1:]}: percent by head" if follows else SHARP
+    measure = follows or f"Mean {views.name_weight(site)}"
+    title = f"{measure[0].upper()}{measure[1:]}: percent by head"
     widgets.head(title, lambda: views.show_heads(scores, title), "heads")
     squares = views.pack_scores(scores, dark)
     choice = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}

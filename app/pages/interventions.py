@@ -30,10 +30,11 @@ def interventions() -> None:
         name = widgets.choose("Run", list(folders), "intervention")
         tables = views.read_interventions(folders[name])
         edit = widgets.choose("Edit", list(tables), "edit")
+    statement = views.summarize_run(folders[name], tables[edit], edit)
     with lead:
-        widgets.lead(views.summarize_edits(tables[edit], edit))
-        note = "Another model than that of the store. " if name in runs_elsewhere else ""
-        st.caption(state.escape(note + views.describe_run(folders[name])))
+        if name in runs_elsewhere:  # the link leads to vectors of the store's model
+            st.caption("Of another model than that of the store.")
+        widgets.lead(statement.text if name in runs_elsewhere else statement)
     view = views.show_interventions(tables[edit], edit)
     widgets.show(view, "interventions")
     widgets.fold("All numbers", "numbers", lambda: widgets.table(view.data, 2))

@@ -31,7 +31,7 @@ def _show_names() -> None:
         views = tp.dashboard.names  # with matplotlib
         st.subheader("Names of clusters")
         run = widgets.choose("Run", list(folders), "names")
-        clusters = state.once(lambda: views.read_names(folders[run]), "names", run)
+        clusters = state.once(lambda: views.load_named(folders[run]), "names", run)
         view = views.show_names(clusters)
         widgets.write(views.summarize_names(view.data))
         if view.data["value"].any():

@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
@@ -76,10 +77,20 @@ def test_a_page_of_another_origin_gets_no_session(port, origin):
         assert _ask(port, "/", **origin_header)[0] == 403
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost:{}", "127.0.0.1", "evil.example:{}"])
+@pytest.mark.parametrize("host", ["evil.example", "localhost:1", "127.0.0.1", "evil.example:{}"])
 def test_another_name_of_this_machine_is_not_answered(port, host):
     host = host.format(port)
     assert _ask(port, "/", Host=host)[0] == 403
+    assert _ask(port, STREAM, **HANDSHAKE, Host=host, Origin=f"http://{host}")[0] in (400, 403)
+
+
+def test_localhost_is_sent_to_the_address(port):
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)) as connection:
+        connection.request("GET", "/roles?head=1", headers={"Host": f"localhost:{port}"})
+        answer = connection.getresponse()
+        assert answer.headers["Location"] == f"http://127.0.0.1:{port}/roles?head=1"
+        answer.read()
+    host = f"localhost:{port}"
     assert _ask(port, STREAM, **HANDSHAKE, Host=host, Origin=f"http://{host}")[0] in (400, 403)
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 import tprprobe as tp
 from tprprobe.analyses import projections, token_maps
 from tprprobe.cli import server
-from tprprobe.dashboard import maps, strips
+from tprprobe.dashboard import comparison, maps, strips
 from tprprobe.errors import InputError
 from tprprobe.store import sampling
 from tprprobe.store.token_texts import visible
@@ -208,16 +208,17 @@ def test_umap_places_no_more_vectors(store, scene):
 def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene):
     second_scene = tp.dashboard.build_scene(scene.store, LAST, 1, k=4)
     packed, first_packed = (
-        strips.pack_strips(*places) for places in ((second_scene, [3], scene, [0]), (scene, [0]))
+        strips.pack_strips(*places) for places in ((second_scene, [0], scene, [0]), (scene, [0]))
     )
     assert packed["colors"] == first_packed["colors"]  # as a number stands for the same cluster
     sent, first_strip = packed["strips"][0], first_packed["strips"][0]
-    second_strip = strips.pack_strips(second_scene, [3])["strips"][0]
+    second_strip = strips.pack_strips(second_scene, [0])["strips"][0]
     assert sent["labels"] == second_strip["labels"]
-    n = min(len(first_strip["rows"]), len(second_strip["rows"]))
-    for name in ("rows", "clusters"):
-        assert sent[name][:n] == first_strip[name][:n]
-        assert set(sent[name][n:]) <= {-1}
+    assert [sent[name] for name in ("rows", "clusters")] == [
+        first_strip[name] for name in ("rows", "clusters")
+    ]
+    other = strips.pack_strips(second_scene, [3], scene, [0])["strips"][0]  # of another text
+    assert -1 in other["rows"]
 
 
 def test_clusters_of_a_second_store_have_the_numbers_of_those_that_they_share_tokens_with(scene):
@@ -250,3 +251,13 @@ def test_a_map_begins_without_states_that_lie_far_from_all_else():
     assert 0.05 < x_high < 0.3
     assert y_limits == pytest.approx([-0.03, 1.03])
     assert projections.choose_view(np.zeros((5, 2))) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
+
+
+def test_texts_that_two_tokenizers_cut_differently_are_compared_word_by_word():
+    whole = pd.DataFrame({"second": 0, "position": range(3), "token": ["[CLS]", "run", "ning"]})
+    whole = whole.assign(word=[-1, 0, 0], cluster=[0, 1, 2])
+    other = pd.DataFrame({"second": 0, "position": [0], "token": ["running"], "word": 0})
+    joined = comparison.align_tokens(whole, other.assign(cluster=5))
+    assert joined[["position_x", "cluster_x", "cluster_y"]].to_numpy().tolist() == [[2, 2, 5]]
+    assert len(comparison.align_tokens(whole, whole)) == 3
+    assert comparison.align_tokens(whole.drop(columns="word"), other).empty

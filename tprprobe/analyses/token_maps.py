@@ -17,6 +17,7 @@ from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
+from tprprobe.gold.labels import WORD
 from tprprobe.site.labels import site_label
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -143,9 +144,10 @@ class Cloud:
         return store, replace(self.roles, labels=labels)
 
     def label(self, samples: pd.Series) -> pd.DataFrame:
-        """The cluster of every token of some samples, drawn or not: sample, position, cluster."""
+        """The cluster of every token of some samples, drawn or not: sample, position, token, word (where the store has words), cluster."""
         store, roles = self.of(samples.tolist())
-        tokens = store.tokens_of(roles.site)[["sample", "position"]].assign(cluster=roles.labels)
+        columns = store.tokens.columns.intersection(["sample", "position", "token", WORD])
+        tokens = store.tokens_of(roles.site)[columns].assign(cluster=roles.labels)
         return tokens[tokens["cluster"] >= 0]
 
 

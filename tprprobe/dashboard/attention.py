@@ -27,16 +27,15 @@ from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, top
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
-from tprprobe.figures.attention import map_grid, map_squares
+from tprprobe.figures.attention import MAX_LENGTH, map_grid
 from tprprobe.figures.colors import text_color
-from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.theme import shade
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
-from tprprobe.store.token_texts import is_special, sign
+from tprprobe.store.token_texts import is_special, sign, visible
 
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 SHOWN = 120  # tokens of a column with lines
@@ -79,15 +78,15 @@ def show_matrix(store: Store | None, maps: Maps, head: int) -> View:
     for query, key in pairs:
         texts[query // step, key // step] = "○"
     signs = _name_queries(maps.queries), _list_signs(maps.keys)
-    rows, columns = ([f"{i} {names[i]}" for i in range(0, len(names), step)] for names in signs)
+    rows, columns = (
+        [f"{i} {visible(names[i], MAX_LENGTH)}" for i in range(0, len(names), step)]
+        for names in signs
+    )
     attends = "read → written (attends)" if ARROW in rows[0] else "query (attends)"
-    scene = Squares(weights, rows, columns, (attends, "key (attended to)"), texts)
+    scene = Squares(weights, rows, columns, (attends, "key (attended to)"), texts, bar="attention")
     title, note = site_label(maps.site, head), f"○ gold: {relation}" if pairs else ""
-    if store is None:
-        return View(title, _list_weights(maps, head), scene, note)
-    figure = lambda: render(map_squares(store, maps.site, maps.sample, head))  # noqa: E731
-    title = f"{title}, sample {maps.sample}"
-    return View(title, _list_weights(maps, head), scene, note, figure)
+    title += f", sample {maps.sample}" * (store is not None)
+    return View(title, _list_weights(maps, head), scene, note)
 
 
 def read_prompt(
@@ -201,9 +200,7 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     where = site_label(best["site"], best["head"])
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
-        weight = percent(best, digits=0)
-        sink = " on tokens other than the first" * has_sink(best["site"])
-        text = f"Sharpest of {n_heads} heads is {where}: a query’s largest weight{sink} is {weight} on average (the first {best['n']} samples)."
+        text = f"Sharpest of {n_heads} heads is {where}: a query’s {name_weight(best['site'])} is {percent(best, digits=0)} on average (the first {best['n']} samples)."
         return Statement(text, (link,))
     if picked is not None:
         return _summarize_picked(picked, str(best["follows"]), int(n_heads))
@@ -213,6 +210,10 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     )
     text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,}; {SAME})."
     return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
+
+
+def name_weight(site: str) -> str:
+    return "largest weight" + " on tokens other than the first" * has_sink(site)
 
 
 def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statement:

@@ -31,7 +31,6 @@ MEANINGS = {
     ROLE: "control: both keep their places, with the vectors that they have at the other place",
     WORDS_EXCHANGED: "the upper bound: the text with the two exchanged",
 }
-UNMOVED = "It is the same to six digits, as it must be where places are added only to the input of a model: whole states that change places do not change their mean."
 SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
 
@@ -99,8 +98,6 @@ def summarize_change(row: Mapping[str, Any]) -> str:
         f"{way} {p[way]}" for way in (BACK, ROLE, WORDS_EXCHANGED) if way in p
     ):
         text += f". For comparison, the {measure} of ‘{after}’: {controls}"
-    if "cosine" in row and edit.endswith("exchanged") and abs(row["now"] - row["cosine"]) < 1e-6:
-        return f"{text}. {UNMOVED}"
     if "predicted" not in row or ("cosine" in row and before == after == row["predicted"]):
         return f"{text}."
     verdict = "as predicted" if row["as predicted"] else "not as predicted"

@@ -71,12 +71,10 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     controls = of_scheme[is_control].sort_values("r2")
     fits = fits.assign(name=fits["step"], group="vectors")
     group = "controls, the same fit"
-    controls = controls.assign(name=controls["control"] + f" ({family})", group=group)
+    controls = controls.assign(name=controls["control"], group=group)
     rows = measured(pd.concat([fits, controls]), "r2")
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²", percent=False)
-    note = "on samples that were not fitted, with 95 % intervals"
-    title = f"{site_label(site)}, roles ‘{roles}’: R², held out"
-    return View(title, of_scheme, dots, note)
+    return View(f"{site_label(site)}, roles ‘{roles}’: R², held out", of_scheme, dots)
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
@@ -112,7 +110,7 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     if len(controls):
         records = controls.to_dict("records")
         values = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in records)
-        text += f" The same fit ({steps[-1]}) of controls: {values}."
+        text += f" The same fit of controls: {values}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
     return Statement(text, (link,), brief=f"{where}: {binding or claims[-1]}.")
 
@@ -125,7 +123,7 @@ def _summarize_step(row: Row, name: str, is_first: bool) -> str:
     if np.isnan(row.get("gain", np.nan)):
         return f"with {word} {r2}"
     gain = read_interval(row, "gain")
-    surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing measurable,"
+    surely = "lose" if gain.high < 0 else "add nothing measurable," if gain.low <= 0 else "add"
     return f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"
 
 
@@ -139,7 +137,7 @@ def summarize_part(store: Store, site: str) -> str:
 def show_similarity(fit: Decomposition, axis: str = "fillers") -> View:
     """How like fillers are over all roles, or roles over all fillers, of the commonest."""
     symbols, likeness = compare_symbols(fit, axis, MAX_SYMBOLS)
-    title = f"Similarity of {axis} in {fit.site} by {fit.scheme.name}"
+    title = f"Similarity of {axis}: {site_label(fit.site)}, roles ‘{fit.scheme.name}’"
     table = pd.DataFrame(likeness, columns=pd.Index(symbols)).assign(symbol=symbols)
     labels = [*map(sign, symbols)]
     return View(title, table, Squares(likeness, labels, labels, signed=True, bar="cosine"))
@@ -169,5 +167,5 @@ def _show_tokens(
     rows = pd.DataFrame({"position": range(len(values)), "token": tokens, "residual": values})
     texts = np.char.mod("%.0f", 100 * values)[None]
     columns = [f"{i} {token}" for i, token in enumerate(tokens)]
-    scene = Squares(values[None], [""], columns, ("", ""), texts, texts)
+    scene = Squares(values[None], ["%"], columns, ("", ""), texts, texts)
     return View(title, rows, scene, f"percent of {label}")

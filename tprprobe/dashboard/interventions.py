@@ -5,13 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from tprprobe import plugins
-from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, top
+from tprprobe.dashboard.statements import Statement, link_vectors, number, top
 from tprprobe.dashboard.view import View, measured
-from tprprobe.figures.behavior import EDIT_ITSELF, contrast_rows
+from tprprobe.figures.behavior import EDIT_ITSELF, contrast_rows, describe_change
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.patching import patching_squares, summarize_patching
@@ -65,14 +64,15 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     return tables | ({ALL: sites} if len(sites) > 1 else {})
 
 
-def describe_run(folder: Path) -> str:
-    """The model of a run and, of patching, the two texts; empty of a run that does not say."""
-    path = folder / INTERVENTIONS.file
+def summarize_run(folder: Path, rows: pd.DataFrame, edit: str) -> Statement:
+    """What an edit of a run changed, after the model and, of patching, the two texts; a run may not name them."""
+    path, statement = folder / INTERVENTIONS.file, summarize_edits(rows, edit)
     record = read_json(path) if path.is_file() else {}
     model = record.get("model")
     name = model.get("name") if isinstance(model, dict) else model
     texts = [f"‘{visible(record[key], 200)}’" for key in ("text", "against") if record.get(key)]
-    return ". ".join([*[f"Model: {name}"] * bool(name), " against ".join(texts)]).strip(". ")
+    about = ", ".join([visible(name, 80)] * bool(name) + [" against ".join(texts)] * bool(texts))
+    return replace(statement, text=f"{about}: {statement.text}" if about else statement.text)
 
 
 def show_interventions(rows: pd.DataFrame, name: str) -> View:
@@ -97,7 +97,7 @@ def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
     if name == PATCHED:
         return Statement(summarize_patching(rows))
     if "kl" in rows:
-        return _summarize_pairs(rows)
+        return Statement(describe_change(rows, name)[0])
     view = _find_view(rows)
     return view.summarize(rows, name) if view else _summarize_sweep(rows)
 
@@ -106,34 +106,11 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     """How far an edit moves the next token towards that of the other text, by layer, beside all its controls."""
     lines = contrast_rows(rows[rows["layer"] >= 0], edit, "change")
     hints = lines["line"].replace(EDIT_ITSELF, edit) + " at " + lines["site"]
-    hints += lines["value"].map(": {:.2f} nats".format)
-    is_sure = lines["beyond_low"].gt(0) if "beyond_low" in lines else False
-    panel = f"‘{edit}’: nats towards the other text"
-    lines = lines.assign(panel=panel, told=hints, sure=is_sure)
-    trials = f"{int(lines['n'].max())} trials; " if len(lines) else ""
-    note = f"{trials}filled: beyond its strongest control (95 % interval)"
-    title = f"What ‘{edit}’ does to what is expected next, by layer"
+    lines = lines.assign(told=hints + lines["value"].map(": {:.2f} nats".format))
+    pairs = f"{int(lines['n'].max())} pairs; " if len(lines) else ""
+    note = f"{pairs}filled: beyond the strongest control (paired sign test, Holm)"
+    title = "Change of the log-odds of the other answer, by layer"
     return View(title, rows, Lines(lines, label="nats", percent=False), note)
-
-
-def _summarize_pairs(rows: pd.DataFrame) -> Statement:
-    """At which site an edit of two words moves the expected next token furthest, beside its strongest control."""
-    beyond = rows["beyond"] if "beyond" in rows else pd.Series(np.nan, rows.index)
-    edited = rows[(rows["control"] == "real") & beyond.notna()]
-    if edited.empty:
-        return Statement(f"{len(rows)} rows of edits of pairs; none stands beside a control.")
-    is_sure = edited["beyond_low"] > 0 if "beyond_low" in edited else edited["beyond"] > 0
-    best = top(edited[is_sure], "beyond") if is_sure.any() else top(edited, "change")
-    brief = (
-        f"The expected next token moves furthest towards that of the other text by ‘{best['edit']}’ at {site_label(best['site'])}: "
-        f"{number(best, 'change', '.2f')} nats, {number(best, 'beyond', '.2f')} more than by the strongest control ({best['against']})"
-    )
-    agrees = f"{percent(best, 'agrees', 0)} of {best['n']} trials"
-    text = f"{brief}. The next token is then that of the other text in {agrees}."
-    if not is_sure.any():
-        brief = f"At no site ‘{best['edit']}’ moves the expected next token surely more than its strongest control does"
-        text = f"{brief}. {text}"
-    return Statement(text, (link_vectors(best["site"]),), brief=f"{brief}.")
 
 
 def _show_heads(rows: pd.DataFrame, edit: str) -> View:
@@ -146,19 +123,17 @@ def _show_heads(rows: pd.DataFrame, edit: str) -> View:
 
 
 def _summarize_sweep(rows: pd.DataFrame) -> Statement:
-    edited = rows[rows["edit"] != "none"]
-    if "change" not in edited or edited["change"].isna().all():
+    edited = rows[rows["edit"].ne("none") & rows["change"].notna()]
+    if edited.empty:
         return Statement(f"{len(rows)} edits were tried.")
-    worst = top(edited, "change", -1)
+    most = top(edited.assign(size=edited["change"].abs()), "size")
     sure = edited[(edited["change_low"] > 0) | (edited["change_high"] < 0)]
-    low, high = 100 * worst["change_low"], 100 * worst["change_high"]
     text = (
-        f"{len(sure)} of {len(edited)} edits change the share of right answers beyond chance. Most does "
-        f"‘{worst['edit']}’ at {site_label(worst['site'], worst['head'])}: {100 * worst['change']:+.1f} points "
-        f"[{low:+.1f}, {high:+.1f}], of {worst['n']} questions."
+        f"{len(sure)} of {len(edited)} edits change the share of right answers beyond chance. The largest change is by "
+        f"‘{most['edit']}’ at {site_label(most['site'], most['head'])}: {number(most, 'change', '+.1f', 100, ' points')}, of {most['n']} questions."
     )
-    is_site = "*" not in worst["site"]
-    return Statement(text, (link_vectors(worst["site"], worst["head"]),) if is_site else ())
+    is_site = "*" not in most["site"]
+    return Statement(text, (link_vectors(most["site"], most["head"]),) if is_site else ())
 
 
 def _show_edits(rows: pd.DataFrame) -> View:

@@ -68,7 +68,7 @@ class Job:
     def read_output(self) -> str:
         """The last lines of its output, as text."""
         output = CODES.sub("", self.log.read_text("utf-8", errors="replace"))
-        lines = [visible(line.strip(), 160) for line in re.split(r"\s*[\r\n]\s*", output) if line]
+        lines = [visible(line.strip(), 400) for line in re.split(r"\s*[\r\n]\s*", output) if line]
         latest = {COUNTS.sub("", line): line for line in lines}  # of a bar the last state
         return "\n".join([*latest.values()][-MAX_LINES:])
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.decomposition import binds
+from tprprobe.analyses.decomposition import claim_binding
+from tprprobe.analyses.decomposition.binding_claims import BOUND
 from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.analyses.probing.rows import rank_layers
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
-from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, percent, top
+from tprprobe.dashboard.statements import Link, Statement, number, percent, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.labels import site_label
@@ -26,11 +27,13 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
-COLUMNS += ["ranked"]  # which other layers a paired test does not tell from the best
+COLUMNS += [
+    "ranked",
+    "size",
+]  # which layers a paired test does not tell from the best; what is compared
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 3  # of the first line
-GAINS = {"share": "share of bindings", "gain": "R² gain of bindings"}
-GAINS |= {"learned": "R² learned of the gain"}
+GAINS = {"share": "share of bindings", "gain": "R² gain of bindings"}  # the first that is known
 Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
 
@@ -45,6 +48,7 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
         table,
         pd.concat(bands, ignore_index=True) if bands else pd.DataFrame(columns=BAND),
         percent={*table.loc[table["page"] == "probes", "panel"]},
+        across=2,
     )
 
 
@@ -57,7 +61,7 @@ def list_panels(lines: Lines) -> list[str]:
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
-    data = lines.rows.drop(columns=["query", "ranked"])
+    data = lines.rows.drop(columns=["query", "ranked", "size"])
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
 
@@ -67,32 +71,40 @@ def select_panels(lines: Lines, panels: list[str]) -> Lines:
 
 
 def summarize_layers(lines: Lines) -> Statement:
-    """The layer where every measure is largest, of edits in either direction."""
+    """The layer where every measure is largest."""
     claims, links = [], []
     for panel, rows in lines.rows.groupby("panel", sort=False):
         is_percent = lines.is_percent(str(panel))  # scores of probes, of which any line may be best
-        is_edit = rows["page"].iloc[0] == "interventions"  # its damage may be below 0
-        sizes = rows["value"].abs() if is_edit else rows["value"]
+        is_any = is_percent or rows["page"].iloc[0] == "interventions"
         is_last = rows["line"] == rows["line"].iloc[-1]
-        best = top(rows.assign(size=sizes.where(is_last | is_percent | is_edit)), "size")
+        sizes = rows["size"].fillna(rows["value"]).where(is_last | is_any)
+        best = top(rows.assign(size=sizes), "size")
         is_clear = rows["line"].nunique() == 1 or str(best["line"]) in str(panel)
         measure = str(panel) if is_clear else f"{panel}, {best['line']},"
-        where = "at the embedding" if best["x"] < 0 else f"in layer {int(best['x'])}"
+        layers = rows.loc[sizes == best["size"], "x"].astype(int).unique()  # of a tie, all
+        where = " and ".join("the embedding" if x < 0 else f"layer {x}" for x in layers)
         verb = "is largest" if rows["x"].nunique() > 1 else "is measured"
         write = percent if is_percent else number
         rank = f" ({best['ranked']}; paired, Holm)" if pd.notna(best["ranked"]) else ""
         control = lines.bands[(lines.bands["panel"] == panel) & (lines.bands["x"] == best["x"])]
         for row in control.to_dict("records"):
-            beyond = "beyond" if best["sure"] else "not beyond"
+            beyond = "beyond" if best["sure"] else "beside"
             rank = f", {beyond} its strongest control {write(row, 'value')}{rank}"
-        claim = f"{measure} {verb} {where}, {write(best, 'value')}{rank}"
-        is_above = control.size or is_percent or rows["sure"].astype(bool).any()
-        claims.append(
-            claim if is_above else f"{measure} is surely above 0 and its controls in no layer"
-        )
+        claim = f"{measure} {verb} in {where}, {write(best, 'value')}{rank}"
+        is_open = rows["sure"].astype(bool).any() or rows["low"].isna().all()  # or not known
+        if not (control.size or is_percent or is_open):
+            claim = f"{measure} is beyond 0 and its controls in no layer"
+        claims.append(claim)
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
     return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
+
+
+def _name_kinds(sites: pd.Series) -> pd.Series:
+    """Sites without their layer, and without their stack where all have the same: ``self role``."""
+    n_stacks = sites.str.extract(r"^(\w+)\.\d+\.")[0].nunique()
+    pattern = r"\.\d+\b" if n_stacks > 1 else r"^\w+\.|\d+\."
+    return sites.str.replace(pattern, "", regex=True).str.replace(".", " ", regex=False)
 
 
 def _measure(rows: pd.DataFrame, name: str, panel: Any, **columns: Any) -> pd.DataFrame:
@@ -109,7 +121,7 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
         load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "site", "head"])
     )
     rows = rows[rows["head"].isna()]
-    kinds = rows["site"].map(name_vectors).str.replace("embedding", "hidden")
+    kinds = _name_kinds(rows["site"]).str.replace("embedding", "hidden")
     for (task, kind), of_kind in rows.groupby(["task", kinds], sort=False):
         if (of_kind["control"] == "real").any():
             rules = rows[(rows["task"] == task) & rows["layer"].isna()]
@@ -124,12 +136,12 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
 
 
 def _measure_decompositions(runs: Runs, store: Store) -> Measured:
-    """R² of the nested fits by layer; where a baseline model was decomposed too, what bindings gain beyond it."""
+    """R² of the nested fits by layer, beside the strongest control of the last of them, and what bindings are of the states."""
     scores = read_scores(runs.beside(store, "decompositions").values())
     scores = scores[scores["site"].map(layer_of).notna()]
-    kinds = scores["site"].map(name_vectors)
+    kinds = _name_kinds(scores["site"])
     for (roles, kind), of_kind in scores.groupby(["roles", kinds], sort=False):
-        fits = list_families(of_kind)
+        fits = list_families(of_kind).query("family != 'saturated'")  # no control is fitted so
         fits = fits.iloc[np.lexsort((fits["site"].map(layer_of), fits["order"]))]
         query = _queries(of=fits["site"], scheme=fits["roles"])
         fits = fits.assign(line=fits["step"], page="decomposition", query=query)
@@ -137,14 +149,12 @@ def _measure_decompositions(runs: Runs, store: Store) -> Measured:
         strongest = controls.loc[controls.groupby("site")["r2"].idxmax()]
         panel, bound = f"R² {kind}, roles {roles}", fits[fits["family"] == "factored"]
         band = _measure(strongest, "r2", panel).sort_values("x")
-        is_above = fits["r2_low"] > fits["site"].map(strongest.set_index("site")["r2"])
-        yield _score(fits, "r2", panel, is_above), band
-        for name, label in GAINS.items():
-            gains = bound.dropna(subset=[name]) if name in bound else bound[:0]
-            if len(gains):
-                is_bound = [binds(row) for row in gains.to_dict("records")]
-                is_sure = (gains[f"{name}_low"] > 0) & np.array(is_bound)
-                yield _score(gains, name, f"{label}, {kind}, roles {roles}", is_sure), band[:0]
+        controls_r2 = fits["site"].map(strongest.set_index("site")["r2"]).fillna(0)
+        yield _score(fits, "r2", panel, fits["r2_low"] > controls_r2), band
+        for name in [name for name in GAINS if name in bound and bound[name].notna().any()][:1]:
+            gains = bound.dropna(subset=[name])
+            is_sure = [claim_binding(row).startswith(BOUND) for row in gains.to_dict("records")]
+            yield _score(gains, name, f"{GAINS[name]}, {kind}, roles {roles}", is_sure), band[:0]
 
 
 def _score(rows: pd.DataFrame, name: str, panel: str, is_sure: Any) -> pd.DataFrame:
@@ -182,13 +192,14 @@ def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame
     edits, controls = rows[is_real], rows[~is_real]
     heads = edits.get("head", pd.Series(-1, edits.index))
     unit = "nats towards the other text" if "kl" in rows else "change of right answers"
-    sites = zip(edits["site"], heads, strict=True)
-    names = [site_label(name_vectors(site), head) for site, head in sites]
+    sites = zip(_name_kinds(edits["site"]), heads, strict=True)
+    names = [site_label(site, head) for site, head in sites]
     is_sure = (edits["change_low"] > 0) | (edits["change_high"] < 0)
-    is_sure = edits["beyond_low"].gt(0) if "beyond_low" in edits else is_sure
+    is_sure = (edits["p"] < 0.05) & (edits["beyond"] > 0) if "beyond" in edits else is_sure
     panel, edits = f"‘{edit}’ ({unit})", edits.assign(line=names, page="interventions")
     lines = _score(edits, "change", panel, is_sure)
+    lines["size"] = lines["value"] if "kl" in rows else lines["value"].abs()  # damage is below 0
     lines["query"] = _queries(intervention=[run] * len(lines), edit=[edit] * len(lines))
-    strongest = controls.loc[controls["change"].abs().groupby(controls["site"]).idxmax()]
+    strongest = controls.loc[controls.groupby("site")["change"].idxmax()]
     band = _measure(strongest, "change", panel).sort_values("x")
     return lines.sort_values("x", kind="stable"), band

@@ -47,7 +47,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
     if isinstance(best["best_control"], str):
         control = CONTROLS.get(best["best_control"], best["best_control"])
         is_beyond = pd.notna(best["beats_controls"]) and bool(best["beats_controls"])
-        verdict = "beyond" if is_beyond else "not distinguished from"
+        verdict = "beyond" if is_beyond else "not beyond"
         rival = (
             f"; {verdict} its best control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
         )

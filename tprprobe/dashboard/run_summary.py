@@ -1,6 +1,6 @@
 """What is known of a store, in sentences; what reads a kind of result is imported where there is one, for a quick first view."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +12,8 @@ from tprprobe.store.token_texts import visible
 
 
 def summarize(runs: Runs, store: Store | None) -> list[Statement]:
-    """What is known of a store, its strongest named roles first; of a folder without a store, what its results say."""
-    roles: Iterable[Statement] = ()
-    if store and (folders := runs.beside(store, "names", "word-names")):
-        from tprprobe.dashboard.names import find_roles
-
-        roles = find_roles(folders.values())
-    statements = {statement.text: statement for statement in (*roles, *_results(runs, store))}
-    return [*statements.values()]
+    """What is known of a store; of a folder without a store, what its results say."""
+    return [*{statement.text: statement for statement in _results(runs, store)}.values()]
 
 
 def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
@@ -33,10 +27,10 @@ def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
 
 
 def _names(name: str, folder: Path) -> Iterator[Statement]:
-    from tprprobe.dashboard.names import read_names, show_names, summarize_names
+    from tprprobe.dashboard.names import load_named, show_names, summarize_names
 
     link = Link("Show on Roles", "roles", {"names": name})
-    yield replace(summarize_names(show_names(read_names(folder)).data), links=(link,))
+    yield replace(summarize_names(show_names(load_named(folder)).data), links=(link,))
 
 
 def _probes(name: str, folder: Path) -> Iterator[Statement]:
@@ -64,10 +58,8 @@ def _interventions(name: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard import interventions
 
     for edit, rows in interventions.read_interventions(folder).items():
-        statement = interventions.summarize_edits(rows, edit)
+        statement = interventions.summarize_run(folder, rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
-        if edit == interventions.PATCHED:
-            statement = Statement(f"{interventions.describe_run(folder)}: {statement.text}")
         yield replace(statement, links=(link,))
 
 

@@ -4,7 +4,6 @@ import pandas as pd
 
 from tprprobe.analyses.naming.name_counts import (
     compare_names,
-    list_repeated,
     quote,
     select_named,
     state_names,
@@ -36,9 +35,8 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
     if rows.empty:
         return Statement(f"{text}{_explain_best(names)}")
     best = top(rows, "f05")
-    text += list_repeated(names["name"])
     text += (
-        f" Named clusters cover {100 * rows['coverage'].sum():.0f} % of the tokens. The most certain name is "
+        f" Different names: {rows['name'].nunique()}. Named clusters cover {100 * rows['coverage'].sum():.0f} % of the tokens. The clearest is "
         f"{quote(visible(best['name'], MAX_NAME))} (cluster {best['cluster']}, {_measure(scene, best)}, recall {number(best, 'recall', '.2f')})."
     )
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}

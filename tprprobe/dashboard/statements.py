@@ -43,11 +43,6 @@ def top(rows: pd.DataFrame, column: str, sign: int = 1) -> pd.Series:
     return rows.iloc[int(np.nanargmax(sign * rows[column].to_numpy(float)))]
 
 
-def name_vectors(site: object) -> str:
-    """A site without its layer, in words: ``encoder self role``."""
-    return " ".join(word for word in str(site).split(".") if not word.isdigit())
-
-
 def link_vectors(site: str, head: Any = None, label: str = "", **query: str) -> Link:
     """The page that shows the vectors of a site and head."""
     of_head = {} if head is None or pd.isna(head) or head < 0 else {"head": str(int(head))}

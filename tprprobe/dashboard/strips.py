@@ -7,6 +7,7 @@ import pandas as pd
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.slices import find_slice
 from tprprobe.analyses.token_maps import Cloud
+from tprprobe.dashboard.comparison import align_tokens
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.maps import pack_colors, pack_names
 from tprprobe.dashboard.marks import ROW_KINDS, Mark
@@ -86,15 +87,16 @@ def pack_strips(
     """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
     them by, rows and clusters; tokens that do not meet ``where`` are outside.
 
-    With ``pair`` and one sample of each, tokens are found by those at the same positions of its sample.
+    With ``pair`` and one sample of each, tokens are found by those of its sample, see :func:`align_tokens`.
     """
     tokens, _, _ = read_strips(scene, samples)
     tokens["label"] = tokens["cluster"]
     if pair is not None:
-        pair_tokens = read_strips(pair, pair_samples)[0].set_index("position")
+        pair_tokens = read_strips(pair, pair_samples)[0].assign(second=0)
+        joined = align_tokens(tokens.assign(second=0), pair_tokens)
+        places = joined.rename(columns={"position_x": "position"}).set_index("position")
         for name in ("row", "cluster"):
-            rows = tokens["position"].map(pair_tokens[name])
-            tokens[name] = rows.fillna(-1).astype(int)
+            tokens[name] = tokens["position"].map(places[f"{name}_y"]).fillna(-1).astype(int)
     tokens["outside"] = bool(where) and ~find_slice(scene.store, scene.side, where)[tokens["row"]]
     names = ("row", "position", "cluster", "label", "outside")
     strips = [

@@ -41,7 +41,7 @@ def show_salience(table: pd.DataFrame, title: str) -> View:
 def summarize_salience(table: pd.DataFrame) -> str:
     """The token without which most is lost, and whether gradients agree with that."""
     ranked = table.sort_values(REPLACED, ascending=False).head(3)
-    listed = ", ".join(f"‘{sign(token)}’" for token in ranked["token"])
+    listed = ", ".join(f"‘{sign(token).strip()}’" for token in ranked["token"])
     agreement = table[INTEGRATED].corr(table[REPLACED], "spearman")
     verdict = f"Integrated gradients rank tokens as that measurement does to {agreement:.2f} (Spearman; 1: the same)."
     return f"Most is lost without {listed} (one token replaced by random ones). {verdict}"
@@ -56,10 +56,10 @@ def summarize_texts(texts: TextComparison) -> str:
             texts.outputs.iloc[texts.outputs[name].argmax()] for name in ("text", "against")
         ]
         sentences += [
-            f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the other text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
+            f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the edited text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
         ]
     row = texts.states.iloc[texts.states["distance"].argmax()]
-    where = f"at {site_label(row['site'])}, token ‘{sign(row['token'])}’"
+    where = f"at {site_label(row['site'])}, token ‘{sign(row['token']).strip()}’"
     sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]
     if len(texts.heads):
         row = texts.heads.iloc[texts.heads["distance"].argmax()]

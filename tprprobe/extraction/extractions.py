@@ -34,7 +34,7 @@ from tprprobe.store import SiteSpec, StoreWriter
 from tprprobe.store.dtypes import BFLOAT16
 from tprprobe.store.layout import SAMPLE, SIDES
 
-CONTROL_SAMPLES = 1000
+N_SEARCHED = 1000  # texts whose lengths and symbols tell those of all
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
 Target = Literal["reference", "generated"]
@@ -279,7 +279,7 @@ class Extraction:
 
     @cached_property
     def sample(self) -> Pairs:
-        return self._encode(list(self.data[:CONTROL_SAMPLES]))
+        return self._encode(list(self.data[:N_SEARCHED]))
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
         """Rows and bytes of every site on so many samples, by shapes and the first samples' symbols; a word has a row a symbol."""

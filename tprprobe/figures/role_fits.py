@@ -79,7 +79,9 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
         for row in rows:  # the scores are those of the bindings
             gain = row["+ bindings"].partition(" ")[2]
             row["+ bindings"] = f"{row.pop(label)} {gain}".strip()
-    caption = "\n".join([CAPTION.format(label), *summaries])
+    origin = filter(None, [decompositions.attrs.get("origin")])
+    caption = "
+".join([*origin, CAPTION.format(label), *summaries])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
     cells = pd.DataFrame(rows)
     cells = cells if has_names else cells.drop(columns="name")
@@ -153,7 +155,9 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
     if len(groups) > MAX_GAINS:  # what gains are is seen
         notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
     title = "Fillers, roles, bindings: what every step explains"
-    return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
+    origin = filter(None, [decompositions.attrs.get("origin")])
+    note = "\n".join([*origin, *notes])
+    return Shares(pd.DataFrame(rows), "R², held out", title=title, note=note)
 
 
 def _name_places(decompositions: pd.DataFrame) -> dict[tuple[str, str], str]:

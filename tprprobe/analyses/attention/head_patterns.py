@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int
 
 from tprprobe.analyses.attention import head_relations
 from tprprobe.analyses.attention.gold_maps import find_divisions, gold_tokens
-from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.labels import WORD
@@ -27,7 +26,6 @@ SHIFTS = {
     " + 1": 1,
     " + 2": 2,
 }  # from the place counted from the other end
-ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SOURCE = "source"
 PUNCTUATION = "punct"  # of Universal Dependencies, and of spaCy
 Targets = Bool[np.ndarray, "query key"]
@@ -100,18 +98,18 @@ def find_targets(
     for unit, text in zip(units, tokens["token"].astype(str), strict=True):
         if unit >= 0:
             texts[unit] += text
-    others = ~np.eye(n, dtype=bool)
+    not_self = ~np.eye(n, dtype=bool)
     targets = {
         f"previous {kind}": np.eye(n, k=-1, dtype=bool),
         f"next {kind}": np.eye(n, k=1, dtype=bool),
-        f"first {kind}": others & (np.arange(n) == 0),
-        f"same {kind}": others & (texts[:, None] == texts) & (texts != ""),
+        f"first {kind}": not_self & (np.arange(n) == 0),
+        f"same {kind}": not_self & (texts[:, None] == texts) & (texts != ""),
     }
-    if not {ROLE, head_relations.TASK} & {*tokens}:
+    if not {head_relations.ROLE, head_relations.TASK} & {*tokens}:
         mirrored = {
             name: np.fliplr(np.eye(n, k=shift, dtype=bool)) for name, shift in SHIFTS.items()
         }
-        targets |= {f"place i{name} from the right": others & to for name, to in mirrored.items()}
+        targets |= {f"place i{name} from the right": not_self & to for name, to in mirrored.items()}
     pairs = [*_relate_roles(tokens, units), *_relate_words(tokens)]
     pairs += _relate_divisors(store, sample, tokens, units)
     for relation, query, key in pairs:
@@ -121,10 +119,10 @@ def find_targets(
 
 def _relate_roles(tokens: pd.DataFrame, units: Units) -> Related:
     """Words with different labels, each of which one word of the sample has."""
-    if ROLE not in tokens or WORD not in tokens:
+    if head_relations.ROLE not in tokens or WORD not in tokens:
         return
     label_of: dict[int, str] = {}
-    for unit, label in zip(units.tolist(), label_words(tokens, ROLE), strict=True):
+    for unit, label in zip(units.tolist(), tokens[head_relations.ROLE], strict=True):
         if isinstance(label, str):
             label_of.setdefault(unit, label)
     counts = Counter(label_of.values())
@@ -152,11 +150,11 @@ def _relate_divisors(store: Store, sample: int, tokens: pd.DataFrame, units: Uni
 
 def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, document: int) -> Tally:
     """Which heads look most at a target, of the queries that see one."""
-    others = np.where(np.eye(maps.shape[1], dtype=bool), -1, maps)
-    visible: Targets = np.any(others > 0, axis=0)
+    off_diagonal = np.where(np.eye(maps.shape[1], dtype=bool), -1, maps)
+    visible: Targets = np.any(off_diagonal > 0, axis=0)
     reachable = (targets & visible).sum(1)
     queries = np.flatnonzero(reachable)
-    keys = others[:, queries].argmax(-1)  # [head, query]
+    keys = off_diagonal[:, queries].argmax(-1)  # [head, query]
     chance = reachable[queries] / visible[queries].sum(1)
     places = queries[:, None] + np.array(head_relations.OFFSETS)
     is_inside = (places >= 0) & (places < len(targets))

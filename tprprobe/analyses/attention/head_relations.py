@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from tprprobe.analyses.naming.fields import label_words
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
@@ -16,6 +17,7 @@ from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 
 TASK = "dep"
+ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
 SHARP = 16  # samples of which the sharpest head is sought
 FEWEST, COMMONEST = 20, 12  # words of a relation that is scored by itself; relations of a table
 OFFSET = "offset:"  # names a column of a fixed distance
@@ -61,12 +63,16 @@ def list_self_maps(store: Store) -> list[str]:
 
 
 def list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
-    """The samples that have maps of all sites, with their tokens, which have their document and sequence as numbers."""
+    """The samples that have maps of all sites, with their tokens, which have their document and sequence as numbers, and the
+    label of their word instead of a cell of ROLE.
+    """
     n_samples = min(store.count_maps(site) for site in sites)
     tokens = store.tokens_of(sites[0])
     tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
     origin = read_provenance(tokens)
     tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
+    if ROLE in tokens and WORD in tokens:
+        tokens[ROLE] = label_words(tokens, ROLE)
     for sample, rows in tokens.groupby("sample"):
         yield int(str(sample)), rows.reset_index(drop=True)
 
@@ -75,9 +81,9 @@ def _score(
     store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool, nearby: bool
 ) -> Iterator[pd.DataFrame]:
     words, maps = tokens[WORD].to_numpy(), {site: store.attention(site, sample) for site in sites}
-    pieces, token = np.where(words >= 0, np.cumsum(words >= 0) - 1, -1), tokens.iloc[0]
+    piece_numbers, token = np.where(words >= 0, np.cumsum(words >= 0) - 1, -1), tokens.iloc[0]
     groups = [(words, list(find_edges(tokens)))]
-    for relation, units in zip(NEARBY, (words, pieces), strict=True) if nearby else ():
+    for relation, units in zip(NEARBY, (words, piece_numbers), strict=True) if nearby else ():
         numbers = np.unique(units[units >= 0]).tolist()
         groups.append((units, [(relation, unit, before) for before, unit in pairwise(numbers)]))
     rows = {"sample": sample, "document": token["origin"], "sequence": token["sequence"]}
@@ -122,7 +128,7 @@ def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     numbers = words[WORD].tolist()
     lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
     spans = zip(numbers, lasts, strict=True)
-    first_words = {n: first for first, final in spans for n in range(first, final + 1)}
+    first_words = {n: start for start, final in spans for n in range(start, final + 1)}
     for word, cell in zip(numbers, words[TASK].astype(str), strict=True):
         for label, span1, span2 in decode_cell(cell, word):
             place, related = first_words.get(span1[0]), first_words.get(span2[0] if span2 else -1)
