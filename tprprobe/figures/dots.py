@@ -144,7 +144,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         tidy(panel, title, size=PANEL_TITLE)
     if not rows["sure"].all():
         look = {"color": "white", "edgecolor": MUTED, "hatch": HATCH, "linewidth": 0}
-        axes[0, 0].barh(0, 0, label="hatched: not shown to be above 0", **look)
+        axes[0, 0].barh(0, 0, label="hatched: not shown to be there", **look)
     for panel in axes[-1]:
         panel.set_xlabel(shares.label)
     if above and ax is None:

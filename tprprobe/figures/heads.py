@@ -19,7 +19,7 @@ TITLE = "Heads that follow relations between words"
 CAPTION = (
     "attention: of the words of a relation, the percent from which the head looks most at the other word.\n"
     "at that distance: the percent whose other word stands at the best fixed distance.\n"
-    "In brackets, of ten documents or more, 95 % intervals; where all documents score alike, the exact one of 0 of n documents. Head and distance were chosen on half of the documents and are scored on the other half."
+    "[95 % interval], of ten documents or more. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 SQUARES_NOTE = (
@@ -50,7 +50,8 @@ def heads_table(store: Store, seed: int = 0) -> Table:
         "block": ("direction",),
         "spare": ("fixed distance", "at that distance", "words"),
     }
-    caption = f"{CAPTION}\n{name_origin(store)}"
+    texts = f"{store.facts.attention_samples:,} texts with attention maps"
+    caption = f"{CAPTION}\n{name_origin(store)} Measured on {texts}."
     return Table(pd.DataFrame(cells), TITLE, caption, (len(tables[0]),), **places)
 
 

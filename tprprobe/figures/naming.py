@@ -169,8 +169,8 @@ def point_to(n_clusters: int, out: Source | None, share: str = "") -> str:
 
 def _explain(names: pd.DataFrame) -> str:
     tasks = [name.removeprefix(AGREEMENT) for name in map(str, names)]
-    is_marked = any(is_unstable(names) & (names["name"] != UNNAMED))
-    notes = [explain_tags(tasks), NOT_STABLE * is_marked]
+    is_named = names["name"] != UNNAMED
+    notes = [explain_tags(tasks) * any(is_named), NOT_STABLE * any(is_unstable(names) & is_named)]
     return " ".join(f"{note}." for note in notes if note)
 
 
