@@ -50,7 +50,7 @@ def heads_table(store: Store, seed: int = 0) -> Table:
         "block": ("direction",),
         "spare": ("fixed distance", "at that distance", "words"),
     }
-    texts = f"{store.facts.attention_samples:,} texts with attention maps"
+    texts = f"{store.facts.attention_samples or store.samples:,} texts with attention maps"
     caption = f"{CAPTION}\n{name_origin(store)} Measured on {texts}."
     return Table(pd.DataFrame(cells), TITLE, caption, (len(tables[0]),), **places)
 
