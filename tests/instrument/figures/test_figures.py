@@ -31,7 +31,6 @@ from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.look import Look
-from tprprobe.figures.overlay import marks_legend
 from tprprobe.figures.probe_captions import PLAIN
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.scenes import Shares
@@ -108,11 +107,6 @@ def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     assert any(text.startswith("nn") for text in labels)
     assert not any("→" in text or "right:" in text for text in labels)
     assert "numerator" not in figure.texts[-1].get_text()
-
-
-def test_a_legend_names_only_what_is_drawn():
-    assert marks_legend(["n", "", "d"]) == "n numerator, d denominator"
-    assert marks_legend(["N", "s"]).endswith("s sign (capital: the symbol before misleads)")
 
 
 def test_role_clusters_color_each_cluster(store, roles):
