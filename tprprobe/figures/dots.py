@@ -119,7 +119,8 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         values = table["value"][steps].clip(lower=0).fillna(0)
         starts = values.cumsum(axis=1) - values
         for step in steps:
-            panel.barh(0, 0, color=colors[step], label=step)
+            has_bars = (rows.loc[rows["part"] == step, "value"] > 0).any()
+            panel.barh(0, 0, color=colors[step], label=step if has_bars else "")
             bars = panel.barh(
                 range(len(names)), values[step], 0.72, starts[step], color=colors[step]
             )
