@@ -218,7 +218,7 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
     if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
     if look.title and np.asarray(ax, object).size > 1:
-        raise InputError("title: panels in axes of yours keep their titles; give fig.suptitle one")
+        raise InputError("title: the panels in ax keep their titles; write yours by fig.suptitle")
     if look.panel is not None:
         if not isinstance(figure, Scene | PanelTable):
             raise InputError(f"{name} is drawn as a whole: leave out panel")
