@@ -141,7 +141,7 @@ def test_strips_never_leave_the_page(length, after):
     assert column + width <= strips.COLUMNS
 
 
-def test_attention_rows_are_of_the_digits_behind_a_slash(store):
+def test_attention_rows_are_of_the_digits_behind_a_slash_with_their_weights(store):
     tokens = store.tokens_of(MAPS)
     question = "".join(
         t if len(t) == 1 else "_" for t in tokens.loc[tokens["sample"] == 0, "token"]
@@ -151,9 +151,6 @@ def test_attention_rows_are_of_the_digits_behind_a_slash(store):
     assert [text[6] for text in headings] == list("".join(numbers))
     for text in headings:
         assert question[int(text.split(" at ")[1])] == text[6]
-
-
-def test_attention_rows_print_the_weights(store):
     weights = store.attention(MAPS, 1)[0, 5]
     labels = texts(render(row_strips(store, MAPS, 1, head=0, positions=[5])))
     expected = [f"{weight:.0%}".rstrip("%") for weight in weights if weight >= 0.05]
