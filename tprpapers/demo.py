@@ -11,7 +11,7 @@ from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.reconstruction_drawings import reconstruction_table
 from tprpapers.worlds.mathematics.polarity_tables import names_section
 from tprprobe import figures
-from tprprobe.analyses.clustering import Clusters, cluster, find_heads, save_clusters
+from tprprobe.analyses.clustering import cluster, find_heads, save_clusters
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
@@ -68,12 +68,21 @@ def run_demo(out: Path) -> Path:
     naming = name_all(
         store, ROLES, K, out=out / "names", progress=lambda all_: track(all_, "naming", len(all_))
     )
-    drawings = _draw(store, heads[HEAD])
+    drawings: dict[str, Figure] = {
+        FIG2: catalogue.draw(FIG2, store=store, head=HEAD, k=K),
+        "role-clusters-standardized": figures.role_clusters(store, heads[HEAD], gold=True),
+        FIG3: catalogue.draw(FIG3, store=store),
+    }
     for name, figure in drawings.items():
         figures.save(figure, out / f"{name}.pdf")
     fig3 = {CAPTIONS[FIG3]: drawings.pop(FIG3)}
     sections = [
-        _answers(samples, lead),
+        Section(
+            "How well does it answer?",
+            f"{lead} Their text was never trained on. The card of the checkpoint has its exact match on every module and split.",
+            folded={f"{N_PRINTED} right and {N_PRINTED} wrong answers": samples},
+            deeper=f"tprprobe eval --ckpt {CHECKPOINT} --data {DATA} --split {SPLIT}",
+        ),
         clusters_section(heads, {CAPTIONS[name]: figure for name, figure in drawings.items()}),
         names_section(naming),
         Section(
@@ -112,24 +121,6 @@ def _pick_answers(answered: pd.DataFrame, correct: bool) -> pd.DataFrame:
     rows = answered[answered["correct"].astype(bool) == correct].head(N_PRINTED)
     table = pd.DataFrame(rows[["question", "answer", "prediction"]])
     return table.assign(correct="right" if correct else "wrong")
-
-
-def _draw(store: Store, standardized: Clusters) -> dict[str, Figure]:
-    """The figures by file name."""
-    return {
-        FIG2: catalogue.draw(FIG2, store=store, head=HEAD, k=K),
-        "role-clusters-standardized": figures.role_clusters(store, standardized, gold=True),
-        FIG3: catalogue.draw(FIG3, store=store),
-    }
-
-
-def _answers(samples: pd.DataFrame, lead: str) -> Section:
-    return Section(
-        "How well does it answer?",
-        f"{lead} Their text was never trained on. The card of the checkpoint has its exact match on every module and split.",
-        folded={f"{N_PRINTED} right and {N_PRINTED} wrong answers": samples},
-        deeper=f"tprprobe eval --ckpt {CHECKPOINT} --data {DATA} --split {SPLIT}",
-    )
 
 
 def _reconstruction_section(store: Store) -> Section:

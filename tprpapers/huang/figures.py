@@ -34,7 +34,6 @@ from tprpapers.huang.unbinding.ten_clusters import (
 from tprpapers.huang.word_planes import scatter_planes
 from tprpapers.scoring.captions.toolkit import compare_captions
 from tprpapers.verdicts import judge_cases
-from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.projections import METHODS, project
 from tprprobe.errors import unknown
 from tprprobe.figures.catalogue import Input, Maker
@@ -72,14 +71,6 @@ def note_words(words: GeneratedWords) -> str:
     )
 
 
-def note_outside_centers(words: GeneratedWords, clusters: Clusters) -> str:
-    """The note of words that were put to the nearest of centers learned elsewhere."""
-    return (
-        f"{note_words(words)}\nCenters: k-means of {clusters.size:,} vectors of other captions; these words "
-        f"count to the nearest center. Stability over {clusters.n_seeds} seeds: {clusters.stability:.3f}."
-    )
-
-
 def judge_words(
     words: GeneratedWords, cases: Mapping[str, Cases], void: Mapping[str, str] = {}
 ) -> list[Verdict]:
@@ -89,9 +80,8 @@ def judge_words(
 
 def judge_subjects(results: pd.DataFrame) -> list[Verdict]:
     """The verdict on subjects and objects: u_t on matched pairs."""
-    row = results.iloc[0]
-    matched = {"": read_interval(row, "matched")}
-    return judge_cases({"huang-subject-object": matched}, "document", int(row["images"]))
+    cases = {"huang-subject-object": {"": read_interval(results.iloc[0], "matched")}}
+    return judge_cases(cases, "document", int(results["images"].iloc[0]))
 
 
 def of_two(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
@@ -159,8 +149,10 @@ def _labels(words: GeneratedWords, k: int, seed: int, clusters: str) -> tuple[np
     """The cluster of every word, and a note: of centers in a folder, or found on these words."""
     if not clusters:
         return labels_of(words, find_clusters(words, [k], seed)[k]), note_words(words)
-    fitted_clusters = load_fitted_clusters(words, clusters, k)
-    return labels_of(words, fitted_clusters), note_outside_centers(words, fitted_clusters)
+    fitted = load_fitted_clusters(words, clusters, k)
+    centers = f"Centers: k-means of {fitted.size:,} vectors of other captions; these words count to the nearest center."
+    stability = f"Stability over {fitted.n_seeds} seeds: {fitted.stability:.3f}."
+    return labels_of(words, fitted), f"{note_words(words)}\n{centers} {stability}"
 
 
 def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0, clusters: str = "") -> Table:

@@ -68,7 +68,8 @@ def _make(name: str, checkpoints: Sequence[str], out: Path, track: Track) -> Pap
         if isinstance(part, Command):
             results[part] = run_command(part, weights)
         else:
-            items.append(_item(*part, contents, checkpoints, commands, results, out))
+            figure, needs = part
+            items.append(_item(figure, needs, contents, checkpoints, commands, results, out))
     return Paper(name, checkpoints, list(results.values()), items)
 
 
@@ -135,8 +136,9 @@ def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table
     )
     for kind in ("pdf", "svg"):
         save(figure, out / f"{name}.{kind}")
-    for kind in TABLE_FILES if table else ():
-        table.save(out / f"{name}.{kind}")
+    if table:
+        for kind in TABLE_FILES:
+            table.save(out / f"{name}.{kind}")
     numbers = table.cells if table else figure.scene.tabulate()
     write_file(out / f"{name}.csv", numbers.to_csv(index=False, float_format=DIGITS))
     return figure, table

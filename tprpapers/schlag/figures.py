@@ -111,10 +111,6 @@ def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:
     return tuple(judge_cases(cases, "question", store.samples // 4))
 
 
-def draw_study(study: Study) -> Grid:
-    return matched_study(study.curves, study.runs, compare_variants(study))
-
-
 def save_binding(
     exact: Mapping[str, pd.DataFrame],
     probed: pd.DataFrame | None,
@@ -184,4 +180,7 @@ BINDING = Maker(lambda bindings: binding.binding_lines(bindings), inputs=BINDING
 BINDING_TABLE = Maker(lambda bindings: binding.binding_table(bindings), inputs=BINDING_INPUT)
 CAPTURE = Maker(draw_capture, BOUND)
 CAPTURE_TABLE = Maker(tabulate_capture, BOUND)
-STUDY = Maker(draw_study, inputs=STUDY_INPUT)
+STUDY = Maker(
+    lambda study: matched_study(study.curves, study.runs, compare_variants(study)),
+    inputs=STUDY_INPUT,
+)

@@ -26,7 +26,7 @@ PARTS = {
 }
 ORDER = ("none", "question", "role", "embedding role", "filler", "key", "binding", "hidden")
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
-NOTE = "Pairs of questions that {} answers both; lines: 95 % intervals over questions."
+NOTE, LINES = "Pairs of questions that {} answers both{}.", "; lines: 95 % intervals over questions"
 PLACES = {  # controls, by where the vectors come from
     "elsewhere": "elsewhere: the same vectors exchanged at two other symbols, as far apart",
     "alike": "alike: at another pair of the question with the same surface form",
@@ -53,9 +53,11 @@ def swap_shares(swaps: pd.DataFrame, kinds: Sequence[str] | None = None) -> Shar
         for kind in kinds
     ]
     places = {place for *_, place in exchanges}
-    note = NOTE.format(models[0] if len(models) == 1 else "the model")
+    shares = pd.concat(tables, ignore_index=True)
+    lines = LINES * bool(shares["low"].notna().any())
+    note = NOTE.format(models[0] if len(models) == 1 else "the model", lines)
     notes = [note, *(text for place, text in PLACES.items() if place in places)]
-    return Shares(pd.concat(tables, ignore_index=True), "share of answers", note="\n".join(notes))
+    return Shares(shares, "share of answers", note="\n".join(notes))
 
 
 def _list_parts(rows: pd.DataFrame, kind: str, exchanges: list[Any]) -> pd.DataFrame:

@@ -45,7 +45,7 @@ def summarize_answers(rows: pd.DataFrame, kind: str) -> Statement:
     )
     return Statement(
         f"If {pair} exchange vectors, the model {right} in {percent(best, 'counterfactual', 0)} of {best['n']} exchanges "
-        f"of {best['vectors']} vectors, and less often with the {len(all_layers) - 1} other kinds of vectors."
+        f"of {best['vectors']} vectors of all layers."
     )
 
 

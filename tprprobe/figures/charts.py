@@ -28,7 +28,7 @@ def plot(scene: Scene | None, dark: bool) -> go.Figure:
     theme = find_theme(dark)
     axis = {"zeroline": False, "color": theme.soft, "automargin": True}
     titles = [note.text.count("<br>") + 1 for note in chart.layout.annotations if note.text]
-    top = 8 + 14 * max(titles) if isinstance(scene, Lines) else 8
+    top = 8 + 14 * max(titles) if isinstance(scene, Lines | Shares) else 8
     chart.update_layout(
         height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode="zoom",
         font={"family": FONT, "size": 13, "color": theme.ink}, margin={"l": 8, "r": 8, "b": 8, "t": top},

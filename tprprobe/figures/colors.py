@@ -1,6 +1,7 @@
 """Colors of values and texts on them; here nothing is drawn, so that pages which the browser draws start sooner."""
 
 from collections.abc import Sequence
+from math import dist
 from typing import TYPE_CHECKING
 
 import matplotlib
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6, 0.7, 2.4)  # of every hue: full, light, dark, between, darkest
 RAMP = "viridis"  # of values in an order, such as positions
+NEAR = 0.2  # distance of colors that are taken for one another
 PALER = 0.7  # of white in the color of a square within its control
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:
     """n colors: those that are asked for, those of the style file, seven hues, then their light, dark, paler and darkest versions, then again from the start."""
-    hues = dict.fromkeys([*current_look().palette, *current_look().cycle, *HUES])
+    chosen = [to_rgb(color) for color in [*current_look().palette, *current_look().cycle]]
+    others = [hue for hue in map(to_rgb, HUES) if all(dist(hue, color) > NEAR for color in chosen)]
+    hues = dict.fromkeys([*chosen, *others])
     shades = [shade_color(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
 

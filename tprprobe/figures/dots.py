@@ -119,7 +119,8 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         values = table["value"][steps].clip(lower=0).fillna(0)
         starts = values.cumsum(axis=1) - values
         for step in steps:
-            panel.barh(0, 0, color=colors[step], label=step)
+            has_bars = (rows.loc[rows["part"] == step, "value"] > 0).any()
+            panel.barh(0, 0, color=colors[step], label=step if has_bars else "")
             bars = panel.barh(
                 range(len(names)), values[step], 0.72, starts[step], color=colors[step]
             )
@@ -144,7 +145,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         tidy(panel, title, size=PANEL_TITLE)
     if not rows["sure"].all():
         look = {"color": "white", "edgecolor": MUTED, "hatch": HATCH, "linewidth": 0}
-        axes[0, 0].barh(0, 0, label="hatched: not shown to be above 0", **look)
+        axes[0, 0].barh(0, 0, label="hatched: not shown to be there", **look)
     for panel in axes[-1]:
         panel.set_xlabel(shares.label)
     if above and ax is None:

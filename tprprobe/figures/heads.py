@@ -19,11 +19,11 @@ TITLE = "Heads that follow relations between words"
 CAPTION = (
     "attention: of the words of a relation, the percent from which the head looks most at the other word.\n"
     "at that distance: the percent whose other word stands at the best fixed distance.\n"
-    "In brackets, of ten documents or more, 95 % intervals; where all documents score alike, the exact one of 0 of n documents. Head and distance were chosen on half of the documents and are scored on the other half."
+    "[95 % interval], of ten documents or more. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 SQUARES_NOTE = (
-    "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on texts that did not choose it. "
+    "{} of color: from how many percent of the words or tokens the head looks most at the related one, on texts that did not choose it. "
     f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
     "chance or, where the relation is no fixed distance itself, above the best fixed distance."
 )
@@ -50,7 +50,8 @@ def heads_table(store: Store, seed: int = 0) -> Table:
         "block": ("direction",),
         "spare": ("fixed distance", "at that distance", "words"),
     }
-    caption = f"{CAPTION}\n{name_origin(store)}"
+    texts = f"{store.facts.attention_samples or store.samples:,} texts with attention maps"
+    caption = f"{CAPTION}\n{name_origin(store)} Measured on {texts}."
     return Table(pd.DataFrame(cells), TITLE, caption, (len(tables[0]),), **places)
 
 
@@ -85,7 +86,8 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     rows, columns = [*map(site_label, wide.index)], [*map(str, wide["share"].columns)]
     groups = wide["group"].fillna("").to_numpy(object)
     cell_texts = texts if len(rows) <= MAX_ROWS else None
-    note = "\n".join(filter(None, [examined_heads.attrs.get("origin"), SQUARES_NOTE]))
+    scale = SQUARES_NOTE.format("Depth" if cell_texts is None else "Number and depth")
+    note = "\n".join(filter(None, [examined_heads.attrs.get("origin"), scale]))
     ends = {"value_low": "low", "value_high": "high"}
     marks = heads.rename(columns=ends).assign(layer=heads["site"].map(layer_of))
     marks = marks.reindex(

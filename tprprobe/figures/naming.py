@@ -167,8 +167,8 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
 
 def _explain(names: pd.DataFrame) -> str:
     tasks = [name.removeprefix(AGREEMENT) for name in map(str, names)]
-    is_marked = any(is_unstable(names) & (names["name"] != UNNAMED))
-    notes = [explain_tags(tasks), NOT_STABLE * is_marked]
+    is_named = names["name"] != UNNAMED
+    notes = [explain_tags(tasks) * any(is_named), NOT_STABLE * any(is_unstable(names) & is_named)]
     return " ".join(f"{note}." for note in notes if note)
 
 

@@ -137,9 +137,11 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
     """
     groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
     named = _name_places(decompositions)
+    is_single = decompositions["roles"].nunique() == 1
     rows, notes, names_by_claim = [], [], dict[str, list[str]]()
     for key, fits in groups:
-        name = ", ".join(filter(None, [named[key[:2]], key[-1]]))
+        place = named[key[:2]]
+        name = place if place and is_single else ", ".join(filter(None, [place, key[-1]]))
         families = fits[fits["family"].isin([family for family, _ in STEPS])]
         twins = [control for control in families["control"].unique() if control in TWINS]
         for control in ("", *twins[:1]):
@@ -258,7 +260,8 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
 def _describe_controls(search: RoleSearch) -> str:
     pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
     control_roles = "; ".join(f"of {control}: {roles}" for control, roles in pairs)
-    return f"Lower is shorter; 0: no structure. Orange: {CHOICE}; black: the shortest of the others. What the same search finds {control_roles}."
+    chosen = f"Orange: {CHOICE}. " * bool(search.schemes["is_found"].any())
+    return f"0: no structure. {chosen}Black: the shortest of the others. What the same search finds {control_roles}."
 
 
 def _draw_search(axes: Axes, search: RoleSearch, place: str) -> None:

@@ -28,10 +28,9 @@ STATES = {
 }
 WIDE = 0.3  # an interval of a share that is not drawn, as it may be 0
 NOTE = (
-    "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
-    "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. Hatched: the interval holds 0, or, of bindings, they do not "
-    f"exceed those of shuffled roles. No bar: the interval holds 0 and is wider than {100 * WIDE:.0f} points; such a share is in the rest. Tokens × length: what a "
-    "token adds in longer texts but not in shorter ones."
+    "Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. "
+    f"No bar: an estimate below 0, or an interval that holds 0 and is wider than {100 * WIDE:.0f} points; such a share is in the rest. "
+    "Tokens × length: what a token adds in longer texts but not in shorter ones."
 )
 
 

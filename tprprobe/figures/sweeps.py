@@ -52,7 +52,7 @@ def head_squares(rows: pd.DataFrame, edit: str, scale: float = 0.0) -> Squares:
 def _write_points(value: float, low: float, high: float) -> str:
     if np.isnan(value):
         return ""
-    text = f"{value:+.0f}".replace("-", "−") if abs(value) >= 0.5 else "0"
+    text = f"{value:+.0f}".replace("-", "−") if round(value) else "0"
     return f"({text})" if low <= 0 <= high else text
 
 

@@ -33,20 +33,21 @@ from tprprobe.figures.style import (
 )
 from tprprobe.files.writing import write_file
 
-POINTS, MIN_POINTS = 7.5, 4  # of the text of cells, usual and legible
+POINTS, LEGIBLE, MIN_POINTS = 7.5, 6, 4  # of the text of cells, usual, legible and smallest
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
 EM, GUTTER = 9 / 72, 0.056  # inches in LaTeX: of \\footnotesize, between columns
 NARROW_SIGNS = frozenset(" .,:;()[]|il'‘’")
 NARROW_SIGN, LETTER_EM = 0.28, 0.44  # parts of an em
+WIDER, DRAWN = 2.3, 0.9  # characters of a figure an em of LaTeX; of its width, which figures fill
 TITLE_LINE = 0.8  # lines of cells, the height of one of a title
 LONGEST = 6.5  # inches, a line of the caption of a narrow table
 SCRIPT = 8 / 9  # of the size of text: intervals below numbers
+BAR = r"\|"  # of Markdown
 BLOCK, SMALL, END = "\x02\x03\x04"  # before the title of a block, before small text, behind both
 SEPARATION, NARROW_SEPARATION = 2.5, 1.5  # characters between columns
 MARGIN = 0.12  # inches around the table
-NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
     | {BLOCK: r"\rlap{\textit{", SMALL: r"\mbox{\scriptsize{", END: "}}"}
@@ -110,13 +111,12 @@ class Table:
         """The table in Markdown, its title before and its caption behind it."""
         rules = ["---:" if is_number else "---" for is_number in self.numeric]
         rows = [list(self.cells.columns), rules, *self.cells.to_numpy().tolist()]
-        escaped = ([text.replace("|", "\\|") for text in row] for row in rows)
-        lines = ["| " + " | ".join(row) + " |" for row in escaped]
+        lines = [f"| {' | '.join(text.replace('|', BAR) for text in row)} |" for row in rows]
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
-    def fit(self, inches: float | None) -> "Table":
-        """The table in so many inches: intervals below their numbers, names of blocks above these, and what has no room left out."""
-        inches, cells = inches or np.inf, self.cells.apply(_drop_zeros)
+    def fit(self, width: float | None, share: float = 1.0) -> "Table":
+        """The table in a share of so many inches: intervals below their numbers, names of blocks above these, and what has no room left out."""
+        inches, cells = share * (width or np.inf), self.cells.apply(_drop_zeros)
         blocks = cells[[name for name in self.block if name in cells]]
         titles = list(map(_name_block, blocks.to_numpy().tolist()))
         names = [str(name) for name in cells if name not in blocks]
@@ -130,11 +130,10 @@ class Table:
             if name in columns and _measure(columns) > inches:
                 left_out.append(name)
                 del columns[name]
-        if (width := _measure(columns)) > inches:
-            wide = (
-                f"{self.title}: {width:.1f} inches are wider than the {inches:g} that are asked for"
+        if width and (needed := _measure(columns)) > width:
+            note(
+                f"{self.title}: {needed:.1f} inches are wider than the {width:g} that are asked for: shorten a heading (--label OLD=NEW), or use table*"
             )
-            note(f"{wide}: shorten a heading (--label OLD=NEW), or use table*")
         rows: list[list[str]] = []
         ruled, (headings, *lines_of_rows) = [], zip(*columns.values(), strict=True)
         for i, (title, texts) in enumerate(zip(titles, lines_of_rows, strict=True)):
@@ -142,10 +141,8 @@ class Table:
             ruled += [len(rows)] * ((is_new or i in self.ruled) and i > 0)
             rows += [[f"{BLOCK}{title}{END}", *[""] * (len(texts) - 1)]] * is_new
             rows += [list(line) for line in zip_longest(*texts, fillvalue="")]
-        lines = [
-            self._drop(left_out).caption,
-            f"Left out in this width: {'; '.join(left_out)}." * bool(left_out),
-        ]
+        absent = f"Left out in this width: {'; '.join(left_out)}." * bool(left_out)
+        lines = self._drop(left_out).caption, absent
         return replace(
             self, cells=pd.DataFrame(rows, columns=list(map(SOFT.join, headings))),
             caption="\n".join(filter(None, lines)), ruled=tuple(ruled),
@@ -153,8 +150,7 @@ class Table:
 
     def latex(self) -> str:
         """The table in LaTeX, with the rules of the booktabs package; its title and caption, ready for ``\\caption``, in comments behind it."""
-        is_narrow = self._is_too_wide()
-        table = self.fit(current_look().inches) if is_narrow else self
+        table = self.fit(current_look().inches) if (is_narrow := self._is_too_wide()) else self
         headings = [str(name).split(SOFT) for name in table.cells]
         n_lines = max(map(len, headings), default=1)
         cells = table.cells.map(write_minus)
@@ -177,7 +173,7 @@ class Table:
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""
-        table = self.fit(current_look().inches) if self._is_too_wide() else self
+        table = self.fit(current_look().inches, DRAWN) if self._is_too_wide() else self
         return table._draw(ax, current_look().inches)
 
     def _is_too_wide(self) -> bool:
@@ -233,8 +229,8 @@ class Table:
         axes.text(0, 0, title, va="top", **look)
         look = {"fontsize": 6.5 / scale, "color": MUTED, "linespacing": 1.5}
         axes.text(0, foot, caption, va="top", **look)
-        for text in axes.texts:
-            text.set_fontsize(text_scale * float(text.get_fontsize()))
+        for text in axes.texts:  # small ones are not smaller than others have to be
+            text.set_fontsize(max(min(LEGIBLE, points), text_scale * float(text.get_fontsize())))
         return figure
 
     def _draw_cells(
@@ -322,9 +318,8 @@ def _put_below(name: str, cells: list[list[str]]) -> list[list[str]]:
 
 
 def _count(text: str) -> float:
-    """The characters of the longest line of a cell, small ones as a part; the title of a block takes no room."""
-    lines = MARKS.sub("", text).split("\n")
-    return 0 if BLOCK in text else max(map(len, lines)) * (SCRIPT if SMALL in text else 1)
+    """The characters of the longest line of a cell in a figure; the title of a block takes no room."""
+    return 0 if BLOCK in text else WIDER * max(map(_count_ems, text.split("\n")))
 
 
 def _measure(columns: Mapping[str, Sequence[Sequence[str]]]) -> float:
@@ -336,6 +331,7 @@ def _measure(columns: Mapping[str, Sequence[Sequence[str]]]) -> float:
 
 
 def _count_ems(line: str) -> float:
+    """The ems of a line in LaTeX, small ones as a part."""
     ems = [
         NARROW_SIGN if sign in NARROW_SIGNS else LETTER_EM if sign.islower() else 0.5
         for sign in MARKS.sub("", line)

@@ -31,7 +31,6 @@ from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.look import Look
-from tprprobe.figures.overlay import marks_legend
 from tprprobe.figures.probe_captions import PLAIN
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.scenes import Shares
@@ -110,11 +109,6 @@ def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     assert "numerator" not in figure.texts[-1].get_text()
 
 
-def test_a_legend_names_only_what_is_drawn():
-    assert marks_legend(["n", "", "d"]) == "n numerator, d denominator"
-    assert marks_legend(["N", "s"]).endswith("s sign (capital: the symbol before misleads)")
-
-
 def test_role_clusters_color_each_cluster(store, roles):
     figure = figures.role_clusters(store, roles, samples=[0])
     (squares,) = figure.axes[0].collections
@@ -147,7 +141,7 @@ def test_strips_never_leave_the_page(length, after):
     assert column + width <= strips.COLUMNS
 
 
-def test_attention_rows_are_of_the_digits_behind_a_slash(store):
+def test_attention_rows_are_of_the_digits_behind_a_slash_with_their_weights(store):
     tokens = store.tokens_of(MAPS)
     question = "".join(
         t if len(t) == 1 else "_" for t in tokens.loc[tokens["sample"] == 0, "token"]
@@ -157,9 +151,6 @@ def test_attention_rows_are_of_the_digits_behind_a_slash(store):
     assert [text[6] for text in headings] == list("".join(numbers))
     for text in headings:
         assert question[int(text.split(" at ")[1])] == text[6]
-
-
-def test_attention_rows_print_the_weights(store):
     weights = store.attention(MAPS, 1)[0, 5]
     labels = texts(render(row_strips(store, MAPS, 1, head=0, positions=[5])))
     expected = [f"{weight:.0%}".rstrip("%") for weight in weights if weight >= 0.05]

@@ -102,11 +102,6 @@ def test_numbers_are_rounded_and_set_to_the_right(tmp_path, sections):
     assert '<td class="short">x</td>' in html
 
 
-def test_same_sections_same_bytes(tmp_path, sections):
-    content = write_report(tmp_path / "1", "T", "L", sections).read_bytes()
-    assert write_report(tmp_path / "2", "T", "L", sections).read_bytes() == content
-
-
 def test_report_of_a_run_has_every_figure_of_it(tmp_path):
     plant(tmp_path / "run" / "store", 6, model={"name": "planted", "sha256": "of planted"})
     write_evaluation(tmp_path / "run" / "eval", sha256="of planted")

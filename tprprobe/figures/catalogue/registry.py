@@ -15,16 +15,17 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.figures import dots
 from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
-from tprprobe.figures.look import Look, current_look
+from tprprobe.figures.look import USUAL, Look, current_look
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
-from tprprobe.figures.tables import NUMBERS, PanelTable, Table
+from tprprobe.figures.tables import PanelTable, Table
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
+NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 Picture = Scene | Drawing | Table
 Inputs = dict[str, Any]  # paths by the name of an input, of the store one
 LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_readers")
@@ -177,7 +178,9 @@ def draw(
             ) from error
     look = replace(look, width=room.width)
     with look.used():
-        return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
+        if backend == "plotly":
+            return _plot(name, picture, look)
+        return _finish(name, picture, look, ax)
 
 
 def _measure(look: Look, ax: GivenAxes | None) -> Look:
@@ -214,6 +217,8 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
     figure = getattr(picture, "scene", picture)  # of a table or a drawing
     if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
+    if look.title and np.asarray(ax, object).size > 1:
+        raise InputError("title: the panels in ax keep their titles; write yours by fig.suptitle")
     if look.panel is not None:
         if not isinstance(figure, Scene | PanelTable):
             raise InputError(f"{name} is drawn as a whole: leave out panel")
@@ -237,7 +242,12 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
     return figure
 
 
-def _plot(name: str, picture: Picture) -> object:
+def _plot(name: str, picture: Picture, look: Look) -> object:
+    ignored = [
+        key for key in LOOKS if key != "colors" and getattr(look, key) != getattr(USUAL, key)
+    ]
+    if ignored:
+        raise InputError(f"plotly takes no {', '.join(ignored)}: leave them out, or backend")
     from tprprobe.figures.charts import CHARTS, plot  # with plotly, an extra
 
     scene = getattr(picture, "scene", picture)
