@@ -75,7 +75,7 @@ def roles() -> None:
     note = st.container()
     if marked is not None:
         _bring_marked(cloud.tokens.loc[marked, "sample"], mark)
-    place.show_strips(widgets.choose_samples(store, store.samples, MAX_STRIPS), mark)
+    place.show_strips(widgets.choose_samples(store, range(store.samples), MAX_STRIPS), mark)
     below = st.container()
     place.feed_points()
     canvas.feed_mark(mark)
