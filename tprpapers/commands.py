@@ -95,12 +95,12 @@ def paper(
         list[str] | None,
         typer.Option(help="Checkpoints, the most important first; default: the shipped ones."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the paper.")] = Path("runs/paper"),
+    out: Annotated[Path | None, typer.Option(help="Its folder; default: runs/NAME.")] = None,
     resume: Resume = False,
 ) -> None:
     """Make every table and figure of a paper, with the verdicts on its claims, and a report.
 
-    Its parts, of minutes each, are computed first, into OUT/made; tables and figures follow.
+    What each is made from, in minutes, is computed before it, into OUT/made.
     """
     from tprpapers.paper.making import make_papers
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+import transformers
+from planted.tokenizers import train_bytes
 
 import tprprobe as tp
 from tprprobe.dashboard import changes
@@ -78,6 +80,18 @@ def test_a_word_goes_with_all_its_pieces(make_model):
     assert prompt_edits.find_words(words, 0, airbus[-1] + 1) == ((0,), (airbus[-1] + 1,))
     characters = require_vocabulary(make_model(fluent=True, seed=4))
     assert prompts.group_words("+120/7", characters)[3] == (2, 3, 4)  # behind the start symbol
+
+
+def test_words_change_places_without_their_blanks():
+    symbols, merges = train_bytes("dog cat", "cat dog")
+    tokenizer = transformers.GPT2TokenizerFast(vocab=symbols, merges=merges)
+    sizes = {"n_positions": 16, "n_embd": 8, "n_layer": 1, "n_head": 2}
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), **sizes)
+    model = tp.load_model(transformers.GPT2LMHeadModel(config).eval(), tokenizer)
+    prompt = prompts.query_text(model, "dog sees cat")
+    change = prompt_edits.exchange_tokens(prompt, "states at layers.0.hidden", 0, 2)
+    exchanged, _ = prompt_edits.list_inputs(prompt, change)[prompts.WORDS_EXCHANGED]
+    assert tokenizer.decode(exchanged[0]) == "cat sees dog"
 
 
 def test_pairs_of_numbers_are_offered(prompt):

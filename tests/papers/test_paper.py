@@ -69,7 +69,7 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     assert sources == [judgements.ON_FIGURE] * 3 + [judgements.ON_PAGES] * 3
     assert all(claim["quotation"] and claim["rule"] and claim["here"] for claim in claims)
     assert items["schlag-sec6.2"]["missing"] is None
-    for kind in ("pdf", "svg", "csv"):
+    for kind in ("pdf", "svg", "csv", "tex", "md"):
         assert (out / f"schlag-sec6.2.{kind}").stat().st_size > 100
     broken = items["schlag-fig2"]
     assert broken["verdict"] == "missing"
@@ -82,6 +82,7 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
         assert f"{name}: " in html
         assert f"## {name}: " in text
     assert "[SVG](schlag-sec6.2.svg)" in text
+    assert "[TEX](schlag-sec6.2.tex)" in text
     assert [entry.name for entry in catalogue.list_drawable(out)] == ["schlag-sec6.2"]
     assert "tprprobe inspect nowhere" in html
     assert "sha256" in html
@@ -101,6 +102,14 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     ran.clear()
     making.make_papers("schlag", out=out, resume=True)
     assert ["inspect" in words for words in ran] == [True, False]  # all: nothing mixes weights
+
+
+def test_an_item_is_drawn_as_soon_as_what_it_needs_is_made(tmp_path):
+    paper = contents.read_contents("schlag")
+    parts = making._list_parts(paper, contents.list_commands(paper, ["tpt-c-arithmetic"], tmp_path))
+    names = [part[0] if isinstance(part, tuple) else part.out.parent.name for part in parts]
+    assert names[:5] == ["small", "interpolate", "extrapolate", "schlag-table1", tmp_path.name]
+    assert len({*parts[:3]}) == 3
 
 
 def test_the_least_favourable_claim_is_the_verdict():

@@ -74,7 +74,9 @@ def test_the_command_swaps_in_the_models_own_captions(trained, tmp_path):
     assert plain["own"].tolist() == [1.0]  # what is read is what the model wrote
     table = catalogue.make("huang-swap", unbindings=[tmp_path / "out"])
     assert "huang-plan" not in table.caption  # verdicts are for the papers' report
-    assert len(table.cells) == len(summary)
+    controls = table.cells["exchanged"].isin(["nothing", "u_t and Ŝ_t"])
+    assert table.cells.loc[controls, "steps to the other"].tolist() == ["all", "all"]
+    assert (~controls).sum() == summary["exchanged"].isin(["unbinding", "tpr"]).sum()
 
 
 def test_captions_without_vectors_are_others_and_with_all_centers_the_same(trained, tmp_path):

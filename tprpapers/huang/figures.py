@@ -63,7 +63,7 @@ def note_words(words: GeneratedWords) -> str:
     manifest = words.store.manifest
     model, data = manifest.get("model"), manifest.get("data")
     names = [source.get("name") if isinstance(source, dict) else source for source in (model, data)]
-    kind = {"generated": "its own captions", "reference": "people's captions (read word by word)"}
+    kind = {"generated": "its own captions", "reference": "the references, read word by word"}
     author = kind.get(str(manifest.get("target")), "captions")
     untagged = f", {words.untagged:,} words without one left out" if words.untagged else ""
     return (
@@ -180,7 +180,7 @@ def tabulate_interpretation(
     verdicts = (
         judge_words(words, of_ten(words, labels, seed), explain_void_ten(words)) if k == 10 else []
     )
-    return tables.interpretation_table(interpret(words, labels, seed), note, verdicts)
+    return tables.interpretation_table(interpret(words, labels, seed), k, note, verdicts)
 
 
 def tabulate_regions(store: Store, tagger: str = "", seed: int = 0) -> Table:
@@ -233,9 +233,7 @@ def draw_plane(
     title = f"Unbinding vectors of {kind}s and of other words"
     title = title if kind else "Unbinding vectors by the word they generate"
     labels = np.array([labels_by_class[name] for name in classes])
-    return scatter_planes(
-        planes, labels, list(labels_by_class.values()), title, note, labels_by_class[other_class]
-    )
+    return scatter_planes(planes, labels, list(labels_by_class.values()), title, note)
 
 
 CAPTIONED = Input(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tprpapers.claims import Verdict
+from tprpapers.huang.unbinding.retrievals import ALL_STEPS
 from tprpapers.huang.unbinding_tables import judged
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
@@ -38,11 +39,13 @@ def substitution_table(substitutions: pd.DataFrame) -> Table:
     )
     title, block = "Captions with replaced vectors", ("folder", "site")
     spare = ("strength", "images", "captions unchanged")
-    return Table(pd.DataFrame(rows), title, caption, block=block, spare=spare)
+    cells = pd.DataFrame(rows)
+    cells = cells if cells["folder"].nunique() > 1 else cells.drop(columns="folder")
+    return Table(cells, title, caption, block=block, spare=spare)
 
 
 def swaps_table(shares: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
-    """The words that are read where vectors of two steps are exchanged, by what is and how far."""
+    """The words that are read where vectors of two steps are exchanged, by what is and, where that decides, how far."""
     exchange_names = {"nothing": "nothing", "unbinding": "u_t", "tpr": "Ŝ_t", "both": "u_t and Ŝ_t"}
     rows = [
         {
@@ -59,6 +62,7 @@ def swaps_table(shares: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) ->
             },
         }
         for row in shares.to_dict("records")
+        if row["steps"] == ALL_STEPS or row["exchanged"] in ("unbinding", "tpr")
     ]
     rules = tuple(
         i for i in range(1, len(rows)) if rows[i]["exchanged"] != rows[i - 1]["exchanged"]

@@ -62,8 +62,11 @@ def scores_table(
         "CIDEr-D counts words over the evaluated set: it does not compare across data.\nOther data, "
         "features and sizes than the paper's, one run a model. –: not measured."
     )
-    spare = (PLAIN_METEOR, "BLEU-2", "BLEU-3", "BLEU-1")
-    places: Any = {"ruled": (n_measured,), "block": ("captions of",), "spare": spare}
+    measured = {name for row in rows[:n_measured] for name in row}
+    spare = sorted(
+        [PLAIN_METEOR, "BLEU-2", "BLEU-3", "BLEU-1", "METEOR"], key=measured.__contains__
+    )
+    places: Any = {"ruled": (n_measured,), "block": ("captions of",), "spare": tuple(spare)}
     return judged("Scores of captions", rows, caption, verdicts, **places)
 
 
@@ -107,10 +110,9 @@ def conformity_table(
             }
         )
     caption = (
-        f"{note}\nTwo clusters; which one is nominal is learned on the other half of the images. First "
-        "words are left out, as in the paper. Commoner side: the share if all words were put there.\n"
-        f"{one_cluster_share:.1%} of the captions have all their words in one cluster; such clusters separate "
-        "captions, not words.\n"
+        f"{note}\nTwo clusters; which one is nominal is learned on one half of the images, and the words of the other half "
+        "are counted, without first words, as in the paper. Commoner side: the share if all words were put there.\n"
+        f"{one_cluster_share:.1%} of the captions have all their words in one cluster.\n"
         "Printed: the paper's Table 2, its shares divided again: it has 0.969 for nouns, and no total."
     )
     title, ruled = "Conformity to nominal/verbal clusters", (len(rows) - 1,)
@@ -118,9 +120,9 @@ def conformity_table(
 
 
 def interpretation_table(
-    interpretation: pd.DataFrame, note: str, verdicts: Sequence[Verdict]
+    interpretation: pd.DataFrame, k: int, note: str, verdicts: Sequence[Verdict]
 ) -> Table:
-    """The result of ``interpret``, with huang's Table 3 below it."""
+    """The result of ``interpret`` of k clusters, with huang's Table 3 below it."""
     rows = [
         {
             "from": "this run",
@@ -139,10 +141,11 @@ def interpretation_table(
     caption = (
         f"{note}\nNames are chosen among positions, tags, kinds of words, the kind of the word before, "
         "and words, on one half of the images. Shares, precision and recall are of the other half.\n"
-        "Clusters are numbered by size, not as in the paper. Printed: the paper's, of 100 captions, by hand."
+        + f"{k - n_clusters} of the {k} clusters hold no word. " * (n_clusters < k)
+        + "Numbers are not the paper's. Printed: of 100 captions, by hand."
     )
     places: Any = {"ruled": (n_clusters,), "block": ("from",), "spare": ("precision", "recall")}
-    return judged("Interpretation of ten clusters", rows, caption, verdicts, **places)
+    return judged(f"Interpretation of {k} clusters", rows, caption, verdicts, **places)
 
 
 def _or_dash(row: Mapping[Any, Any], name: str) -> str:

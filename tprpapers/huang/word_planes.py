@@ -1,12 +1,14 @@
 """Unbinding vectors in the plane by what they generate: huang's Figures 3 to 7."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
 from tprprobe.analyses.projections import Projection
-from tprprobe.figures.maps import Points
+from tprprobe.figures.colors import palette
+from tprprobe.figures.maps import GREY, Points
 from tprprobe.figures.scenes import Grid
 
 TITLES = {
@@ -22,18 +24,17 @@ def scatter_planes(
     order: Sequence[str],
     title: str,
     note: str = "",
-    background: str = "other",
 ) -> Grid:
-    """One set of vectors in one or more planes, a panel per plane, a color per class; gray: ``background``.
+    """One set of vectors in one or more planes, a panel per plane, a color per class; the last is gray.
 
     Only vectors that the axes were not found on are drawn where a plane has such.
     """
-    names = [name for name in order if name != background]
-    pictures = []
+    pictures, colors = [], [*palette(len(order) - 1), GREY]
     for plane in planes:
         is_drawn = ~plane.fitted if (~plane.fitted).any() else np.ones_like(plane.fitted)
         shares = [f" ({share:.0%})" if share == share else "" for share in plane.explained]
         axes = [axis + share for axis, share in zip(plane.axes, shares, strict=True)]
         points, values = plane.points[is_drawn], classes[is_drawn].tolist()
-        pictures.append(Points(points, values, names, axes, title=TITLES[plane.method]))
-    return Grid(pictures, 2, title=title, note=f"{note}\nGray: {background}.".strip())
+        look: Any = {"colors": colors, "title": TITLES[plane.method]}
+        pictures.append(Points(points, values, order, axes, **look))
+    return Grid(pictures, 2, title=title, note=note)

@@ -16,7 +16,7 @@ KNOWN = (
 VECTORS = (
     "role / filler / TPR where a model has roles, else its filler; of a whole layer its output"
 )
-CELLS = ": {}. In brackets the strongest control of these.\nThe widest 95 % interval over documents is ±{:.1f} points; `tprprobe figure probes` prints all"
+CELLS = ": {}. In brackets the strongest control of these.\nThe widest 95 % interval over documents is ±{:.1f} points"
 
 
 def table4(probes: pd.DataFrame) -> Table:
@@ -46,7 +46,10 @@ def table4(probes: pd.DataFrame) -> Table:
     is_ours = models.isin([*assets.available("models")]).all()
     vectors = "the output of a layer" if {*rows["kind"]} == {"hidden"} else VECTORS
     widest = 100 * (rows["f1_high"] - rows["f1_low"]).max() / 2
-    caption = write_caption(probes, rows, CELLS.format(vectors, widest), KNOWN if is_ours else "")
+    note = KNOWN * bool(is_ours)
+    if wide["model"].nunique() == 1:
+        note = f"\nModel: {wide.pop('model')[0]}.{note}"
+    caption = write_caption(probes, rows, CELLS.format(vectors, widest), note)
     title = f"What vectors know about words: {rows.attrs['label']}"
     return Table(wide, title, caption, ruled, block=("vectors of",))
 

@@ -27,7 +27,7 @@ CAPTION2 = (
     "METEOR: without synonyms.\nThe paper's numbers (Table 2) are not known. Its text says: TPT-d is above the Transformer on XSum, arXiv and "
     "WikiHow in all four scores, and about equal on CNN/DailyMail; TPT-c is the worst of the three on every corpus."
 )
-SPARE2 = ("exact match", "METEOR", "ROUGE-2", "grammatical")  # columns
+SPARE2 = ("exact match", "true", "grammatical", "METEOR", "ROUGE-2")  # columns
 TITLE3 = "Votes of people who did not know which summary was whose"
 CAPTION3 = (
     "Share: of documents with a preference, with 95 % interval. p: sign test. Documents of which both wrote the same are not asked about. "
@@ -37,7 +37,7 @@ CAPTION3 = (
 TITLE4 = "Facts of references that their documents do not have, written by models"
 CAPTION4 = (
     "Proxy: names and numbers of the reference that are nowhere in its document. McNemar's test is paired; the paper gives only the two totals, "
-    "for which Fisher's test is all that can be done: they are no evidence of a difference."
+    "for which Fisher's test is all that can be done."
 )
 
 
@@ -115,8 +115,8 @@ def _match_row(row: dict[str, Any]) -> dict[str, str]:
         "models": " : ".join(row["models"]),
         "have them": f"{row['first']} : {row['second']}",
         "only one has": f"{row['only_first']} : {row['only_second']}",
-        "p (McNemar)": f"{row['p_mcnemar']:.3f}",
-        "p (Fisher)": f"{row['p_fisher']:.3f}",
+        "p (McNemar)": f"{row['p_mcnemar']:.3f}" if row["unsupported"] else "–",
+        "p (Fisher)": f"{row['p_fisher']:.3f}" if row["unsupported"] else "–",
     }
 
 

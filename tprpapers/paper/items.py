@@ -9,6 +9,8 @@ from tprpapers.paper.commands import CommandResult
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 
+TABLE_FILES = ("tex", "md")  # of an item that is a table, beside those of figures
+
 
 @dataclass(frozen=True)
 class Item:

@@ -16,7 +16,7 @@ from tprpapers.paper.contents import (
     read_contents,
     share_checkpoints,
 )
-from tprpapers.paper.items import Item, Paper
+from tprpapers.paper.items import TABLE_FILES, Item, Paper
 from tprpapers.paper.judgements import describe, list_judgements
 from tprpapers.paper.page import write_pages
 from tprpapers.verdicts import CLAIMS, OWN_CLAIMS, add_verdicts, verdicts_of
@@ -35,22 +35,22 @@ Track = Callable[[Sequence[Any]], Any]
 def make_papers(
     paper: str,
     ckpt: Sequence[str] = (),
-    out: str | Path = "runs/paper",
+    out: str | Path | None = None,
     resume: bool = False,
     track: Track = iter,
 ) -> Path:
-    """The report of all tables and figures of a paper (or ``all``), in ``out`` with their files.
+    """The report of all tables and figures of a paper (or ``all``), in ``out`` (default: runs/PAPER) with their files.
 
-    Every item is written as NAME.pdf, .svg, .csv and .json; the JSON's ``verdict`` is holds, fails,
-    undecided, not comparable, no claim or missing. What a figure is made from is made by commands
-    in ``out/made``; a command that fails leaves its figures missing, and the others are made.
+    Every item is written as NAME.pdf, .svg, .csv and .json, a table as .tex and .md, too; the JSON's ``verdict`` is
+    holds, fails, undecided, not comparable, no claim or missing. What a figure is made from is made before it by
+    commands in ``out/made``; a command that fails leaves its figures missing, and the others are made.
 
     Raises:
         InputError: another paper or checkpoint; ``out`` is not empty and ``resume`` is false.
     """
     names = list(PAPERS) if paper == "all" else [paper]
     shared = share_checkpoints(names, ckpt)
-    out = Path(out)
+    out = Path(out or f"runs/{paper}")
     if out.exists() and any(out.iterdir()) and not resume:
         raise InputError(f"{out} is not empty: give another --out, or --resume to go on with it")
     with alone(out):
@@ -62,14 +62,27 @@ def _make(name: str, checkpoints: Sequence[str], out: Path, track: Track) -> Pap
     for recipe, text in contents.recipes.items():
         write_file(work_folder / f"{recipe}.toml", text.lstrip())
     commands = list_commands(contents, checkpoints, work_folder)
-    lines = [command for group in commands.values() for command in group]
     weights = {ckpt: hash_weights(ckpt) for ckpt in checkpoints}
-    results = {command: run_command(command, weights) for command in track(lines)}
-    items = [
-        _item(figure, needs, contents, checkpoints, commands, results, out)
-        for figure, needs in track(list(contents.figures.items()))
-    ]
+    results, items = dict[Command, CommandResult](), list[Item]()
+    for part in track(_list_parts(contents, commands)):
+        if isinstance(part, Command):
+            results[part] = run_command(part, weights)
+        else:
+            items.append(_item(*part, contents, checkpoints, commands, results, out))
     return Paper(name, checkpoints, list(results.values()), items)
+
+
+def _list_parts(
+    contents: Contents, commands: Mapping[str, Sequence[Command]]
+) -> list[Command | tuple[str, list[str]]]:
+    """Every figure with its needs, behind the commands up to the last one that it needs."""
+    parts, names = list[Any](), [*commands]
+    for figure, needs in contents.figures.items():
+        end = max((names.index(need) + 1 for need in needs if need in commands), default=0)
+        before = [command for name in names[:end] for command in commands[name]]
+        parts += [command for command in before if command not in parts]
+        parts.append((figure, needs))
+    return parts
 
 
 def _item(
@@ -122,6 +135,8 @@ def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table
     )
     for kind in ("pdf", "svg"):
         save(figure, out / f"{name}.{kind}")
+    for kind in TABLE_FILES if table else ():
+        table.save(out / f"{name}.{kind}")
     numbers = table.cells if table else figure.scene.tabulate()
     write_file(out / f"{name}.csv", numbers.to_csv(index=False, float_format=DIGITS))
     return figure, table

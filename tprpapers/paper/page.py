@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from tprpapers.paper.contents import hash_weights
-from tprpapers.paper.items import Item, Paper, count_verdicts, list_rows
+from tprpapers.paper.items import TABLE_FILES, Item, Paper, count_verdicts, list_rows
 from tprpapers.paper.judgements import ON_FIGURE, ON_PAGES
 from tprpapers.verdicts import HEAD
 from tprpapers.verdicts import HERE as OWN_HEAD
@@ -50,7 +50,7 @@ def _lead(papers: Sequence[Paper]) -> str:
     words = ["tprprobe", "paper", papers[0].name if len(papers) == 1 else "all"]
     return (
         f"{sum(counts.values())} items: {counts_text}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
-        ".svg, .csv and .json. An item's verdict is the least favorable of those on the claims about it. A claim is "
+        ".svg, .csv and .json, a table as .tex and .md, too. An item's verdict is the least favorable of those on the claims about it. A claim is "
         f"judged on {ON_FIGURE} where that decides it, else on {ON_PAGES}; of these, on the ones drawn here. "
         "'No claim': the paper claims nothing about it. 'Missing': it could not be made."
     )
@@ -155,7 +155,7 @@ def _markdown_of(item: Item) -> Iterator[str]:
         yield replace(item.table, caption=caption).markdown()
     else:
         yield from (f"![{item.title}]({item.name}.svg)", "")
-    kinds = FILES[-1:] if item.missing else FILES
+    kinds = FILES[-1:] if item.missing else (*FILES, *TABLE_FILES * bool(item.table))
     links = ", ".join(f"[{kind.upper()}]({item.name}.{kind})" for kind in kinds)
     redrawn = item.redrawn and f" In a column of a paper: `{item.redrawn}`."
     yield from (f"As {links}.{redrawn}", "")

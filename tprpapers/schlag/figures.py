@@ -33,10 +33,9 @@ from tprprobe.figures.catalogue.makers import (
     draw_roles,
     measure_reconstruction,
 )
-from tprprobe.figures.dots import render
+from tprprobe.figures.reconstruction import figure_files
 from tprprobe.figures.scenes import Grid
 from tprprobe.figures.strips import Strips
-from tprprobe.figures.style import figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
@@ -137,7 +136,7 @@ def save_binding(
         files |= {BINDINGS.file: probed.to_csv(index=False)}
         files |= {"binding.json": origin_json({"weights": list(weights)})}
         files |= {"binding.md": binding.binding_table(probed).markdown()}
-        files |= figure_files(render(binding.binding_lines(probed)))
+        files |= figure_files(binding.binding_lines(probed))
     return write_folder(out, files)
 
 

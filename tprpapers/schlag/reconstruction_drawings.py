@@ -11,23 +11,27 @@ from tprprobe.figures.tables import Table
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}
 CAPTION = (
-    "“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules; in-sample at n = 100 is its likeliest reading.\n"
-    "It does not say of what n = 100 counts, whether z was held out, or whether errors are means over dimensions: "
-    "not comparable with ours; the order of predictors within a model is."
+    "“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules. It does not say of what n = 100 counts, whether z "
+    "was held out, or whether errors are means over dimensions, so they are not comparable with ours."
 )
-SPARE = (reconstruction.SPARE[0], "error, held out", reconstruction.SPARE[-1])  # columns
+*IN_SAMPLE, OVER_RANDOM = reconstruction.SPARE  # columns; the printed errors may be in-sample ones
+SPARE = (IN_SAMPLE[0], OVER_RANDOM)
 NOT_DRAWN = "The paper's errors, 0.017 (TP-Transformer) and 0.009 (Transformer), are not drawn: it does not say on which scale they are."
 
 
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     """The instrument's table with the printed rows below."""
     table = reconstruction.reconstruction_table(results, layer)
-    n = len(table.cells)
-    for model, error in PRINTED.items():
-        texts = (f"{model} (printed)", "last", ROWS["heads"], *"–––", *[f"{error:.3f}"] * 2)
-        table.cells.loc[len(table.cells)] = list(texts)
+    names = [name for name in IN_SAMPLE if name in table.cells] or IN_SAMPLE
+    rows = [
+        {"model": f"{model} (printed)", "layer": "last", "z from": ROWS["heads"]}
+        | dict.fromkeys(names, f"{error:.3f}")
+        for model, error in PRINTED.items()
+    ]
+    cells = pd.concat([table.cells, pd.DataFrame(rows)], ignore_index=True).fillna("–")
     caption = f"{table.caption}\n{CAPTION}"
-    return replace(table, caption=caption, ruled=(*table.ruled, n), spare=SPARE)
+    ruled = (*table.ruled, len(table.cells))
+    return replace(table, cells=cells, caption=caption, ruled=ruled, spare=SPARE)
 
 
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Grid:

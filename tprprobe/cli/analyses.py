@@ -182,10 +182,9 @@ def name(
     as_json: common.Json = False,
     **options: Any,
 ) -> None:
-    """Name the clusters of all heads by gold structure, on held-out questions, and compare them with controls.
+    """Name the clusters of all heads, on held-out documents, and compare them with those of the twins.
 
-    Words with exact labels are named by their labels, tokens of other texts by their place (default sites: *.role, else *.hidden),
-    and compared with the twins.
+    Words are named by exact labels (pos, dep, srl, nel and your own, but not the coarser upos), arithmetic by its structure, tokens of other texts by their place.
     """
     from tprprobe.analyses.naming import name_all, name_words
     from tprprobe.analyses.naming.names import find_arithmetic

@@ -124,13 +124,9 @@ def check_folder(folder: Path, resume: bool) -> None:
 
 
 def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":
-    from tprprobe.data.annotated.sentencesets import join_labels
-    from tprprobe.gold.labellers import find_labellers, is_labeller
+    from tprprobe.data.annotated.sentencesets import label_data
 
-    sources = split_labels(labels)
-    files = {task: source for task, source in sources.items() if not is_labeller(source)}
-    labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
-    return join_labels(examples, files) if files else examples, labellers
+    return label_data(examples, split_labels(labels))
 
 
 def split_labels(

@@ -131,15 +131,13 @@ def _probe(
         NOTE,
         describe_basis,
         explain_controls,
-        rank_layers,
         screen,
     )
 
     rows = probe(store, task, out=out, **settings)
     table = screen(rows)
     note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
-    ranks = [f"{vector}: {clause}" for vector, clause in rank_layers(rows).items()]
-    lines = [note, table.to_string(index=False), *ranks, *explain_controls(rows["best_control"])]
+    lines = [note, table.to_string(index=False), *explain_controls(rows["best_control"])]
     return rows, "\n".join([*lines, describe_basis(rows)])
 
 
@@ -190,7 +188,7 @@ def predict(
     if out is not None:
         write_table(out, predictions)
     if as_json or out is None:
-        shown = predictions.map(
+        printed = predictions.map(
             lambda cell: visible(cell, len(cell)) if isinstance(cell, str) else cell
         )
-        common.show(as_json, predictions, lambda: shown.to_string(index=False))
+        common.show(as_json, predictions, lambda: printed.to_string(index=False))

@@ -190,8 +190,8 @@ class Dataset(ABC, Generic[E]):
     def _repr_html_(self) -> str:
         import pandas as pd  # which commands that only read texts do without
 
-        shown = [(example.source, example.target) for example in self[:SHOWN]]
-        return as_html(repr(self), pd.DataFrame(shown, columns=["source", "target"]))
+        text_pairs = [(example.source, example.target) for example in self[:SHOWN]]
+        return as_html(repr(self), pd.DataFrame(text_pairs, columns=["source", "target"]))
 
     def __len__(self) -> int:
         return len(self.rows)

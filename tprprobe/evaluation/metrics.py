@@ -61,8 +61,8 @@ def sum_groups(
     terms: Terms, groups: Groups, n_groups: int, subsets: Sequence[Bool[np.ndarray, " target"]] = ()
 ) -> Float[np.ndarray, "subset group term"]:
     """The sums over the targets of every group: of all, then of subsets."""
-    chosen = (np.ones(len(terms), bool), *subsets)
-    sums = [[np.bincount(groups[x], term[x], n_groups) for term in terms.T] for x in chosen]
+    masks = (np.ones(len(terms), bool), *subsets)
+    sums = [[np.bincount(groups[x], term[x], n_groups) for term in terms.T] for x in masks]
     return np.array(sums).transpose(0, 2, 1)
 
 

@@ -15,7 +15,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.metrics import Marks, Predictions, predict_one_label
 from tprprobe.evaluation.results import FILE, Results, load_long
 from tprprobe.files.kinds import Kind
-from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 
 TABLE = Path(FILE).stem  # of a part
 METHODS = ("fit", "get_params")
@@ -60,9 +60,10 @@ def run_jobs(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = iter,
+    tables: Tables | None = None,
 ) -> Results:
     """The long table of a run of some ``kind``, whose jobs make rows of it; with ``resume`` jobs that an interrupted run of
-    the same ``settings`` has finished in the folder ``out`` are not done again.
+    the same ``settings`` has finished in the folder ``out`` are not done again. Further ``tables`` are written beside it.
     """
     settings = {"format": f"tprprobe-{Path(kind.file).stem}", **settings}
     with kept(out) as folder:
@@ -71,7 +72,7 @@ def run_jobs(
             parts = [run.part(key, lambda make=make: {TABLE: make()}) for key, make in jobs.items()]
             for part in progress(parts):
                 part.finish()
-            run.finish({FILE: join_parts(parts, TABLE)}, {})
+            run.finish({FILE: join_parts(parts, TABLE), **(tables or {})}, {})
         return load_long(folder)
 
 

@@ -107,6 +107,12 @@ def halve_documents(documents: Shaped[np.ndarray, " row"], seed: int = 0) -> Fla
     return np.random.default_rng(seed).permuted(half)[index]
 
 
+def list_samples(tokens: pd.DataFrame, rows: Flags, model: str) -> pd.DataFrame:
+    """The samples of some rows, with the names of their documents where they have any."""
+    names = [name for name in ("side", "sample", "document") if name in tokens]
+    return tokens.loc[rows, names].drop_duplicates("sample").assign(model=model)
+
+
 def rotate_documents(documents: Documents, sequences: Sequences, seed: int) -> Iterator[Names]:
     """The part of every row, turn by turn; every document is tested in one."""
     n = documents.max() + 1

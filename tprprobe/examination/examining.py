@@ -16,7 +16,7 @@ from tprprobe.data.dataset import ALL, Dataset
 from tprprobe.errors import InputError
 from tprprobe.examination.component_measures import list_component_measures
 from tprprobe.examination.measures import MEASURES, score_answers
-from tprprobe.examination.subject import Subject
+from tprprobe.examination.subject import Subject, label_words
 from tprprobe.extraction.blocks import find_vocabulary
 from tprprobe.figures.component_page import list_absent
 from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack
@@ -88,13 +88,14 @@ def examine(
         out: The folder of report.html, its figures, the tables as CSV and the store.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
         n: How many texts are read, evenly spaced in larger data; of data that the model was trained on, test texts where there are 300.
-        labels: What labels words for probes, ``spacy:PIPELINE`` or ``pos,nel=spacy:PIPELINE``; default: the data, else an installed pipeline of spaCy.
+        labels: What labels words for probes: ``spacy:PIPELINE``, ``pos,nel=spacy:PIPELINE``, or ``TASK=FILE`` of annotated data; default: the data, else an
+            installed pipeline of spaCy.
         resume: Resume an interrupted run.
         seed: Seed of random choices.
 
     Returns:
-        The examination. The state of a text is the mean over its tokens, of a model that looks back only its last
-        token's; fillers are the model's tokens.
+        The examination. The state of a text is the mean over its tokens, of sites named ``layers.…`` or ``decoder.…``, which look
+        back only, its last token's; fillers are the model's tokens.
 
     Raises:
         InputError: a model without vectors of what it reads, a pipeline that is not there, a folder of something else.
@@ -108,10 +109,9 @@ def examine(
     if isinstance(model, Attached) and tokenizer is not None:
         model.vocabulary = find_vocabulary(model, tokenizer, data)
     data = prefer_test(model, data).spaced(n)
-    subject = Subject(
-        model, data, Path(out), choose_outputs([*find_sites(model)], layers), labels, seed
-    )
-    _ = subject.labellers  # refused before anything is written
+    sites = choose_outputs([*find_sites(model)], layers)
+    data, labellers = label_words(model, data, labels)
+    subject = Subject(model, data, Path(out), sites, labels, labellers, seed)
     with alone(subject.folder):
         return _examine(subject, resume)
 

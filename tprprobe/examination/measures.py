@@ -40,7 +40,9 @@ N_BEHAVIOR = 60  # pairs of sentences in which two words change places
 HEADLESS = "it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M"
 NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
 CHARACTERS = "the model reads characters, of which no label is known; whether {1} tells which is at which place, ask `tprprobe decompose {0} --site {1}` first, then `tprprobe probe token {0} --sites {1} --probe bilinear` (it takes minutes)"
-UNLABELLED = "the words of these texts have no labels: give a treebank, or --labels spacy:PIPELINE"
+UNLABELLED = (
+    "the words of these texts have no labels: give annotated text, or --labels spacy:PIPELINE"
+)
 
 
 def score_answers(subject: Subject) -> list[Section]:

@@ -11,9 +11,11 @@ from typing import Any
 from tprprobe.analyses.clustering import Clusters, cluster, load_clusters, save_clusters
 from tprprobe.console import quiet
 from tprprobe.data import load_data
+from tprprobe.data.annotated.sentencesets import label_data
 from tprprobe.data.dataset import ALL, Dataset
+from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.gold.labellers import SPACY, Labeller, find_labellers, load_pipeline
+from tprprobe.gold.labellers import SPACY, Labeller, load_pipeline
 from tprprobe.models.checkpoint import trained_data
 from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import find_sites
@@ -22,10 +24,35 @@ from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, TWINS
 
 ROLES = ("role", "pos")  # schemes of roles beside places, where words have these labels
-PROBED = ("role", "pos", "dep", "nel", "srl")
+PROBED = ("role", "pos", "dep", "nel", "srl")  # in this order, before other tasks
+IMPLIED = {"upos": "pos", "place": "role", "number": "role"}  # not probed beside the other task
 GUESSED = ("pos", "dep", "nel")  # what a pipeline labels, where it can
 N_MAPS, N_CLUSTERS = 64, 12  # texts whose attention is read; clusters of tokens
 SOURCE = "source"
+
+
+def reads_words(model: Readable) -> bool:
+    """Whether a model's tokens are words, or parts of them."""
+    return bool(getattr(model.vocabulary, "has_words", True))
+
+
+def label_words(
+    model: Readable, data: Dataset, labels: str | None
+) -> tuple[Dataset, list[Labeller]]:
+    """The data, with the labels of ``TASK=FILE``, and what labels words otherwise: ``spacy:PIPELINE``, or ``TASKS=`` before it."""
+    if (data.tasks and not labels) or not reads_words(model):
+        return data, []
+    pipelines = [] if labels else sorted(entry_points(group="spacy_models").names)
+    labels = labels or next((f"{SPACY}{name}" for name in pipelines), "")
+    if labels.startswith(SPACY):
+        pipeline = load_pipeline(labels.removeprefix(SPACY))
+        return data, [replace(pipeline, tasks=tuple(t for t in GUESSED if t in pipeline.tasks))]
+    tasks, equals, source = labels.partition("=")
+    if labels and not equals:
+        raise InputError(
+            f"labels {labels!r}: give {SPACY}PIPELINE, pos,nel={SPACY}PIPELINE or TASK=FILE"
+        )
+    return label_data(data, {tasks: source} if labels else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +64,7 @@ class Subject:
     folder: Path
     sites: Sequence[str]
     labels: str | None
+    labellers: Sequence[Labeller]
     seed: int
 
     @property
@@ -82,8 +110,8 @@ class Subject:
             for name in find_sites(self.model)
             if name.endswith(ATTENTION) and sides_of(name)[1] == SOURCE
         ]
-        options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(self.data)}
-        options |= {"attention_samples": N_MAPS, "labellers": self.labellers, "resume": True}
+        options: dict[str, Any] = {"twins": [TWINS[0]], "attention_samples": N_MAPS}
+        options |= {"labellers": self.labellers, "resume": True}
         return extract(
             self.model,
             self.data,
@@ -98,25 +126,10 @@ class Subject:
         roles = match("encoder.*.self.role", [*find_sites(self.model)])
         return sorted(roles, key=lambda site: layer_of(site) or 0)[-1:]
 
-    @cached_property
-    def labellers(self) -> list[Labeller]:
-        """What labels words that the data do not label: ``spacy:PIPELINE``, or ``TASKS=`` before it."""
-        if (self.data.tasks and not self.labels) or not self.has_words:
-            return []
-        pipelines = [] if self.labels else sorted(entry_points(group="spacy_models").names)
-        labels = self.labels or next((f"{SPACY}{name}" for name in pipelines), "")
-        tasks, equals, source = labels.partition("=")
-        if equals and tasks.replace(",", "").isidentifier():
-            return find_labellers({tasks: source})
-        if not labels.startswith(SPACY):
-            return find_labellers({"pos,dep": labels}) if labels else []
-        pipeline = load_pipeline(labels.removeprefix(SPACY))
-        return [replace(pipeline, tasks=tuple(t for t in GUESSED if t in pipeline.tasks))]
-
     @property
     def has_words(self) -> bool:
         """Whether the model's tokens are words, or parts of them."""
-        return bool(getattr(self.model.vocabulary, "has_words", True))
+        return reads_words(self.model)
 
     @cached_property
     def tasks(self) -> list[str]:
@@ -130,7 +143,8 @@ class Subject:
     @property
     def probed(self) -> list[str]:
         """The tasks that are probed, and that name clusters."""
-        return [task for task in PROBED if task in self.tasks]
+        tasks = sorted(self.tasks, key=[*PROBED, *self.tasks].index)
+        return [task for task in tasks if IMPLIED.get(task) not in tasks]
 
     @property
     def unit(self) -> str:

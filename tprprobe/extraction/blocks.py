@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction.contexts import Contexts
 from tprprobe.extraction.dask_parts import extract_parts
 from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
-from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
+from tprprobe.extraction.extractions import Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
@@ -49,7 +49,7 @@ def extract(
     resume: bool = False,
     vocabulary: Any = None,
     labellers: Sequence[Labeller] = (),
-    control_samples: int = CONTROL_SAMPLES,
+    control_samples: int | None = None,
     store_dtype: str = "float32",
     compress: str | None = None,
     twins: Sequence[str] | None = None,
@@ -79,7 +79,7 @@ def extract(
             transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, functions with the decoder's start id
             ``(text_to_ids, id_to_piece, 2)``, or the ids of all examples.
         labellers: What labels the words of sources and targets, generated ones too.
-        control_samples: How many samples a twin reads, from the first on.
+        control_samples: How many samples a twin reads, from the first on; default: all.
         store_dtype: The type of the store's numbers: float32, float16 or bfloat16.
         compress: The store's compression: none, lz4 (bfloat16's default) or zstd.
         twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
@@ -113,7 +113,7 @@ def extract(
         pool, words, max_tokens, pack, batch_tokens, max_new_tokens,
     )  # fmt: skip
     controls = plan_controls(run, control, twins, control_samples)
-    n_control = min(len(run.data), control_samples)
+    n_control = min(len(run.data), control_samples or len(run.data))
     out, ranks = Path(out), Ranks.of()
     if not (ranks.rank or is_finished(out)):
         note(f"{run.describe([len(run.data), *(n_control for _ in controls)])}: {out}")
@@ -190,9 +190,9 @@ def plan(
 
 
 def plan_controls(
-    run: Extraction, control: bool, twins: Sequence[str] | None, samples: int
+    run: Extraction, control: bool, twins: Sequence[str] | None, samples: int | None
 ) -> dict[str, Control]:
-    if samples < 1:
+    if samples is not None and samples < 1:
         raise InputError(
             "control samples are 1 or more: without a twin, control=False (--no-control)"
         )

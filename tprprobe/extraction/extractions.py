@@ -34,7 +34,7 @@ from tprprobe.store import SiteSpec, StoreWriter
 from tprprobe.store.dtypes import BFLOAT16
 from tprprobe.store.layout import SAMPLE, SIDES
 
-CONTROL_SAMPLES = 1000
+N_SEARCHED = 1000  # texts whose lengths and symbols tell those of all
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
 Target = Literal["reference", "generated"]
@@ -156,17 +156,15 @@ class Extraction:
         self, passes: Sequence[Pass], start: int, examples: Sequence[Example], place: int
     ) -> None:
         """Writes a block, whose first sample has that place in the stores, where they lack it."""
-        maps, pad = start < self.attention_samples, self.vocabulary.pad
-        size, numbers = self.limits.get("batch_tokens"), range(start, len(self.data))
+        maps, numbers = start < self.attention_samples, range(start, len(self.data))
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         shared = self.prepared.pop(start, None) or self._prepare(start, examples, names)
+        batch = shared.pairs, names, self.vocabulary.pad, self.limits.get("batch_tokens")
         for control, writer, end in passes:
             if writer.samples_done <= place and start < end:
                 with control() if control else nullcontext(self.model) as model:
                     block = None if control else shared.block
-                    block = block or read_block(
-                        model, shared.pairs, names, pad, size, numbers=numbers
-                    )
+                    block = block or read_block(model, *batch, numbers=numbers)
                 block.check(shared.pairs, start)
                 rows = self.pooling.rows(block.rows, self.specs, shared.table)
                 writer.append(rows, shared.stored, block.maps, shared.counts)
@@ -281,7 +279,7 @@ class Extraction:
 
     @cached_property
     def sample(self) -> Pairs:
-        return self._encode(list(self.data[:CONTROL_SAMPLES]))
+        return self._encode(list(self.data[:N_SEARCHED]))
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
         """Rows and bytes of every site on so many samples, by shapes and the first samples' symbols; a word has a row a symbol."""

@@ -16,7 +16,7 @@ import pandas as pd
 from tprprobe.console import size_text
 from tprprobe.extraction.blocks import plan, plan_controls
 from tprprobe.extraction.division import BLOCK_BYTES
-from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction
+from tprprobe.extraction.extractions import Control, Extraction
 
 N_FEW, N_TRIAL = 16, 128  # samples of the trials
 UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of the kernel's figure of memory
@@ -71,7 +71,7 @@ def forecast(
     sites: Any = None,
     control: bool = True,
     twins: Any = None,
-    control_samples: int = CONTROL_SAMPLES,
+    control_samples: int | None = None,
     **options: Any,
 ) -> Forecast:
     """What :func:`tprprobe.extract` will take with the same arguments; it writes nothing that stays.
@@ -82,7 +82,7 @@ def forecast(
         sites: Sites, as patterns.
         control: Whether twins are read.
         twins: Kinds of twins.
-        control_samples: How many samples a twin reads.
+        control_samples: How many samples a twin reads; default: all.
         **options: Further arguments of ``extract`` but ``out`` and ``resume``.
 
     Returns:
@@ -94,7 +94,8 @@ def forecast(
     run = plan(model, data, sites, **options)
     samples = len(run.data)
     kinds = plan_controls(run, control, twins, control_samples)
-    controls = dict.fromkeys(kinds, min(samples, control_samples))
+    n_controlled = min(samples, control_samples or samples)
+    controls = dict.fromkeys(kinds, n_controlled)
     _try(run, N_FEW, kinds)  # warms up
     seconds_of_few, n_few, _ = _try(run, N_FEW, kinds)
     seconds, n_trial, memory = _try(run, N_TRIAL, kinds)
@@ -113,7 +114,6 @@ def forecast(
     if fraction < 1:
         rate = max(0, seconds - seconds_of_few) / (1 - fraction) / trial_tokens
     start_up = max(0, seconds - rate * trial_tokens)
-    n_controlled = min(samples, control_samples)
     n_full = n_controlled + (samples - n_controlled) / len(counts)  # the rest without controls
     tokens = run.sample.source.lengths.double().mean().item()
     return Forecast(

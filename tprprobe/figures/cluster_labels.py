@@ -7,17 +7,16 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.analyses.clustering.clusters import BETWEEN, RECOVERED, STABLE
+from tprprobe.analyses.clustering.clusters import BETWEEN, RECOVERED
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.figures.colors import palette
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
-from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special, quote_sign, sign, visible
 
 KEY_LENGTH = 34  # characters of what a color means
 SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
-TAGS = "Capitals: parts of speech; small letters: relations to the head; in quotes: tokens; in parentheses: the one that a cluster consists of"
+TAGS = "Capitals, pos=…: parts of speech; small letters: relations to the head; in quotes: tokens; in parentheses: the one that a cluster consists of"
 NOT_STABLE = f"*: not stable, other random starts find the cluster with a mean Jaccard index below {RECOVERED:g}"
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
@@ -39,16 +38,7 @@ def describe_stability(roles: Clusters) -> str:
     """Into how many groups k-means divides the tokens, and how well other random starts agree."""
     return (
         f"k-means divides the tokens at {site_label(roles.site, roles.head)} into {roles.k} groups. From different random starts it finds groups that agree with "
-        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)"
-        f"{'.' if roles.stability >= STABLE else ': these are one of many divisions, not the groups of the layer.'}"
-    )
-
-
-def explain_k(k: int, store: Store) -> str:
-    """Why a page has fewer groups than other commands make."""
-    return (
-        f" Colors of more than {k} groups could not be distinguished here; `tprprobe name` and the page Roles make 20, or with --k {k} these. The baseline model "
-        f"is {' and '.join(store.twins)} here; one that `tprprobe extract` makes can be of another kind, which `tprprobe name` says."
+        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
     )
 
 

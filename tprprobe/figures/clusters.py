@@ -13,7 +13,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.analyses.clustering.clusters import STABLE
 from tprprobe.analyses.naming.fields import list_exact
 from tprprobe.errors import InputError
 from tprprobe.figures.cluster_labels import (
@@ -154,7 +153,7 @@ def cluster_strips(
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
             f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
-            f"k-means, k = {roles.k}, {vectors} vectors; stability: ARI of {roles.n_seeds} seeds {roles.stability:.2f} ({STABLE:g} needed)",
+            f"k-means, k = {roles.k}, {vectors} vectors; stability: ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"
@@ -164,8 +163,8 @@ def cluster_strips(
                 f"{len(ids)} of the {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
-            bars = "bars: clusters of the baseline model; in color those that share most of their tokens with the cluster of that number, others gray, with letters"
-            notes.append(f"{bars} (ARI of both {likeness:.2f})")
+            bars = "bars: clusters of the baseline model, in color where most tokens are those of the cluster of that number"
+            notes.append(f"{bars} (Jaccard index above 0.5; ARI of all {likeness:.2f})")
         notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
             precision = (

@@ -1,6 +1,6 @@
 """Sections of a model's page on its decoder, on its roles, and on what is not asked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from shlex import quote
 from typing import Any
@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.attention.cross_places import mean_map, places_by_output
+from tprprobe.analyses.attention.cross_places import mean_map
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming.name_counts import (
-    compare_names,
     count_by_model,
     find_most_named,
     select_named,
+    state_names,
 )
-from tprprobe.analyses.naming.places import compare_places, count_places
+from tprprobe.analyses.naming.places import count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.figures.cluster_labels import explain_k
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
-from tprprobe.figures.heads import describe_halves, find_clearest, place_squares
+from tprprobe.figures.heads import find_clearest, place_squares
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.report.sections import Section
@@ -31,8 +30,6 @@ from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
 N_LISTED = 6  # relations of a sentence
-MAX_PLACES = 6  # of the output, in a sentence
-RULE = 0.5  # the share of cases from which on a relation is a rule
 DECODER = "Where does its decoder look?"
 ROLES = "What are its roles?"
 
@@ -48,12 +45,10 @@ def percent(row: Row, name: str, digits: int = 0) -> str:
 
 
 def describe_rival(row: Row) -> str:
-    """The stronger control of a head: a random choice, or the best fixed distance."""
+    """The stronger control of a head: a random choice, or the fixed distance that was best on the other texts."""
     if np.isnan(row["by_offset"]):
         return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
-    return (
-        f"{100 * row['by_offset']:.0f}\u00a0% for the best fixed distance, {int(row['offset']):+d}"
-    )
+    return f"{100 * row['by_offset']:.0f}\u00a0% at the fixed distance {int(row['offset']):+d}"
 
 
 def list_relations(relations: "pd.Series[str]") -> str:
@@ -81,11 +76,10 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
         counts = f" ({(is_sure & ~is_real).sum()} of {(~is_real).sum()} in the baseline model)"
         clearest = f"; the clearest head of the baseline model: {percent(rival, 'value')} at {rival['relation']}"
     where = site_label(best["site"], best["head"])
-    exceptions = "" if best["value"] > RULE else " No one rule holds for all places of its output."
     text = (
-        f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention look at one place of the source more often than chance{counts}. "
+        f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention on {subject.store.facts.attention_samples} of the texts look at one place of the source more often than chance{counts}. "
         f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest}).{exceptions} Most often it looks at: {_list_places(subject, best)}. {describe_halves(subject.store)}"
+        f"{percent(best, 'value')} of the cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
     )
     table.attrs["map"] = mean_map(subject.store, best["site"], int(best["head"]))
     scene = place_squares(table)
@@ -94,14 +88,16 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     return Section(DECODER, text, figures, deeper=deeper, name="decoder")
 
 
-def _list_places(subject: Any, best: pd.Series) -> str:
-    """Which place of the source a head looks at most often while it writes the first places of the output, and in percent of texts."""
-    shares = places_by_output(subject.store, best["site"], int(best["head"]), subject.seed)
-    rows = shares.rename("share").reset_index().head(MAX_PLACES)
-    return ", ".join(
-        f"place {row['place']} from the {row['side']} for output {row['output']} ({100 * row['share']:.0f}\u00a0%)"
-        for row in rows.to_dict("records")
-    )
+def count_clusters(
+    counts: Mapping[str, tuple[int, int]], places: Mapping[str, int], where: str
+) -> str:
+    """How many clusters have a name, and how many names say where a token stands, beside the baseline model's."""
+    named, n = counts[TWINS[0]]
+    text = f"{state_names(counts, where)} ({named} of {n} in the baseline model)"
+    if n_places := places[TRAINED]:
+        says = "says" if n_places == 1 else "say"
+        text += f"; {n_places} of the names {says} where a token stands ({places[TWINS[0]]} in the baseline model)"
+    return f"{text}."
 
 
 def show_roles(table: pd.DataFrame, subject: Any) -> Section:
@@ -116,8 +112,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     place = f"roles at {layer} ({n_heads} heads, {k} clusters each)"
     by_model = table.groupby("model", sort=False)["name"]
     places = {str(model): count_places(names) for model, names in by_model}
-    compared = compare_places(places.pop(TRAINED), places)
-    text = f"{compare_names(count_by_model(table), place)} {compared}".strip()
+    text = count_clusters(count_by_model(table), places, place)
     if len(named):
         best = top(named, "f05")
         text += (
@@ -127,7 +122,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     clusters = cluster(subject.store, site, head, k=k, seed=seed)
     labels = dict(zip(named["cluster"].astype(int), named["name"], strict=True))
     figure = render(text_strips(subject.store, clusters, labels))
-    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token.\n{explain_k(k, subject.store)}"
+    note = f"{explain_ends(subject.store)}The roles of head {head}; the number of its group stands under every token."
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {k} --seed {seed}"
     return Section(ROLES, text, {note: figure}, deeper=deeper, name="roles")
 

@@ -16,7 +16,7 @@ from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.legends import legend
 from tprprobe.figures.line_styles import LEVELS, style_lines
 from tprprobe.figures.look import current_look
-from tprprobe.figures.maps import Points, draw_points, paint_points
+from tprprobe.figures.maps import Points, paint_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.squares import draw_squares, frame, paint_squares
 from tprprobe.figures.strips import Strips, draw_strips
@@ -52,10 +52,10 @@ def render(scene: Scene | Drawing, ax: GivenAxes | None = None) -> Any:
     if isinstance(scene, Drawing):
         return scene
     axes = None if ax is None else check_axes(ax, scene.panels)
-    draw = {Shares: _draw_shares, Squares: draw_squares, Points: draw_points, Grid: _draw_grid}
+    draw = {Shares: _draw_shares, Squares: draw_squares, Grid: _draw_grid}
     if isinstance(scene, Strips):
         figure = draw_strips(scene, None if axes is None else axes[0, 0])
-    elif isinstance(scene, Dots):
+    elif isinstance(scene, Dots | Points):
         figure = _draw_grid(Grid([scene]), axes)
     elif isinstance(scene, Lines):
         figure = _draw_grid(_list_panels(scene), axes)
@@ -212,7 +212,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
 def _mark_cut(panel: Axes) -> None:
     """A break at the foot of a y axis that does not begin at 0."""
     look: Options = {"ha": "center", "va": "center", "fontsize": 8, "color": MUTED, "zorder": 9}
-    look |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.2}}
+    look |= {"bbox": {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 0.2}}
     panel.text(0, 0.05, "≈", transform=panel.transAxes, **look)
 
 

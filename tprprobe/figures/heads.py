@@ -23,7 +23,7 @@ CAPTION = (
 )
 MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 SQUARES_NOTE = (
-    "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on the texts that score. "
+    "Number and depth of color: from how many percent of the words or tokens the head looks most at the related one, on texts that did not choose it. "
     f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
     "chance or, where the relation is no fixed distance itself, above the best fixed distance."
 )
@@ -37,12 +37,6 @@ MAP_NOTE = (
 )
 MAX_ROWS = 16  # layers whose squares have numbers
 DIRECTIONS = {False: "to the parent", True: "to the dependent"}
-
-
-def describe_halves(store: Store) -> str:
-    """On how many texts attention was measured, and what each half of them was for."""
-    texts = f"{store.facts.attention_samples} of the texts"
-    return f"Measured on {texts}: one half chose what the page says of a head, the other half scored it."
 
 
 def heads_table(store: Store, seed: int = 0) -> Table:

@@ -1,4 +1,4 @@
-"""Vectors in the plane: a point each, colored by a value, the value written at its middle."""
+"""Vectors in the plane: a point each, colored by a value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
 
 from tprprobe.figures.colors import palette
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, AnyFigure, Options, open_panels, tidy
+from tprprobe.figures.style import INK, Options
 
 VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)
@@ -43,15 +42,8 @@ def scatter(
     return Points(points, values, order, axes, title=title)
 
 
-def draw_points(scene: Points, ax: np.ndarray | None = None) -> AnyFigure:
-    """The scene as a figure of matplotlib."""
-    figure, [[panel]] = open_panels(5.6, 4.6, ax=ax, keeps_shape=True)
-    paint_points(panel, scene)
-    tidy(panel, scene.title)
-    return figure
-
-
 def paint_points(panel: Axes, scene: Points) -> None:
+    """The points, with a handle of a legend for every value."""
     points, values, marked = scene.points, np.asarray(scene.values, object), scene.marked
     names = [name for name in scene.order if name not in VALUELESS]
     colors = dict(zip(names, scene.colors or palette(len(names)), strict=True))
@@ -63,10 +55,6 @@ def paint_points(panel: Axes, scene: Points) -> None:
         ringed = [colors.get(name, GREY) for name in values[marked]]
         ring: Options = {"s": 2 * size, "edgecolors": INK, "linewidths": 0.6}
         panel.scatter(*points[marked].T, c=ringed, rasterized=True, **ring)
-    for name in names:
-        x, y = np.median(points[values == name], 0)
-        panel.text(
-            x, y, name, ha="center", va="center", fontsize=7.5, fontweight="bold", color=INK,
-            parse_math=False, path_effects=[withStroke(linewidth=2, foreground="white")],
-        )  # fmt: skip
+    for name, color in colors.items():
+        panel.plot([], [], "o", color=color, markersize=4, label=name)
     panel.set(xlabel=scene.axes[0], ylabel=scene.axes[1], xticks=[], yticks=[])

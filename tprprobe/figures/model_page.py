@@ -8,24 +8,23 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
-from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE, SLIGHT
+from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.analyses.naming.name_counts import (
-    compare_names,
     count_marks,
-    list_repeated,
     select_named,
 )
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.places import compare_places, count_places
+from tprprobe.analyses.naming.places import count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene, describe_change
-from tprprobe.figures.cluster_labels import describe_stability, explain_k
+from tprprobe.figures.cluster_labels import describe_stability
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import (
     DECODER,
     ROLES,
+    count_clusters,
     describe_rival,
     list_relations,
     percent,
@@ -35,28 +34,22 @@ from tprprobe.figures.component_page import (
     top,
 )
 from tprprobe.figures.dots import render
-from tprprobe.figures.heads import MARGIN, describe_halves, relation_squares
+from tprprobe.figures.heads import MARGIN, relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.state_shares import PLACE, STATES, UNITS, describe_last, share_bars
+from tprprobe.figures.state_shares import PLACE, STATES, UNITS, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import FEWEST_GROUPS, Row, write_interval
 from tprprobe.store.layout import TWINS
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
-GRAY = " At the input embeddings gray is an error of the estimate, too, and in another layer evidence of context only where it is larger."
-MEANS = " A mean over tokens hides most of their order: a high share of tokens does not say that the model ignores order."
-FURTHER = " Intervals are of one site each, not corrected for their number. The interval of what training changed takes both models as independent. Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
+FURTHER = " Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
 GENERATED = "generated sentences, each a second time with two words exchanged; "
-SINK = " Heads that look at the first word often have nothing else to look at (attention sinks)."
-UNSETTLED = " These texts do not settle how much."
 UNKNOWN = "These texts do not settle"
-WIDE = 0.3  # an interval of a share that says little
 FEW = 50  # words that a probe learned from, below which its scores are not drawn
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
-PAIRED = " Of relations with an arrow a case is the word before it, whichever of the words after it the head looks at; in `tprprobe figure heads`, a pair of words."
 RIVALS = "chance and the best fixed distance"
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
@@ -88,8 +81,8 @@ def describe_run(subject: Any) -> str:
     )
     return (
         f"{subject.name} read {len(subject.data):,} texts{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
-        f"In brackets: 95 % intervals over {'documents' if count else 'texts'}. Baseline model: the same network with {baseline} weights (the numbers of every "
-        "matrix in random order), which shows what the architecture does without training."
+        f"In brackets: 95 % intervals over {'documents' if count else 'texts'}, of one number each. Baseline model: the same network with {baseline} weights (the "
+        "numbers of every matrix in random order)."
     )
 
 
@@ -111,33 +104,23 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
+    difference = write_interval(words, "share_learned", "+.1f", 100)
     text = (
-        f"At {site_label(site)}, the tokens of a text, wherever they stand, explain an estimated {percent(words, 'share')} of the variance of {STATES[subject.unit]} "
-        f"({percent(baseline, 'share')} in the baseline model). {_compare_shares(words)}"
+        f"At {site_label(site)}, an estimated {percent(words, 'share')} of the variance of {STATES[subject.unit]} is due to which tokens a text has, wherever they "
+        f"stand ({percent(baseline, 'share')} in the baseline model; difference in percentage points: {difference})."
     )
     bound, unbound = _list_bindings(table)
     errors, checks = _calibrate(table)
     note = " ".join([scene.note, *errors]) + "\n" + " ".join(checks)
     if subject.unit == "last":
-        text += describe_last(subject.store.tokens_of(site))
-    if subject.unit == "mean":
-        note += GRAY * subject.sites[0].endswith(".embedding") + MEANS
+        last = subject.store.tokens_of(site).groupby("sample")["token"].last().value_counts()
+        text += f" The last token is ‘{last.index[0]}’ in {last.iloc[0]:,} of {last.sum():,} texts."
     note += FURTHER
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
     figure, text = render(replace(scene, note="")), " ".join([text, *bound])
     return _section("nested", text, figure, deeper, note, " ".join(unbound))
-
-
-def _compare_shares(words: Row) -> str:
-    """Whether the share of the tokens differs from the baseline model's."""
-    points = f"{write_interval(words, 'share_learned', '+.1f', 100)} percentage points"
-    low, high = (words.get(f"share_learned{end}", np.nan) for end in ("_low", "_high"))
-    if not (high < 0 or low > 0):
-        return f"These texts do not settle whether training changed this share: {points}."
-    changed, depends = ("lowered", "more") if high < 0 else ("raised", "less")
-    return f"Training {changed} this share ({points}): {depends} depends on the rest taken together (places, bindings and context)."
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
@@ -155,31 +138,29 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         rows, of_twins = (part.dropna(subset="share") for part in (real, of_twins))
         if real.empty:
             continue
-        is_place, title = roles == PLACE, f"‘{TITLES.get(str(roles), roles)}’"
-        name = "places (counted from the left)" if is_place else title
-        records, n_twin = rows.to_dict("records"), sum(map(binds, of_twins.to_dict("records")))
+        title = f"‘{TITLES.get(str(roles), roles)}’"
+        name = "places (counted from the left)" if roles == PLACE else title
+        records, baselines = rows.to_dict("records"), of_twins.to_dict("records")
         bound = [row for row in records if binds(row)]
         real = real[~real["site"].str.endswith(".embedding")] if not bound else real
-        candidates = [row for row in records if row["site"] in {*real["site"]}]
+        candidates = bound or [row for row in records if row["site"] in {*real["site"]}]
         if not candidates:
             unbound_texts.append(
                 f"{UNKNOWN} a binding of tokens to {name}: behind the input embeddings its share could be any."
             )
             continue
-        best = max(bound or candidates, key=lambda row: row["share_low" if bound else "share"])
+        best = max(candidates, key=lambda row: row["share"])
         where, share = site_label(best["site"]), percent(best, "share", 1)
-        learned = best.get("share_learned", np.nan)
-        difference = (
-            f"{100 * abs(learned):.1f} percentage points {'more' if learned > 0 else 'less'}"
-        )
-        beside = f" ({difference} than there in the baseline model)" * bool(np.isfinite(learned))
         if bound:
-            n_alike = sum(row["share_high"] >= best["share_low"] for row in records)
-            most = ", most" if n_alike == 1 else " (where most is not settled);"
-            sites = f"{len(bound)} of {len(records)} sites ({n_twin} of {len(of_twins)} in the baseline model) {'hardly ' * (best['share'] < SLIGHT)}bind tokens to {name}{most} at {where}"
-            where = "stands at which place" if is_place else f"has which {name}"
-            text = f"{sites}: {share} of the variance depends on which token {where}{beside}.{UNSETTLED * (best['share_high'] - best['share_low'] > WIDE)}"
-            bound_texts.append(f"Not learned in training: {text}" if learned <= 0 else text)
+            there = "".join(
+                f" ({percent(row, 'share', 1)} in the baseline model)"
+                for row in baselines
+                if row["site"] == best["site"]
+            )
+            bound_texts.append(
+                f"{len(bound)} of {len(records)} sites ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model) bind tokens to {name}; the largest "
+                f"share of these is {share} of the variance, at {where}{there}."
+            )
         else:
             verdict, ending, beyond = "No binding of", " was found", ""
             if best["share_low"] > 0:
@@ -229,18 +210,15 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
             f"Tested: the previous, the next, the first and the same token{unlabelled}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
-    relations = table.loc[follows, "relation"]
     scene = relation_squares(table)
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
-        f"{follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation between words or tokens ({n_clear} in the baseline model): {list_relations(relations)}. "
-        f"Clearest is {where} ({best['relation']}): it looks most at the related one in {share} of the cases, against {describe_rival(best)}. "
-        f"{describe_halves(subject.store)}{SINK if relations.str.startswith('first').any() else ''}"
+        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation "
+        f"between words or tokens ({n_clear} in the baseline model): {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
+        f"({best['relation']}): it looks most at the related one in {share} of the cases, against {describe_rival(best)}."
     )
-    paired = PAIRED * any("→" in name for name in relations)
-    note = f"{scene.note}\nEvery interval is of one head, not corrected for {n_heads}: of heads exactly at this limit, 1 in 40 passes; so see how many of the baseline model do.{paired}"
-    return _section("heads", text, render(replace(scene, note="")), deeper, note)
+    return _section("heads", text, render(replace(scene, note="")), deeper, scene.note)
 
 
 def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
@@ -250,42 +228,30 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     of_model = table.assign(name=names, model=TRAINED)
     with_names = select_named(of_model)
     labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
-    text = describe_stability(roles)
-    counts = {TRAINED: (len(with_names), len(table))}
-    twins = [kind for kind in subject.store.twins if f"named_{kind}" in table]
-    counts |= {kind: (int(table[f"named_{kind}"].iloc[0]), len(table)) for kind in twins}
-    comparison = f"{compare_names(counts, site_label(site))}{count_marks(of_model)}"
     if "name" not in table:
         comparison = (
             "No group has a name: that needs labels, or for places and tokens four texts or more."
         )
-    elif subject.has_words and not subject.probed:
-        comparison += " Without labels of words only places and tokens are names."
-    n_texts = subject.store.tokens_of(site)["sample"].groupby(roles.labels).nunique()
-    single_texts = [str(label) for label in n_texts.index[n_texts == 1]]
-    if 0 < len(single_texts) < roles.k:
-        text += f" Of a single text each: cluster{'s' * (len(single_texts) > 1)} {', '.join(single_texts)}."
-    lack = "" if len(with_names) else comparison
+    else:
+        n_named, n_places = (
+            int(table[f"{name}_{TWINS[0]}"].iloc[0]) for name in ("named", "places")
+        )
+        counts = {TRAINED: (len(with_names), len(table)), TWINS[0]: (n_named, len(table))}
+        places = {TRAINED: count_places(with_names["name"]), TWINS[0]: n_places}
+        comparison = f"{count_clusters(counts, places, site_label(site))}{count_marks(of_model)}"
+    text, lack = describe_stability(roles), "" if len(with_names) else comparison
     if len(with_names):
         entropy = with_names.get("entropy", pd.Series(1.0, with_names.index))
         several = with_names[entropy > 0]
-        n_single = len(with_names) - len(several)
-        single = f"{n_single} named {'cluster consists' if n_single == 1 else 'clusters consist'} of a single token, of which the name says nothing new. "
-        baselines = {kind: int(table[f"places_{kind}"].iloc[0]) for kind in twins}
-        places = compare_places(count_places(with_names["name"]), baselines)
         best = top(several if len(several) else with_names, "f05")
         text += (
-            f" {comparison}{list_repeated(names)} {single * bool(n_single)}The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, "
-            f"recall {percent(best, 'recall')}). {places}"
+            f" {comparison} The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
+            f"{percent(best, 'recall')})."
         )
     deeper = (
         f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
     )
-    ends = explain_ends(subject.store)
-    note = (
-        f"{ends}The texts are chosen so that every group is seen; the number of its group stands under every token. In parentheses, a group without a name has "
-        f"its most typical tokens.\nMost typical: by count × log of the lift.{explain_k(roles.k, subject.store)}"
-    )
+    note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, the most typical tokens of a group without a name."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text.strip(), figure, deeper, note, lack)
 
@@ -322,8 +288,8 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     lack += f"Not shown, as probes learned from fewer than {FEW} words: {counts}." * bool(counts)
     figure = render(replace(probe_table(table.assign(model=subject.name)).scene, note=""))
     note = (
-        f"Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
-        f"Filled marks: above every control (paired tests, corrected by Holm).{say_guesses(subject)}"
+        "Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "
+        "Filled marks: above every control (paired tests, corrected by Holm)."
     )
     return _section("probes", text, figure, deeper, note, lack.strip())
 

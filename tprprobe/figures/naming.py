@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from tprprobe.analyses.clustering.clusters import RECOVERED, STABLE
 from tprprobe.analyses.naming.name_counts import (
     compare_names,
+    compare_samples,
     count_by_model,
     count_marks,
     find_most_named,
@@ -68,12 +69,12 @@ def summarize_words(names: pd.DataFrame) -> str:
     places = list(names.groupby(PLACE, sort=False, dropna=False))
     if len(places) == 1:
         lines[0] += list_repeated(names.loc[names["model"] == TRAINED, "name"])
-    lines[0] += count_marks(names)
+    lines[0] += compare_samples(names) + count_marks(names)
     lines += [*_list_agreements(names), describe_recovery(names)]
     if len(places) > 1:
         counts = []
         for place, rows in places:
-            shares = [f"{m} {named} of {n}" for m, (named, n) in count_by_model(rows).items()]
+            shares = [f"{m} {n_named} of {n}" for m, (n_named, n) in count_by_model(rows).items()]
             counts.append(f"{site_label(*place)}: {'; '.join(shares)}")
         n_hidden = len(counts) - N_PLACES
         lines += ["", *counts[:N_PLACES], *[f"and {n_hidden} more sites or heads"] * (n_hidden > 0)]
@@ -97,8 +98,8 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
             places = of_baselines[of_baselines["model"] == rival["model"]].drop_duplicates(PLACE)
             gains = [read_interval(row, f"{GAIN}{task}") for _, row in places.iterrows()]
             gain = write_interval(rival, f"{GAIN}{task}", "+.3f")
-            text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), {gain}: {_judge_gains(gains)}"
-        scale = " (0: chance, 1: the same groups; found without labels)" * (not lines)
+            text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), {gain} on the same documents: {_judge_gains(gains)}"
+        scale = " (0: chance, 1: the same groups)" * (not lines)
         lines.append(f"{text}{scale}.")
     return lines
 
@@ -124,7 +125,7 @@ def describe_recovery(names: pd.DataFrame) -> str:
     """Whether the clusters of the trained model are stable, and how many of those with a name."""
     rows = names[names["model"] == TRAINED]
     stability = rows.groupby(PLACE, dropna=False)["stability"].first()
-    shares = f"{stability.min():.2f}" + f" to {stability.max():.2f}" * (len(stability) > 1)
+    shares = " to ".join(dict.fromkeys(f"{n:.2f}" for n in (stability.min(), stability.max())))
     n_stable = int((stability >= STABLE).sum())
     verdict = "stable" if n_stable == len(stability) else "not stable: one of many divisions"
     if 0 < n_stable < len(stability):
@@ -320,7 +321,7 @@ def tabulate_names(
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}{choice * (n_places > 1)}Named clusters, {'; '.join(count_texts)}.{count_marks(rows)} {HELD_OUT} {note}".strip()
+    caption = f"{origin}{choice * (n_places > 1)}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {site_label(best['site'], best['head'])}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     cells = pd.concat(tables, ignore_index=True)

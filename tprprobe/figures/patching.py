@@ -49,8 +49,15 @@ def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
     return Squares(
         values, labels, [*columns, GAP, "random"], (axis, "token"),
         texts, signed=True, bar="share recovered", within=within,
-        title="Activation patching", note=f"{share}\n{random}\n{colors}",
+        title="Activation patching", note="\n".join([*_name_origin(rows), share, random, colors]),
     )  # fmt: skip
+
+
+def _name_origin(rows: pd.DataFrame) -> list[str]:
+    """A line on the model and the two texts, which tables of older versions lack."""
+    if not {"model", "text", "against"} <= {*rows}:
+        return []
+    return ["Model: {model}. Texts: ‘{text}’, ‘{against}’.".format(**rows.iloc[0])]
 
 
 def _split(patchings: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

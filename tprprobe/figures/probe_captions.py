@@ -20,8 +20,8 @@ UNREAD = " (no control here: the probed state precedes the word)"
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
 NEEDED = {"task", "site", "f1", *(f"f1{end}" for end in ENDS)}  # columns of a table of probes
 BRACKETS = ", in brackets the 95 % interval over {}documents"
-CAPTION = "{} in percent on held-out documents{}{}.\n{}Layers count from 0."
-MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm). A score without it is not shown to beat its strongest control."
+CAPTION = "{} in percent on held-out documents{}{}.{}"
+MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm)."
 RANKED = f"best: the best layer; {probe_rows.ALIKE}: not distinguished from it (paired, Holm)"
 LEARNED = " of the training documents"  # of the most frequent label
 UNALIKE = "Models whose probes learned from different numbers of targets cannot be compared."
@@ -31,8 +31,7 @@ ALIKE = 0.02  # share of targets that whole samples make more or fewer
 def describe_probes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]) -> str:
     """The caption of the table."""
     ranks, controls = _rank(probes, rows), probe_rows.explain_controls(rows["control_name"])
-    ranked = f"{RANKED}{f'; {probe_rows.REORDERED}' * _may_reorder(rows)}."
-    lines = [*origins, *ranks, *[ranked] * bool(ranks), *controls]
+    lines = [*origins, *ranks, *[f"{RANKED}."] * bool(ranks), *controls]
     cells = BRACKETS.format(probe_rows.count_documents(_take_real(probes)))
     return write_caption(probes, rows, cells, "".join(f"\n{line}" for line in lines))
 
@@ -44,8 +43,7 @@ def write_notes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]
     facts = [
         f"Shaded: 95 % intervals over {probe_rows.count_documents(_take_real(probes))}documents."
     ]
-    reordered = f"; {probe_rows.REORDERED}" * _may_reorder(rows)
-    facts += [*origins, *[f"Targets learned from: {', '.join(counts)}{reordered}."] * bool(counts)]
+    facts += [*origins, *[f"Targets learned from: {', '.join(counts)}."] * bool(counts)]
     facts += [UNALIKE] * _is_unalike(rows)
     return "\n".join([" ".join(facts), *ranks])
 
@@ -62,10 +60,6 @@ def _rank(probes: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     return [f"{name}: {clause}." for name, clause in zip(names, ranks.values(), strict=True)]
 
 
-def _may_reorder(rows: pd.DataFrame) -> bool:
-    return probe_rows.may_reorder(rows, rows["n_train"].min())
-
-
 def _is_unalike(rows: pd.DataFrame) -> bool:
     """Whether models learned a task from different numbers of targets."""
     counts = rows.groupby(["task", "model"])["n_train"].max().groupby("task")
@@ -77,7 +71,7 @@ def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: st
     probes, score = fill_columns(probes), rows.attrs["label"]
     marked = MARKED if rows["beats_controls"].notna().any() else ""
     seeds = ", mean over seeds" * (probes.get("seed", pd.Series(dtype=int)).nunique() > 1)
-    predicted = "In a decoder the state that predicts a word is probed. "
+    predicted = "\nIn a decoder the state that predicts a word is probed."
     at_tokens = {*probes.loc[probes["is_at_token"], "task"]}
     predicted *= any(
         side_of(place) == "target" and task not in at_tokens

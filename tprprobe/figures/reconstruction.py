@@ -1,5 +1,6 @@
 """Affine reconstruction of z from one head's value vector, with controls."""
 
+import io
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,12 +17,11 @@ from tprprobe.evaluation.results import FILE
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.line_styles import BASELINE
-from tprprobe.figures.scenes import Grid, Lines
-from tprprobe.figures.style import figure_files
+from tprprobe.figures.scenes import Grid, Lines, Scene
 from tprprobe.figures.tables import Table
 from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
-from tprprobe.statistics import measured, read_interval, write_interval
+from tprprobe.statistics import measured, write_interval
 from tprprobe.store import Store
 from tprprobe.store.contents import origin_json
 
@@ -40,8 +40,7 @@ SPARE = (  # columns, errors on what was fitted to first
 )
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 INTERVALS = (
-    f": from the spread over {SPLITS} splits of the documents (of arithmetic: questions), the first of which gives the number, "
-    "corrected for what these share; it covers another split, another draw of what is fitted to, and other documents like these."
+    f": from the spread over {SPLITS} splits of the documents, the first of which gives the number."
 )
 CAPTION = (
     "Held out: on a quarter of the documents, to which no map was fitted. Errors are squared, per dimension of z.\n"
@@ -50,8 +49,6 @@ CAPTION = (
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
 UNCOMPARED = ("random", "all heads", "mean")  # are not as wide as random projections, or these
-EXACT = 0.9995  # R² that is written as 1
-COMPLETE = "All heads together are as wide as z, so that a linear map loses nothing: R² is 1."
 
 
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
@@ -63,20 +60,12 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         name = f"{model}, {control}" if control else str(model)
         of_layer = _choose_layer(of_model, layer)
         rows += _rows(of_layer, name, int(of_layer["layer"].iloc[0]))
-    numbers = sorted(results["layer"].unique())
     of_trained = _choose_layer(results[~results["untrained"]], layer)
     ranks = of_trained.groupby("model", sort=False)["effective_rank"].first()
     ranks = ", ".join(f"{rank:.1f} ({model})" for model, rank in ranks.items())
     notes = [CAPTION, *_explain(results, "[95 % interval]"), RANK.format(ranks)]
-    if (results.query("predictor == 'all heads' and split == 'held_out'")["r2"] > EXACT).any():
-        notes.append(COMPLETE)
-    if len(numbers) > 1:
-        other = "`tprprobe figure reconstruction-table --ckpt FOLDER --layer N`"
-        has_gaps = len(numbers) < numbers[-1] - numbers[0] + 1
-        names = ", ".join(map(str, numbers)) if has_gaps else f"{numbers[0]}–{numbers[-1]}"
-        notes.append(f"Layers {names} were measured; another one: {other}.")
     look = {"ruled": tuple(ruled[1:]), "block": ("model", "layer"), "spare": SPARE}
-    return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), **look)
+    return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), **look).drop_empty()
 
 
 def _name_twins(results: pd.DataFrame) -> pd.DataFrame:
@@ -110,7 +99,7 @@ def _choose_layer(results: pd.DataFrame, layer: int) -> pd.DataFrame:
 
 
 def summarize_reconstruction(results: pd.DataFrame) -> str:
-    """Whether one head's value tells more of a state than random numbers of its width do: a line a layer, model by model."""
+    """R² from one head's value beside that from random numbers of its width: a line a layer, model by model."""
     groups = results[~results["untrained"]].groupby("model", sort=False)
     twins = results[results["untrained"]]
     return "\n".join(
@@ -122,19 +111,21 @@ def summarize_reconstruction(results: pd.DataFrame) -> str:
 def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) -> str:
     of_twin = largest_fit(twin, "held_out").set_index(["layer", "predictor"])["r2"]
     lines = [
-        f"{model}: what the value of one head (mean over heads) tells about the state z, beside random projections of its width (R², held out; the baseline model has other states: compare its heads with its own projections and PCA)"
+        f"{model}: R² of the state z from the value of one head (mean over heads), held out (beyond random projections of its width)"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
-        gain = read_interval(head, "gain")
-        amount = "more" if gain.low > 0 else "less" if gain.high < 0 else "as much"
         lines.append(
-            f"  layer {number}: {write_interval(head, 'r2')}, random {random['r2']:.3f}: {amount} ({write_interval(head, 'gain', '+.3f')}); "
+            f"  layer {number}: {write_interval(head, 'r2')}, random {random['r2']:.3f} ({write_interval(head, 'gain', '+.3f')}), "
             f"best linear code (PCA) {code['r2']:.3f}"
         )
         if number in of_twin:
             values = [of_twin[number, name] for name in PREDICTORS]
-            lines[-1] += "; baseline model {:.3f}, random {:.3f}, PCA {:.3f}".format(*values)
+            lines[-1] += (
+                "; of the states of the baseline model {:.3f}, random {:.3f}, PCA {:.3f}".format(
+                    *values
+                )
+            )
     return "\n".join(lines)
 
 
@@ -150,7 +141,15 @@ def save_reconstruction(
         "held_out.csv": held_out.to_csv(index=False),
     }
     files["reconstruction.md"] = reconstruction_table(results).markdown()
-    return write_folder(out, files | figure_files(render(reconstruction_scene(results))))
+    return write_folder(out, files | figure_files(reconstruction_scene(results)))
+
+
+def figure_files(scene: Scene) -> dict[str, bytes | str]:
+    """The files of a figure in a folder of results."""
+    figure, streams = render(scene), {kind: io.BytesIO() for kind in ("pdf", "png")}
+    for kind, stream in streams.items():
+        figure.savefig(stream, format=kind)
+    return {f"figure.{kind}": stream.getvalue() for kind, stream in streams.items()}
 
 
 def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, str]]:

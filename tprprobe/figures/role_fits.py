@@ -34,8 +34,8 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "untrained": (None, "untrained"),
 }
 SPARE = (  # columns; the first is left out first
-    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "fillers"),
-    *("+ roles", "untrained", "permuted", "withheld", "learned"),
+    *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "withheld"),
+    *("fillers", "+ roles", "untrained", "permuted", "learned"),
 )
 CHOICE = "the scheme of fewest pairs among those that are not longer than the shortest (95 % interval), or by less than 1 %"
 MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
@@ -48,7 +48,6 @@ CAPTION = (
     "withheld: on those with a pair that the fit has not seen, over these pairs.\n"
     "learned: the gain of the bindings less that in the baseline model."
 )
-NO_PCA = "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
 
 def scheme_table(decompositions: pd.DataFrame) -> Table:
@@ -57,7 +56,7 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
 
     The family's score is its substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
     are scores of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
-    best one's interval, and which controls are left out.
+    best one's interval.
     """
     accuracy = decompositions.get("substitution")
     is_decoded = accuracy is not None and bool(accuracy.notna().any())
@@ -72,15 +71,16 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
             _row(str(name), str(site), str(roles), fits, (measure, label))
             for roles, fits in schemes
         ]
-        place = f"{name} {site}" if has_names else str(site)
-        summaries.append(summarize_cheapest(place, of_site, measure))
+        if of_site["roles"].nunique() > 1:
+            place = f"{name} {site}" if has_names else str(site)
+            summaries.append(summarize_cheapest(place, of_site, measure))
     title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
     if all(row[label].partition(" ")[0] in row["+ bindings"].split() for row in rows):
         for row in rows:  # the scores are those of the bindings
             gain = row["+ bindings"].partition(" ")[2]
             row["+ bindings"] = f"{row.pop(label)} {gain}".strip()
-    notes = [NO_PCA] * all(row["PCA"] == "–" for row in rows)
-    caption = "\n".join([CAPTION.format(label), *notes, *summaries])
+    origin = filter(None, [decompositions.attrs.get("origin")])
+    caption = "\n".join([*origin, CAPTION.format(label), *summaries])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
     cells = pd.DataFrame(rows)
     cells = cells if has_names else cells.drop(columns="name")
@@ -118,18 +118,17 @@ def _step(fits: pd.DataFrame, family: str) -> str:
 
 
 def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
-    """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval."""
-    schemes = scores.drop_duplicates("roles")
-    best = schemes.nlargest(1, measure).iloc[0]
-    text = f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs)"
-    near = schemes[schemes[measure] >= best[f"{measure}_low"]]
-    if near.empty or len(schemes) == 1:  # too few documents for an interval, or nothing to compare
-        return f"{text}."
-    cheapest = near.loc[near["pairs"].astype(int).idxmin()]
-    return (
-        f"{text}; the cheapest within its "
-        f"interval {cheapest['roles']} ({cheapest[measure]:.3f}, {int(cheapest['pairs'])} pairs)."
-    )
+    """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval, if it has fewer."""
+    schemes = scores.drop_duplicates("roles").astype({"pairs": int})
+    best = schemes.nlargest(1, measure)
+    reaches = schemes[measure] >= best[f"{measure}_low"].item()
+    near = schemes[reaches & (schemes["pairs"] < best["pairs"].item())].nsmallest(1, "pairs")
+    texts = [
+        f"{kind} {row['roles']} ({row[measure]:.3f}, {row['pairs']} pairs)"
+        for kind, rows in (("best", best), ("the cheapest within its interval", near))
+        for row in rows.to_dict("records")
+    ]
+    return f"{place}: {'; '.join(texts)}."
 
 
 def step_shares(decompositions: pd.DataFrame) -> Shares:
@@ -155,7 +154,9 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
     if len(groups) > MAX_GAINS:  # what gains are is seen
         notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
     title = "Fillers, roles, bindings: what every step explains"
-    return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
+    origin = filter(None, [decompositions.attrs.get("origin")])
+    note = "\n".join([*origin, *notes])
+    return Shares(pd.DataFrame(rows), "R², held out", title=title, note=note)
 
 
 def _name_places(decompositions: pd.DataFrame) -> dict[tuple[str, str], str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
@@ -15,8 +16,8 @@ PLACE = "left"  # the roles that are places
 STEPS = {  # the name of a part, the row of its step, and its column
     "tokens": ("bag", "share"),
     "places": ("additive", "share"),
-    "tokens × length": ("additive", "share_by_length"),
     "bindings of tokens to places": ("factored", "share"),
+    "tokens × length": ("additive", "share_by_length"),
 }
 UNITS = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
 REMAINDER, BASELINE = "rest", "baseline model"
@@ -25,14 +26,12 @@ STATES = {
     "last": "its states at the last token of a text",
     SAMPLE: "its states",
 }
-LAST = (
-    " The last token is ‘{2}’ in {0:,} of {1} texts. Which token is last does not follow from the counts of tokens, "
-    "so its vector counts as the rest or as tokens × length."
-)
+WIDE = 0.3  # an interval of a share that is not drawn
 NOTE = (
     "Shares are estimates: that of a part that does not exist is 0 on average, so it is below 0 (no bar) as often as above, "
     "and bars may end beyond 100\u00a0%. Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. Hatched: the interval holds 0, or, of bindings, they do not "
-    "exceed those of shuffled roles. Tokens × length: what a token adds in longer texts but not in shorter ones."
+    f"exceed those of shuffled roles. No bar: the interval is wider than {100 * WIDE:.0f} points in one of the models; such a share is in the rest. Tokens × length: what a "
+    "token adds in longer texts but not in shorter ones."
 )
 
 
@@ -43,6 +42,7 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
     is_shared = rows.groupby("site")["share"].transform(lambda share: share.notna().any())
     rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
     model = model or str(rows.get("name", pd.Series("model")).iloc[0])
+    rows = _without_wide(rows)
     step_rows = [
         {
             "panel": BASELINE if control else model,
@@ -58,6 +58,16 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
     return Shares(bars, "share of the variance of states", note=note)
 
 
+def _without_wide(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows without shares whose interval is WIDE, at a site of any of the models."""
+    rows = rows.copy()
+    for name in ("share", "share_by_length"):
+        columns = [name, f"{name}_low", f"{name}_high"]
+        is_wide = rows[columns[2]] - rows[columns[1]] > WIDE
+        rows.loc[is_wide.groupby([rows["site"], rows["family"]]).transform("any"), columns] = np.nan
+    return rows
+
+
 def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The shares of a bar with their intervals, sure where these lie above 0, and of bindings where the rule says that the state
     binds; the rest is what the others leave.
@@ -65,14 +75,8 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     remainder = 1.0
     for part, (family, column) in STEPS.items():
         row = rows[rows["family"] == family].iloc[0]
-        value, low, high = row[[column, f"{column}_low", f"{column}_high"]].fillna(0).astype(float)
-        remainder -= max(0.0, value)
+        value, low, high = row[[column, f"{column}_low", f"{column}_high"]].astype(float)
+        remainder -= np.fmax(0.0, value)
         is_sure = binds(row) if family == "factored" else low > 0
         yield {"part": part, "value": value, "low": low, "high": high, "sure": is_sure}
     yield {"part": REMAINDER, "value": max(0.0, remainder), "sure": False}
-
-
-def describe_last(tokens: pd.DataFrame) -> str:
-    """In which token most texts end, whose vectors are then compared."""
-    counts = tokens.groupby("sample")["token"].last().value_counts()
-    return LAST.format(counts.iloc[0], f"{counts.sum():,}", counts.index[0])

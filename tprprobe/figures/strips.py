@@ -47,6 +47,7 @@ COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
 KEY_LINE, KEY_SIZE = 1.25, 6.8  # squares of a line of the key; points where squares are not smaller
+MIN_POINTS = 6  # of a text
 TIGHTEST = 0.8  # of the height of squares in given axes
 NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
@@ -111,7 +112,7 @@ class Strip:
 
     @property
     def lines(self) -> int:
-        return self.places[-1][0] + 1 if self.after else self.places[-2][0] + 1
+        return self.places[-1 if self.after else -2][0] + 1
 
     def list_boxes(self, frame: StripFrame) -> list[tuple[int, int, int]]:
         """Line, first column and width of a frame's part in every line."""
@@ -188,7 +189,7 @@ def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
     if look.inches or ax:
         columns = max(int(room / cell), 1)
         scene = replace(scene, strips=[replace(s, max_columns=columns) for s in scene.strips])
-    letter = 0.92 * LETTER * KEY_SIZE / SMALL / CELL  # squares
+    letter = 0.92 * LETTER * _points(KEY_SIZE) / SMALL / CELL / _scale()  # squares
     key = _place_key([text for _, text in scene.key] if look.legend else [], columns, letter)
     rows = sum(strip.height for strip in scene.strips)
     rows += KEY_LINE * (key[-1][0] + 1) if key else 0
@@ -209,8 +210,7 @@ def measure_page(scene: Strips) -> float:
 def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     layout = _lay_out(scene, ax)
-    scene, cell = layout.scene, _cell()
-    scale = min(1.0, cell / CELL / current_look().scale)
+    scene = layout.scene
     figure, axes = (ax.figure, ax) if ax else _open_page(layout)
     rows = _fit_rows(ax, layout) if ax else layout.rows
     axes.set(xlim=(0, layout.columns), ylim=(rows, 0))
@@ -219,12 +219,12 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
         axes.set_title(wrap_title(axes, scene.title))
     top = 0.0
     for strip in scene.strips:
-        _draw(axes, strip, top, scale)
+        _draw(axes, strip, top)
         top += strip.height
     for (color, text), (line, x) in zip(scene.key, layout.key, strict=False):
-        _draw_key(axes, color, text, (x, top + KEY_LINE * line), scale)
+        _draw_key(axes, color, text, (x, top + KEY_LINE * line))
     if ax:
-        axes.add_artist(TextSizes(cell))
+        axes.add_artist(TextSizes(_cell()))
     return figure
 
 
@@ -259,6 +259,16 @@ def _cell() -> float:
     return CELL * (NARROW if look.width and not look.fontsize else look.scale)
 
 
+def _scale() -> float:
+    """How much smaller than usual squares and texts are."""
+    return min(1.0, _cell() / CELL / current_look().scale)
+
+
+def _points(size: float) -> float:
+    """The size of a text that has ``size`` points in usual squares."""
+    return max(MIN_POINTS, size * _scale())
+
+
 def _place_key(texts: Sequence[str], columns: int, letter: float) -> list[tuple[int, float]]:
     """Line and column of every entry of the key, in as many columns as make the fewest lines; a long one takes several."""
     layouts = []
@@ -274,13 +284,11 @@ def _place_key(texts: Sequence[str], columns: int, letter: float) -> list[tuple[
     return min(layouts)[2]
 
 
-def _draw_key(
-    axes: Axes, color: ColorType, text: str, place: tuple[float, float], scale: float
-) -> None:
+def _draw_key(axes: Axes, color: ColorType, text: str, place: tuple[float, float]) -> None:
     """A square of the color with the number before the colon in it, and what it means."""
     (x, y), (number, _, meaning) = place, text.partition(": ")
     axes.add_patch(Rectangle((x, y), 1.1, 1, facecolor=color, edgecolor="none"))
-    look: Options = {"fontsize": KEY_SIZE * scale, **PLAIN}
+    look: Options = {"fontsize": _points(KEY_SIZE), **PLAIN}
     ink = text_color(to_rgb(color))
     axes.text(x + 0.55, y + 0.54, number, color=ink, ha="center", va="center_baseline", **look)
     axes.text(x + 1.35, y + 0.54, meaning, color=INK, va="center_baseline", **look)
@@ -299,22 +307,15 @@ def _open_page(layout: _Layout) -> tuple[Drawing, Axes]:
     left_edge = MARGIN / width
     headline(figure, layout.title, x=left_edge, y=1 - 0.1 / height, va="top", color=INK)
     figure.text(left_edge, 0.1 / height, layout.note, va="bottom", fontsize=SMALL, color=MUTED)
-    squares = layout.rows * _cell()
-    return figure, figure.add_axes(
-        (
-            left_edge,
-            1 - (layout.head + squares) / height,
-            layout.columns * _cell() / width,
-            squares / height,
-        )
-    )
+    squares, top = layout.rows * _cell() / height, 1 - layout.head / height
+    box = left_edge, top - squares, layout.columns * _cell() / width, squares
+    return figure, figure.add_axes(box)
 
 
-def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
+def _draw(axes: Axes, strip: Strip, top: float) -> None:
+    look: Options = {"fontsize": _points(7), **PLAIN}
     if strip.heading:
-        axes.text(
-            0, top + 0.35, strip.heading, va="center", fontsize=7 * scale, color=MUTED, **PLAIN
-        )
+        axes.text(0, top + 0.35, strip.heading, va="center", color=MUTED, **look)
         top += HEADING
     squares = []
     under = strip.gold or [""] * len(strip.tokens)
@@ -328,21 +329,21 @@ def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
         text, ink = write_token(token), text_color(color)
         end = strip.line_height - NOTE
         if bar:
-            corner, look = (x, y + end - NOTE / 2), {"linewidth": 0.5, "edgecolor": "white"}
-            squares.append(Rectangle(corner, width, NOTE, facecolor=back, **look))
+            corner, edge = (x, y + end - NOTE / 2), {"linewidth": 0.5, "edgecolor": "white"}
+            squares.append(Rectangle(corner, width, NOTE, facecolor=back, **edge))
         texts = [(0.54, text, ink, 8.0), (1.29, note, INK, 6.2), (1.29 + NOTE, gold, INK, 6.2)]
         texts += [(end, bar, text_color(back), 5.8)]
         for below, text, color, size in texts:
             if text:
                 place = (x + width / 2, y + below)
-                axes.text(*place, text, color=color, fontsize=size * scale, **MIDDLE)
+                axes.text(*place, text, color=color, fontsize=_points(size), **MIDDLE)
     axes.add_collection(PatchCollection(squares, match_original=True))
     for frame in strip.frames:
         for line, x, width in strip.list_boxes(frame):
             corner = (x, top + line * strip.line_height)
-            look: Options = {"linestyle": frame.style, "linewidth": 1.4 * scale, "fill": False}
-            axes.add_patch(Rectangle(corner, width, 1, edgecolor=frame.color, zorder=3, **look))
+            line_look: Options = {"linestyle": frame.style, "linewidth": 1.4 * _scale()}
+            line_look |= {"edgecolor": frame.color, "fill": False, "zorder": 3}
+            axes.add_patch(Rectangle(corner, width, 1, **line_look))
     line, x, _ = strip.places[-1]
     y = top + line * strip.line_height + 0.54
-    look = {"fontsize": 7 * scale, "color": strip.after_color, **PLAIN}
-    axes.text(x + 0.5, y, strip.after, va="center_baseline", **look)
+    axes.text(x + 0.5, y, strip.after, va="center_baseline", color=strip.after_color, **look)

@@ -1,6 +1,5 @@
 """One look for every figure, and files of it that are the same bytes every time."""
 
-import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -314,14 +313,6 @@ def headline(figure: AnyFigure, title: str, **look: Any) -> None:
 def title_size() -> float:
     """Points of the title of a figure; fewer in a column of a paper."""
     return PANEL_TITLE if current_look().is_narrow else TITLE
-
-
-def figure_files(figure: Figure) -> dict[str, bytes | str]:
-    """The files of a figure in a folder of results."""
-    streams = {kind: io.BytesIO() for kind in ("pdf", "png")}
-    for kind, stream in streams.items():
-        figure.savefig(stream, format=kind)
-    return {f"figure.{kind}": stream.getvalue() for kind, stream in streams.items()}
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:

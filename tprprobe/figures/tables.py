@@ -121,8 +121,10 @@ class Table:
         titles = list(map(_name_block, blocks.to_numpy().tolist()))
         names = [str(name) for name in cells if name not in blocks]
         columns = {name: _put_below(name, [[text] for text in cells[name]]) for name in names}
-        if _measure(columns) > inches:
-            columns = {name: _put_below(name, _fold(cells[name])) for name in names}
+        for folds_names in (False, True):  # names stay whole where this suffices
+            if _measure(columns) > inches:
+                folded = {name: _fold(cells[name], folds_names) for name in names}
+                columns = {name: _put_below(name, rows) for name, rows in folded.items()}
         left_out = []
         for name in self.spare:
             if name in columns and _measure(columns) > inches:
@@ -134,8 +136,8 @@ class Table:
             )
             note(f"{wide}: shorten a heading (--label OLD=NEW), or use table*")
         rows: list[list[str]] = []
-        ruled, (headings, *folded) = [], zip(*columns.values(), strict=True)
-        for i, (title, texts) in enumerate(zip(titles, folded, strict=True)):
+        ruled, (headings, *lines_of_rows) = [], zip(*columns.values(), strict=True)
+        for i, (title, texts) in enumerate(zip(titles, lines_of_rows, strict=True)):
             is_new = bool(title) and titles[i - 1 : i] != [title]
             ruled += [len(rows)] * ((is_new or i in self.ruled) and i > 0)
             rows += [[f"{BLOCK}{title}{END}", *[""] * (len(texts) - 1)]] * is_new
@@ -187,7 +189,8 @@ class Table:
 
     def _draw(self, ax: GivenAxes | None, inches: float | None = None) -> Any:
         """The table as it is, its title and caption in lines of its width where a figure of so many ``inches`` has no other."""
-        columns = [[str(name), *map(write_minus, self.cells[name])] for name in self.cells]
+        names = {name: str(name).replace(SOFT, "\n") for name in self.cells}
+        columns = [[text, *map(write_minus, self.cells[name])] for name, text in names.items()]
         lengths = [max(BOLD * _count(name), *map(_count, texts), 0) for name, *texts in columns]
         gap = SEPARATION if inches is None else NARROW_SEPARATION
         widths = [(length + gap) * CHARACTER for length in lengths]
@@ -296,14 +299,14 @@ def _name_block(names: Sequence[str]) -> str:
     return ", ".join(f"layer {name}" if name.isdecimal() else name for name in names)
 
 
-def _fold(cells: Iterable[str]) -> list[list[str]]:
-    """Cells in two lines at most, an interval or a gain the second one."""
+def _fold(cells: Iterable[str], folds_names: bool) -> list[list[str]]:
+    """Cells in two lines at most, an interval or a gain the second one; names too, or not."""
     numbers = {text: number.groups() for text in cells if (number := NUMBER.fullmatch(text))}
     width = max((_halve(text) for text in cells if text not in numbers), default=1)
     folded = {
         text: [a + end, SMALL + interval + END] for text, (a, interval, end) in numbers.items()
     }
-    return [folded.get(text) or wrap(text, width) for text in cells]
+    return [folded.get(text) or (wrap(text, width) if folds_names else [text]) for text in cells]
 
 
 def _halve(text: str) -> int:

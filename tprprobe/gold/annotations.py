@@ -28,8 +28,8 @@ ODD = {  # what is counted while a file is read, and how it is told
     "unknown_tags": "UPOS that are not universal",
     "unknown_relations": "relations that are not universal",
     "unended": "no empty line behind the last sentence, so the file may be cut",
-    "without_document": 'sentences without a "document", each of which counts as one',
-    "plain_labels": "labels without B- or I-, each read as that of a single word",
+    "without_document": 'sentences without a "document", which count as one document (equal texts as the same one)',
+    "plain_labels": "labels without B- or I-, each read as that of a single word (O: no label)",
     "iob1_tags": "I- that begin an entity (IOB1), read as B-",
 }
 KEYS, TARGET_KEYS = ("text", "targets", "info", "document"), ("span1", "span2", "label", "info")

@@ -156,7 +156,7 @@ def _sentence(
     if tags:
         targets["nel"] = list(decode_tags(tags))
     forms = tuple(word["FORM"] for _, word in words)
-    targets_by_task = {task: tuple(each) for task, each in targets.items()}
+    targets_by_task = {task: tuple(task_targets) for task, task_targets in targets.items()}
     return Labelled(name, document, forms, surface.text, targets_by_task, surface.places)
 
 

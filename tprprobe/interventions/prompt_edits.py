@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 
 from tprprobe import plugins
+from tprprobe.data.documents.articlefiles import Article
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import evaluate
 from tprprobe.interventions import prompts
@@ -124,13 +125,26 @@ def list_inputs(prompt: Prompt, change: Change | None = None) -> dict[str, Edite
         return inputs
     positions = [*change.first_word, *change.second_word]
     other_positions = [*change.second_word, *change.first_word]
-    exchanged_source = source.clone()
-    exchanged_source[0, positions] = source[0, other_positions]
-    x, y = (prompt.run(ids, *change.edits) for ids in (source, exchanged_source))
+    exchanged_ids = source.clone()
+    exchanged_ids[0, positions] = source[0, other_positions]
+    exchanged_text = _exchange_words(prompt, change)
+    if exchanged_text.shape == source.shape:
+        exchanged_ids = exchanged_text
+    x, y = (prompt.run(ids, *change.edits) for ids in (source, exchanged_ids))
     words = torch.tensor([positions], device=source.device)
     for way, acts, columns in ((BACK, x, positions), (ROLE, y, other_positions)):
         inputs[way] = source, {n: SetAt(words, states[:, columns]) for n, states in acts.items()}
-    return inputs | {WORDS_EXCHANGED: (exchanged_source, {})}
+    return inputs | {WORDS_EXCHANGED: (exchanged_text, {})}
+
+
+def _exchange_words(prompt: Prompt, change: Change) -> torch.Tensor:
+    """The ids of the text whose two words have changed places, blanks left where they are."""
+    text, words = prompt.text, (change.first_word, change.second_word)
+    [places] = require_vocabulary(prompt.model).place_sources([text])
+    spans = sorted((places[word[0]][0], places[word[-1]][1]) for word in words)
+    (a, b), (c, d) = ((end - len(text[start:end].lstrip()), end) for start, end in spans)
+    exchanged = f"{text[:a]}{text[c:d]}{text[b:c]}{text[a:b]}{text[d:]}"
+    return prompts.encode(prompt.model, Article(exchanged, ""))[0]
 
 
 def predict_exact(prompt: Prompt, change: Change) -> str:

@@ -109,7 +109,7 @@ def query_text(model: Readable, text: str) -> Prompt:
         reason = f"a text of {len(text)} characters: give at most {MAX_CHARACTERS}"
         raise InputError(reason if text else "an empty text: type a question or a text")
     text = add_mask(model, text)
-    source, was_cut = _encode(model, Article(text, ""))
+    source, was_cut = encode(model, Article(text, ""))
     tokens = tuple(str(vocabulary.symbols[token_id]) for token_id in source[0].tolist())
     prompt = Prompt(model, text, source, tokens, group_words(text, vocabulary))
     answer = prompt.write(source, {}) if isinstance(model, Model) else None
@@ -121,7 +121,7 @@ def query_image(model: Readable, number: int) -> Prompt:
     name, split = default_data(model)
     image: Any = load_data(name, split=split, n=number + 1)[number]
     text = f"image {number} of {name} (its caption: ‘{image.captions[0]}’)"
-    source, was_cut = _encode(model, image)
+    source, was_cut = encode(model, image)
     answer = Prompt(model, text, source, (), ()).write(source, {})
     symbols, ends = require_vocabulary(model).symbols, (model.config.eos, model.config.pad)
     ids = [token_id for token_id in answer[0, 1:].tolist() if token_id not in ends]
@@ -138,7 +138,7 @@ def add_mask(model: Readable, text: str) -> str:
     return text if mask in text else f"{text} {mask}."
 
 
-def _encode(model: Readable, example: Example) -> tuple[Tensor, bool]:
+def encode(model: Readable, example: Example) -> tuple[Tensor, bool]:
     pairs = encode_examples([example], require_vocabulary(model))
     source = pairs.source.padded(torch.tensor([0]), model.config.pad)
     return source.to(model.device), bool(pairs.cut[0])

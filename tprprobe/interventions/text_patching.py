@@ -63,7 +63,7 @@ def patch_positions(
         at this position is replaced by that of the other text; ``recovered``, its share of the way from the text (0) to the other
         text (1). Five rows per site have the control ``random direction``: at the position that recovers most there, the state
         moves as far in a random direction. ``answer`` and ``other_answer``, and the differences of both texts as they are,
-        ``difference_text`` and ``difference_against``, are the same in all rows.
+        ``difference_text`` and ``difference_against``, ``model``, ``text`` and ``against`` are the same in all rows.
 
     Raises:
         InputError: Texts of different numbers of tokens, equal answers, answers that are as likely after either text, no such
@@ -134,6 +134,7 @@ def _measure(
     columns |= {"other_token": table["position"].map(other_tokens.__getitem__)}
     columns |= {"answer": answer, "other_answer": rival}
     columns |= {"difference_text": runs.contrast, "difference_against": end}
+    columns |= {"model": model.name, "text": texts[0], "against": texts[1]}
     return table.assign(**columns)
 
 

@@ -178,8 +178,9 @@ def attach(
     Args:
         module: The module.
         mapping: The submodule behind every site, by the site's name: ``path`` is the submodule's output,
-            ``path:input`` its first input. A site named ``….attention`` is a map [batch, head, query, key], one named
-            ``encoding`` one vector a sample [batch, d_model], any other [batch, seq, d_model].
+            ``path:input`` its first input. A site named ``….attention`` is a map [batch, head, query, key]: the output of a
+            softmax, or the weights of an ``nn.MultiheadAttention``, which can be read but not edited. One named
+            ``encoding`` is one vector a sample [batch, d_model], any other [batch, seq, d_model].
         heads: The number of heads of query, key, value, role, filler and binding, which are then read as [batch, seq, head,
             d_head]; default: these sites have no heads.
         forward: ``forward(module, batch)`` calls the module; default: ``module(*batch)``.
@@ -212,8 +213,12 @@ def attach(
         vectors = Site("batch d_model" if kind == ENCODING else VECTORS[per_head])
         site = attention_map() if kind == "attention" else vectors
         place_site(attached, name, site)
+        submodule = submodules[path]
+        if kind == "attention" and isinstance(submodule, nn.MultiheadAttention) and not end:
+            _read_weights(submodule, site, where)
+            continue
         through = partial(_through, site, where, heads if per_head else None)
-        pass_through(submodules[path], end, through, partial(_refuse, site, where))
+        pass_through(submodule, end, through, partial(_refuse, site, where))
     return attached
 
 
@@ -236,13 +241,42 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
     if "query" in site.axes and tensor.ndim != len(site.axes):
         raise InputError(
             f"{where!r} has shape {tuple(tensor.shape)}, a map of attention is [batch, head, query, "
-            "key]: give the submodule that returns it, such as a softmax or the dropout after it"
+            "key]: give the submodule that returns it: nn.MultiheadAttention, a softmax or the dropout after it"
         )
     if heads is None:
         return site(tensor)
     if tensor.shape[-1] % heads:
         raise InputError(f"{where!r}: {heads} heads do not divide {tensor.shape[-1]}")
     return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
+
+
+def _read_weights(attention: nn.MultiheadAttention, site: Site, where: str) -> None:
+    """Leads the weights of every head through a site while it is read; the caller gets what it asked for."""
+    signature, asked = inspect.signature(attention.forward), dict[str, Any]()
+
+    def ask(
+        _module: nn.Module, args: tuple, kwargs: dict[str, object]
+    ) -> tuple[tuple, dict[str, object]] | None:
+        if not site.is_read:
+            return None
+        call = signature.bind(*args, **kwargs)
+        call.apply_defaults()
+        asked.update(call.arguments)
+        return (), {**call.arguments, "need_weights": True, "average_attn_weights": False}
+
+    def answer(_module: nn.Module, _args: tuple, outputs: tuple[Tensor, Tensor]) -> object:
+        if not site.is_read:
+            return None
+        output, weights = outputs
+        if _through(site, where, None, weights) is not weights:
+            raise InputError(
+                f"{where!r}: the map of nn.MultiheadAttention can be read, not edited; edit its output"
+            )
+        averaged = weights.mean(1) if asked["average_attn_weights"] else weights
+        return output, averaged if asked["need_weights"] else None
+
+    attention.register_forward_pre_hook(ask, with_kwargs=True)
+    attention.register_forward_hook(answer)
 
 
 def _refuse(site: Site, where: str, values: object) -> object:

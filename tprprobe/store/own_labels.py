@@ -44,7 +44,9 @@ def add_labels(
         note(f"{task}: these labels replace others of that name")
     texts = values.where(values.notna(), "").astype(str)
     if wrong := [label for label in texts.unique() if NO_LABEL.search(label)]:
-        raise InputError(f"label {wrong[0]!r}: a label has no blanks and does not end in a span")
+        raise InputError(
+            f"label {wrong[0]!r}: a label has no blanks and does not end in a span (several of a token: give the first)"
+        )
     labelled = tokens[is_side].assign(**{task: texts.to_numpy()})
     of_words = sorted({name.rpartition(".")[2] for name in names} & {*tokens} - {task})
     place = _find_several(labelled, task)

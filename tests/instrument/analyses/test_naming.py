@@ -28,7 +28,7 @@ from tprprobe.figures.naming import list_names
 
 ROLE = "encoder.0.self.role"
 NAMES = {"digit ∧ numerator", "digit ∧ denominator", "op", "lpar", "rpar", "space", "template"}
-NAMES |= {"sos", "eos"}
+NAMES |= {"<sos>", "<eos>"}
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +250,7 @@ def test_structure_is_found_where_it_is_and_not_in_controls(finished):
     summary = finished[1].summary.set_index(["model", "vectors", "head"])
     assert len(summary) == 2 * 6 + 1 + 2  # role, shuffled, three siblings, random; z; the twin
     planted = summary.loc[("trained", "role", 0)]
-    assert planted["named"] == len(NAMES)
+    assert planted["named"] == len(NAMES) - 2  # special tokens are known without a model
     assert planted["with_polarity"] == 2
     assert planted["polarity_given_surface"] > 0.9
     assert planted["polarity_given_surface_p"] == pytest.approx(1 / (1 + PERMUTATIONS))
@@ -285,6 +285,17 @@ def test_a_baseline_must_hold_the_same_questions(store, tmp_path):
         name_all(store, k=3, baseline=plant_roles(tmp_path / "other", samples=8, seed=1))
     with pytest.raises(InputError, match="unknown site"):
         name_all(store, "encoder.7.self.role")
+
+
+def test_precision_can_be_computed_from_what_the_folder_lists(finished, gold):
+    folder, naming = finished
+    held_out = pd.read_csv(folder / "held_out.csv").query("model == 'trained'")["sample"]
+    labels = pd.read_parquet(folder / "labels.parquet")[f"{ROLE} 0 {len(NAMES)}"]
+    is_held_out = gold.tokens["sample"].isin(held_out).to_numpy()
+    for row in naming.clusters.query(f"site == '{ROLE}' and head == 0").to_dict("records"):
+        is_inside = is_held_out & (labels == row["cluster"]).to_numpy()
+        precision = gold.lattice.extension(row["name"])[is_inside].mean()
+        assert row["precision"] == pytest.approx(precision)
 
 
 def test_the_command_prints_a_table_or_json(store, finished):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tprprobe.analyses.attention.cross_places import mean_map, places_by_output, score_cross_heads
+from tprprobe.analyses.attention.cross_places import mean_map, score_cross_heads
 from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.analyses.naming.places import (
@@ -79,7 +79,7 @@ def test_what_holds_for_nearly_all_tokens_is_no_name():
     lattice = build_lattice(pd.DataFrame({"kind": kinds}))
     names = name_clusters(labels, lattice, tokens["sample"].to_numpy())
     assert names["name"].tolist() == ["unnamed", "unnamed", "mark"]
-    assert "hardly more frequent in it than elsewhere" in names["unnamed_because"][0]
+    assert ": lift " in names["unnamed_because"][0]
 
 
 def test_clusters_of_chance_get_no_place():
@@ -98,7 +98,7 @@ def test_the_baseline_models_places_stand_beside():
     assert compare_places(9, {"untrained": 0}).endswith(
         ", none of the baseline model’s (untrained)."
     )
-    assert "positions alone" in compare_places(9, {"untrained": 3})
+    assert ", 3 of the baseline model’s (untrained)." in compare_places(9, {"untrained": 3})
 
 
 class CrossMaps(Store):
@@ -128,10 +128,6 @@ def test_the_place_that_cross_attention_reads_is_found():
     assert heads["value"][0] == 1
     assert heads["chance"][0] == pytest.approx(1 / 4, abs=0.05)
     assert heads["value"][1] < 0.5
-    shares = places_by_output(store, CROSS, 0)
-    assert shares.index.to_list()[:4] == [(i, "right", i) for i in range(1, 5)]
-    assert (shares == 1).all()
-    assert places_by_output(store, CROSS, 1).max() < 0.7
     values = mean_map(store, CROSS, 0)
     assert (values == np.eye(len(values))[::-1]).all()
 

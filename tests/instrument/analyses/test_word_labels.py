@@ -121,12 +121,15 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert view.data["value"].tolist() == count_names(word_table, WORD_KEYS)["coverage"].tolist()
 
 
-def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
-    rows = {"site": ENCODER, "head": None, "layer": 0, "cluster": 0, "stability": 1.0}
+def test_names_are_counted_beside_the_baselines():
+    rows = {"site": ENCODER, "head": None, "layer": 0, "cluster": 0, "stability": 1.0, "size": 9}
     rows["precision"] = 0.9
     table = pd.DataFrame([{**rows, "model": "trained"}, {**rows, "model": "permuted"}])
     named = table.assign(name="DT", coverage=0.5)
-    assert "no evidence of what training adds" in summarize_words(named)
+    assert "1 of 1 of its baseline model (permuted)" in summarize_words(named)
+    assert "part of the samples" not in summarize_words(named)
+    fewer = summarize_words(named.assign(size=[90, 40]))
+    assert "on 90 tokens of the trained model, and on 40 of its baseline model" in fewer
     for stability, verdict in ((0.5, "stable"), (0.49, "not stable: one of many divisions")):
         text = summarize_words(named.assign(stability=stability))
         assert text.endswith(f"the groups are {verdict}.\n")
@@ -135,7 +138,7 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     assert "2 clusters are named ‘DT’." in summarize_words(
         pd.concat([named, named.assign(cluster=1)])
     )
-    assert "training adds 1 " in summarize_words(better)
+    assert ", 0 of 1 of its baseline model" in summarize_words(better)
     by_layer = pd.concat([named, named.assign(site="encoder.1.hidden", layer=1)])
     assert "layer 1: trained 1 of 1; permuted 1 of 1" in summarize_words(by_layer)
     assert "no baseline model" in summarize_words(named.iloc[:1])
@@ -145,13 +148,22 @@ def test_names_no_better_than_the_baselines_are_no_evidence_of_training():
     text = summarize_words(agreements)
     assert "with pos at layer 1 (where most): adjusted mutual information 0.40 [0.05" in text
     gain = agreements.iloc[:2].assign(gain_ami_pos=0.2, gain_ami_pos_low=0.1, gain_ami_pos_high=0.3)
-    assert "+0.200 [+0.100, +0.300]: training adds this" in summarize_words(gain)
+    assert "+0.200 [+0.100, +0.300] on the same documents: training adds this" in summarize_words(
+        gain
+    )
     assert "not shown to differ" in summarize_words(gain.assign(gain_ami_pos_low=-0.1))
 
 
 def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     rows = {"site": ENCODER, "head": None, "layer": 0, "k": 2, "stability": 1.0, "documents": 20}
-    rows |= {"recall": 0.5, "recall_low": 0.4, "recall_high": 0.6, "f05": 0.7, "coverage": 0.2}
+    rows |= {
+        "size": 40,
+        "recall": 0.5,
+        "recall_low": 0.4,
+        "recall_high": 0.6,
+        "f05": 0.7,
+        "coverage": 0.2,
+    }
     rows |= {"precision": 0.9, "precision_low": 0.8, "precision_high": 1.0, "unit": "characters"}
     names = [("trained", 0, "DT"), ("trained", 1, "[SEP]"), ("permuted", 0, "NN ∧ nsubj")]
     table = pd.DataFrame([{**rows, "model": m, "cluster": c, "name": n} for m, c, n in names])

@@ -140,9 +140,7 @@ def test_a_process_reads_only_its_own_texts(model, tmp_path, monkeypatch):
         raise Killed
 
     monkeypatch.setattr(blocks, "join_ranges", stop)
-    monkeypatch.setattr(
-        extractions, "CONTROL_SAMPLES", 1
-    )  # texts that are searched for unknown symbols
+    monkeypatch.setattr(extractions, "N_SEARCHED", 1)  # texts that are searched for unknown symbols
     data = questions()
     with pytest.raises(Killed):
         extract(model, tmp_path / "store", data=data)

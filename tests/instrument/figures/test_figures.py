@@ -81,7 +81,7 @@ def test_bars_have_colors_and_numbers_of_the_likest_cluster_only_where_it_is_lik
     renamed = replace(baseline, labels=(roles.labels[is_read] + 1) % 4)  # groups by other numbers
     scene = cluster_strips(store, roles, samples=[0], baseline=renamed)
     assert [number for _, number in scene.strips[0].beside] == [*scene.strips[0].notes]
-    assert "ARI of both 1.00" in scene.note
+    assert "ARI of all 1.00" in scene.note
     other = replace(baseline, labels=np.arange(is_read.sum()) % 4)
     names = {0: "DT (.90)"}
     scene = cluster_strips(store, roles, samples=[0], baseline=other, baseline_names=names)
@@ -251,7 +251,7 @@ def test_input_embeddings_are_the_layer_before_the_first_and_hollow_marks_are_ex
 
 
 def _plan_shares():
-    places = ("additive", 0.3, -0.1, 0.7), ("bag", 0.5, 0.2, 0.8), ("factored", 0.1, -0.1, 0.3)
+    places = ("additive", 0.2, -0.02, 0.25), ("bag", 0.5, 0.4, 0.6), ("factored", 0.1, -0.1, 0.15)
     return pd.DataFrame(places, columns=["family", "share", "share_low", "share_high"]).assign(
         site="encoder.0.hidden", roles="left", control="",
         share_by_length=0.0, share_by_length_low=-0.1, share_by_length_high=0.1,
@@ -262,7 +262,11 @@ def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
     figure = render(replace(share_bars(_plan_shares(), "model"), note=""))
     assert texts(figure) == ["50%"]
     hatched = [bar.get_width() for bar in figure.axes[0].patches if bar.get_hatch()]
-    assert sorted(hatched)[-2:] == pytest.approx([0.1, 0.3])
+    assert sorted(hatched)[-2:] == pytest.approx([0.1, 0.2])
+    wide = _plan_shares().assign(control="permuted", share_high=0.7)
+    rows = share_bars(pd.concat([_plan_shares(), wide])).rows.dropna(subset="value")
+    assert rows.groupby("part")["value"].count()[["tokens", "rest"]].tolist() == [2, 2]
+    assert "places" not in {*rows["part"]}  # wide in one of the models
 
 
 def test_bars_and_intervals_beyond_the_whole_stand_where_their_numbers_are():

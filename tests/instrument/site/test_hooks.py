@@ -316,6 +316,7 @@ def test_attach_to_torchs_transformer_encoder(grad):
         for site, where in (
             ("self.tpr", "self_attn"),
             ("self.input", "self_attn:input"),
+            ("self.attention", "self_attn"),
             ("hidden", "norm2"),
         )
     }
@@ -324,8 +325,20 @@ def test_attach_to_torchs_transformer_encoder(grad):
         out = attached(SOURCE, TARGET)
     assert set(acts) == set(mapping)
     assert out.allclose(call(seeded(encoder_stack), (SOURCE, TARGET)), atol=1e-6)
-    assert acts["encoder.1.self.input"].equal(acts["encoder.0.hidden"])
+    x = acts["encoder.1.self.input"]
+    assert x.equal(acts["encoder.0.hidden"])
     assert acts["encoder.1.hidden"].equal(out)
+    attention, pads = module.layers[1].self_attn, SOURCE == 1
+    _, averaged = attention(x, x, x, key_padding_mask=pads)
+    weights = acts["encoder.1.self.attention"]
+    assert weights.mean(1).allclose(averaged, atol=1e-6)
+    assert not weights[:, 0].allclose(weights[:, 1], atol=1e-3)
+    with capture(attached, "*.attention") as acts:
+        assert attention(x, x, x, key_padding_mask=pads)[1].allclose(averaged, atol=1e-6)
+        assert attention(x, x, x, need_weights=False)[1] is None
+    edited_map = intervene(attached, {"encoder.0.self.attention": torch.zeros_like})
+    with pytest.raises(InputError, match="read, not edited"), edited_map:
+        attached(SOURCE, TARGET)
     with (
         torch.set_grad_enabled(grad),
         intervene(attached, {"encoder.-1.self.tpr": torch.zeros_like}),

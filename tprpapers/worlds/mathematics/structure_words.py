@@ -1,12 +1,13 @@
 """The words that name clusters of arithmetic: columns of the gold structure of questions."""
 
 from tprprobe.analyses.naming.fields import Field
+from tprprobe.gold.structure import ENDS
 
 PLACES = {-1: "decimals", 0: "ones", 1: "tens", 2: "hundreds", 3: "thousands", 4: "ten thousands+"}
 SURFACE = {"denominator": "behind ‘/’", "numerator": "not behind ‘/’"}
 # The first field is the one every name begins with.
 ARITHMETIC = {
-    "kind": Field(("kind",)),
+    "kind": Field(("kind",), words={kind: token for token, kind in ENDS.items()}),
     "place": Field(("place",), words=PLACES, least=-1, most=4),
     "polarity": Field(("polarity",)),
     "polarity_global": Field(("polarity_global",), "global {}"),

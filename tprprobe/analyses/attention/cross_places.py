@@ -11,7 +11,7 @@ from tprprobe.analyses.attention.head_patterns import SHIFTS, Tally, choose_rela
 from tprprobe.analyses.attention.head_relations import list_maps
 from tprprobe.analyses.naming.places import SIDES, read_places
 from tprprobe.errors import InputError
-from tprprobe.evaluation.splits import halve_documents, read_provenance
+from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import sides_of
 from tprprobe.store import Store
 
@@ -74,24 +74,6 @@ def read_queries(
         queries, keys = queries[queries[OUTPUT].notna()], keys[keys["mark"].isna()]
         if len(queries) and len(keys) > 1:
             yield int(str(sample)), queries, keys
-
-
-def places_by_output(store: Store, site: str, head: int, seed: int = 0) -> "pd.Series[float]":
-    """The place of the source (side and number) that a head looks at most in most texts of one half, for every place of the output, and the share of the other half where it does."""
-    tables = []
-    for sample, queries, keys in read_queries(store, [site]):
-        weights = store.attention(site, sample)[head][queries.index][:, keys.index]
-        places = keys[[*SIDES]].iloc[np.nan_to_num(weights).argmax(-1)].set_index(queries.index)
-        tables.append(queries[[OUTPUT, "document"]].astype(int).join(places))
-    looks = pd.concat(tables).melt([OUTPUT, "document"], [*SIDES], "side", "place")
-    documents = looks["document"].unique()
-    half = looks["document"].isin(documents[halve_documents(documents, seed)])
-    counts = looks.groupby([half, OUTPUT, "side", "place"], dropna=False).size()
-    shares = counts / counts.groupby(level=[0, 1, 2]).transform("sum")
-    shares_of_half, shares_of_rest = (shares.xs(key).loc[lambda x: x.index.get_level_values("place").notna()] for key in (True, False))  # fmt: skip
-    return shares_of_rest.reindex(
-        shares_of_half.groupby(level=0).idxmax().to_list(), fill_value=0.0
-    )
 
 
 def mean_map(store: Store, site: str, head: int) -> Float[np.ndarray, "output source"]:

@@ -98,18 +98,18 @@ def find_targets(
     for unit, text in zip(units, tokens["token"].astype(str), strict=True):
         if unit >= 0:
             texts[unit] += text
-    others = ~np.eye(n, dtype=bool)
+    not_self = ~np.eye(n, dtype=bool)
     targets = {
         f"previous {kind}": np.eye(n, k=-1, dtype=bool),
         f"next {kind}": np.eye(n, k=1, dtype=bool),
-        f"first {kind}": others & (np.arange(n) == 0),
-        f"same {kind}": others & (texts[:, None] == texts) & (texts != ""),
+        f"first {kind}": not_self & (np.arange(n) == 0),
+        f"same {kind}": not_self & (texts[:, None] == texts) & (texts != ""),
     }
     if not {head_relations.ROLE, head_relations.TASK} & {*tokens}:
         mirrored = {
             name: np.fliplr(np.eye(n, k=shift, dtype=bool)) for name, shift in SHIFTS.items()
         }
-        targets |= {f"place i{name} from the right": others & to for name, to in mirrored.items()}
+        targets |= {f"place i{name} from the right": not_self & to for name, to in mirrored.items()}
     pairs = [*_relate_roles(tokens, units), *_relate_words(tokens)]
     pairs += _relate_divisors(store, sample, tokens, units)
     for relation, query, key in pairs:
@@ -150,11 +150,11 @@ def _relate_divisors(store: Store, sample: int, tokens: pd.DataFrame, units: Uni
 
 def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, document: int) -> Tally:
     """Which heads look most at a target, of the queries that see one."""
-    others = np.where(np.eye(maps.shape[1], dtype=bool), -1, maps)
-    visible: Targets = np.any(others > 0, axis=0)
+    off_diagonal = np.where(np.eye(maps.shape[1], dtype=bool), -1, maps)
+    visible: Targets = np.any(off_diagonal > 0, axis=0)
     reachable = (targets & visible).sum(1)
     queries = np.flatnonzero(reachable)
-    keys = others[:, queries].argmax(-1)  # [head, query]
+    keys = off_diagonal[:, queries].argmax(-1)  # [head, query]
     chance = reachable[queries] / visible[queries].sum(1)
     places = queries[:, None] + np.array(head_relations.OFFSETS)
     is_inside = (places >= 0) & (places < len(targets))

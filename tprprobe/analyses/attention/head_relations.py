@@ -81,9 +81,9 @@ def _score(
     store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool, nearby: bool
 ) -> Iterator[pd.DataFrame]:
     words, maps = tokens[WORD].to_numpy(), {site: store.attention(site, sample) for site in sites}
-    pieces, token = np.where(words >= 0, np.cumsum(words >= 0) - 1, -1), tokens.iloc[0]
+    piece_numbers, token = np.where(words >= 0, np.cumsum(words >= 0) - 1, -1), tokens.iloc[0]
     groups = [(words, list(find_edges(tokens)))]
-    for relation, units in zip(NEARBY, (words, pieces), strict=True) if nearby else ():
+    for relation, units in zip(NEARBY, (words, piece_numbers), strict=True) if nearby else ():
         numbers = np.unique(units[units >= 0]).tolist()
         groups.append((units, [(relation, unit, before) for before, unit in pairwise(numbers)]))
     rows = {"sample": sample, "document": token["origin"], "sequence": token["sequence"]}
@@ -128,7 +128,7 @@ def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     numbers = words[WORD].tolist()
     lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
     spans = zip(numbers, lasts, strict=True)
-    first_words = {n: first for first, final in spans for n in range(first, final + 1)}
+    first_words = {n: start for start, final in spans for n in range(start, final + 1)}
     for word, cell in zip(numbers, words[TASK].astype(str), strict=True):
         for label, span1, span2 in decode_cell(cell, word):
             place, related = first_words.get(span1[0]), first_words.get(span2[0] if span2 else -1)

@@ -163,8 +163,8 @@ def _share_words(
     codes: Int[np.ndarray, " token"],
 ) -> tuple[Int[np.ndarray, " word"], Float[np.ndarray, " word"]]:
     """The words of a cluster with their shares, commonest first, ties as they first appear."""
-    word_ids, first, counts = np.unique(codes, return_index=True, return_counts=True)
-    order = np.lexsort((first, -counts))
+    word_ids, first_rows, counts = np.unique(codes, return_index=True, return_counts=True)
+    order = np.lexsort((first_rows, -counts))
     return word_ids[order], counts[order] / max(1, len(codes))
 
 

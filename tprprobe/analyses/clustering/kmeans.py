@@ -130,8 +130,8 @@ class Source:
             scaler.partial_fit(block)
         return span.stop - span.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
 
-    def _scatter(self, part: slice) -> Moments:
-        return reduce(add, (Moments.of(block.astype(np.float64)) for block in self.blocks(part)))
+    def _scatter(self, rows: slice) -> Moments:
+        return reduce(add, (Moments.of(block.astype(np.float64)) for block in self.blocks(rows)))
 
 
 def _merge(spread: Spread, further: Spread) -> Spread:

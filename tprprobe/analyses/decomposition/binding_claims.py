@@ -21,14 +21,16 @@ STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 
 
 def binds(row: Row) -> bool:
-    """True if the interval of the bindings' share of variance lies above MIN_SHARE, and the share exceeds that with shuffled roles; of
+    """True if the interval of the bindings' share of variance lies above MIN_SHARE and above the share with shuffled roles; of
     rows without a share, which have too few documents or come from older versions, if bindings improve the prediction of
     held-out sequences, and more than bindings to shuffled roles do.
     """
     share_low = row.get("share_low", np.nan)
     if np.isnan(share_low):
         return all(row.get(f"{name}_low", np.nan) > 0 for name in ("gain", "beyond"))
-    return bool(share_low > MIN_SHARE and _exceeds_shuffled(row))
+    return bool(
+        share_low > np.fmax(MIN_SHARE, row.get("share_shuffled", np.nan)) and _exceeds_shuffled(row)
+    )
 
 
 def _exceeds_shuffled(row: Row) -> bool:
@@ -74,7 +76,7 @@ def describe_binding(row: Row) -> str:
     if np.isfinite(row.get("share_learned_low", np.nan)):
         text += f"; learned {_score(row, 'share_learned')}"
     elif np.isfinite(row.get("share_learned", np.nan)):
-        text += f"; {_score(row, 'share_learned')} beyond its baseline models (without an interval, which needs {FEWEST_TWINS} of them)"
+        text += f"; {_score(row, 'share_learned')} beyond its baseline models"
     return f"{claim_binding(row)}: {text}"
 
 

@@ -107,4 +107,6 @@ def _run(
     """The long table of a run that measures every site (by every scheme)."""
     axes = [settings[name] for name in ("sites", "roles") if name in settings]
     jobs = {str(i): partial(measure, *place) for i, place in enumerate(product(*axes))}
-    return run_jobs(kind, {"stores": [store.fingerprint], **settings}, jobs, out, resume, progress)
+    origin = {"stores": [store.fingerprint], "model": store.facts.model.name}
+    origin |= {"data": store.facts.data.name, "n": store.samples}
+    return run_jobs(kind, {**origin, **settings}, jobs, out, resume, progress)

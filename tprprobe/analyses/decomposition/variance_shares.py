@@ -79,6 +79,11 @@ def measure_shares(
     return rows
 
 
+def add_shuffled(row: Row, shuffled: Row) -> None:
+    """Adds to the row of bindings their share with shuffled roles."""
+    row |= {f"share_shuffled{end}": shuffled.get(f"share{end}", np.nan) for end in ("", "_low", "_high")}  # fmt: skip
+
+
 def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
     """Adds to the row of bindings the share with shuffled roles, and how much larger its own is than those of baseline models;
     ``rows`` are by control.
@@ -87,8 +92,8 @@ def compare_shares(rows: Mapping[str, Row], twins: Sequence[str]) -> None:
     called learned in 2.5 % of cases, however they differ: share − mean ± t s √(1 + 1/n) (Student's t, n − 1 degrees of freedom).
     Fewer than three models have no interval.
     """
-    row, shuffled = rows[""], rows.get(SHUFFLED_ROLES, {})
-    row |= {f"share_shuffled{end}": shuffled.get(f"share{end}", np.nan) for end in ("", "_low", "_high")}  # fmt: skip
+    row = rows[""]
+    add_shuffled(row, rows.get(SHUFFLED_ROLES, {}))
     baseline_shares = np.array([rows[twin].get("share", np.nan) for twin in twins if twin in rows])
     baseline_shares = baseline_shares[np.isfinite(baseline_shares)]
     if len(baseline_shares) and "share" in row:
@@ -154,9 +159,12 @@ def score_shares(
                 designs = make_designs(control_units, scheme, plan.withheld, seed)
                 read = control_units, next(designs), states[control]
                 scored[control] = measure_shares(*read, estimator, steps)
+                read = control_units, next(designs), states[control]
+                shuffled = measure_shares(*read, of_shuffled, [BINDINGS])
+                if shuffled and scored[control]:
+                    add_shuffled(scored[control][FACTORED], shuffled[FACTORED])
                 if not control:
-                    read = control_units, next(designs), states[control]
-                    scored[SHUFFLED_ROLES] = measure_shares(*read, of_shuffled, [BINDINGS])
+                    scored[SHUFFLED_ROLES] = shuffled
             bindings = {control: row[FACTORED] for control, row in scored.items() if row}
             if "" in bindings:
                 compare_shares(bindings, list(store.twins))

@@ -68,9 +68,9 @@ def list_exact(store: Store) -> dict[str, Field]:
     columns = store.tokens.columns
     if WORD not in columns:  # without the words' numbers, cells name no words
         return {}
-    counted = (name.partition(".")[2] for name in store.facts.counts)
-    own = [*store.labels, *(name for name in counted if name not in OTHER_LABELS)]
-    fields = LABELS | {name: Field((name,), f"{name} {{}}") for name in own if name not in LABELS}
+    counted_tasks = (name.partition(".")[2] for name in store.facts.counts)
+    tasks = [*store.labels, *(name for name in counted_tasks if name not in OTHER_LABELS)]
+    fields = LABELS | {name: Field((name,), f"{name} {{}}") for name in tasks if name not in LABELS}
     return {
         name: fields[name] for name in fields if name in columns and name not in store.facts.labels
     }
@@ -110,8 +110,8 @@ def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
 def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:
     """The columns of tokens that have several values, and those of their gold structure."""
     gold_fields = [] if gold is None else [f"gold {name}" for name in gold]
-    known = {*SAMPLE_COLUMNS, *(name.removeprefix("gold ") for name in gold_fields)}
-    columns = [str(column) for column in tokens if column not in known]
+    hidden_columns = {*SAMPLE_COLUMNS, *(name.removeprefix("gold ") for name in gold_fields)}
+    columns = [str(column) for column in tokens if column not in hidden_columns]
     return [*(column for column in columns if tokens[column].nunique() > 1), *gold_fields]
 
 

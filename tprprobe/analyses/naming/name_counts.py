@@ -9,8 +9,6 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.store.token_texts import SPECIAL
 
-NO_EVIDENCE = ", so their number is no evidence of what training adds"
-
 
 def select_named(names: pd.DataFrame) -> pd.DataFrame:
     """The clusters with a name but of a special token, which is known without a model."""
@@ -54,21 +52,32 @@ def count_by_model(names: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 def state_names(counts: Mapping[str, tuple[int, int]], place: str = "the trained model") -> str:
     """How many clusters have a name, without the baseline model."""
-    named, n_clusters = counts[TRAINED]
-    return f"{named} of {n_clusters} clusters of {place} {'has' if named == 1 else 'have'} a name that holds on held-out texts"
+    n_named, n_clusters = counts[TRAINED]
+    return f"{n_named} of {n_clusters} clusters of {place} {'has' if n_named == 1 else 'have'} a name that holds on held-out texts"
 
 
 def compare_names(counts: Mapping[str, tuple[int, int]], place: str = "the trained model") -> str:
-    """How many clusters have a name, how many of the baseline model, and what that means, in one sentence."""
-    baselines = {model: count for model, count in counts.items() if model != TRAINED}
-    if not baselines:
-        return f"{state_names(counts, place)}; there is no baseline model that would tell what training adds."
+    """How many clusters have a name, and how many of the baseline model, in one sentence."""
     of_baselines = " and ".join(
-        f"{named} of {n} of its baseline model ({model})" for model, (named, n) in baselines.items()
+        f"{n_named} of {n} of its baseline model ({model})"
+        for model, (n_named, n) in counts.items()
+        if model != TRAINED
     )
-    surplus = counts[TRAINED][0] - max(named for named, _ in baselines.values())
-    meaning = f": training adds {surplus} (no test compares the counts, since clusters depend on each other)"
-    return f"{state_names(counts, place)}, {of_baselines}{meaning if surplus > 0 else NO_EVIDENCE}."
+    control = f", {of_baselines} (no test compares the counts: clusters depend on each other)"
+    return f"{state_names(counts, place)}{control if of_baselines else '; there is no baseline model'}."
+
+
+def compare_samples(names: pd.DataFrame) -> str:
+    """Which baseline models read a part of the samples alone, as a sentence after others; empty if none."""
+    keys = [key for key in ("site", "head", "k", "model") if key in names]
+    sizes = names.groupby(keys, dropna=False)["size"].sum().unstack("model").dropna()
+    n_tokens = sizes.iloc[0] if len(sizes) else pd.Series({TRAINED: 0})
+    fewer = n_tokens[n_tokens != n_tokens[TRAINED]].items()
+    tokens = ", ".join(f"{n:,.0f} of its baseline model ({model})" for model, n in fewer)
+    return (
+        f" Names are measured on {n_tokens[TRAINED]:,.0f} tokens of the trained model, and on {tokens}, which read a part of the samples."
+        * bool(tokens)
+    )
 
 
 def quote(name: str) -> str:

@@ -9,6 +9,7 @@ predicates that were not chosen need no correction, since the questions of the t
 Source: schlag §5.1 names clusters by eye.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -44,6 +45,7 @@ SHARES = ("precision", "recall", "f05")
 MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
+HELD_OUT = "held_out.csv"
 NO_ARITHMETIC = ("worded", "unparsed", "sos", "eos")  # kinds of characters that have no structure
 NOTHING_TO_NAME_BY = "neither exact labels of words (of a treebank, or extract --labels TASK=FILE; a tagger's are not exact) nor questions of arithmetic"
 
@@ -100,6 +102,15 @@ def score_candidates(
     return pd.DataFrame(columns)
 
 
+def list_held_out(models: Iterable[tuple[str, pd.DataFrame]], seed: int) -> pd.DataFrame:
+    """The samples that names are measured on, of every model with its tokens."""
+    tables = []
+    for model, tokens in models:
+        chosen_on = splits.halve_documents(splits.read_provenance(tokens).documents, seed)
+        tables.append(splits.list_samples(tokens, ~chosen_on, model))
+    return pd.concat(tables, ignore_index=True)
+
+
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     """The candidates with names and q-values, corrected for the number of clusters that have a candidate, and why others have none."""
     is_tested = scored["candidate"] != ""
@@ -127,7 +138,7 @@ def _explain_unnamed(row: Row) -> str:
     if row["precision"] < PRECISION:
         return f"{candidate}: precision {_round_down(row['precision'])}, {PRECISION:g} needed"
     if row["lift"] < LIFT:
-        return f"{candidate}: hardly more frequent in it than elsewhere (lift {_round_down(row['lift'])}, {LIFT:g} needed)"
+        return f"{candidate}: lift {_round_down(row['lift'])}, {LIFT:g} needed"
     q = max(row["q_value"], 1.01 * RATE)  # three digits never write the limit itself
     return f"{candidate}: in {n_documents} documents, not certain (q {q:#.3g}, {RATE:g} needed)"
 

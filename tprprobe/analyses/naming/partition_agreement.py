@@ -42,8 +42,8 @@ def agreement(
     if values.nunique() < 2:
         return pd.DataFrame()
     if conditions:
-        known = described.loc[is_known]
-        stratum = known.groupby(list(conditions), observed=True).ngroup().to_numpy()
+        conditioned = described.loc[is_known]
+        stratum = conditioned.groupby(list(conditions), observed=True).ngroup().to_numpy()
     null_strata = [pd.factorize(strata[is_known])[0] for strata in nulls.values()]
     crossed = [strata * (stratum.max() + 1) + stratum for strata in null_strata]
     classes = _permute(values, crossed, permutations, seed)
@@ -81,9 +81,9 @@ def agree_without_parts(
     clusters, classes, numbers = (
         np.unique(column, return_inverse=True)[1] for column in (labels, values, documents)
     )
-    parts = numbers % PARTS
-    shape = (int(parts.max()) + 1, int(clusters.max()) + 1, int(classes.max()) + 1)
-    cells = np.ravel_multi_index((parts, clusters, classes), shape)
+    part_numbers = numbers % PARTS
+    shape = (int(part_numbers.max()) + 1, int(clusters.max()) + 1, int(classes.max()) + 1)
+    cells = np.ravel_multi_index((part_numbers, clusters, classes), shape)
     counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(float)
     tables = [counts.sum(0), *(counts.sum(0) - counts)]
     gains = [measure_gain(table[None, table.any(1)][:, :, table.any(0)]) for table in tables]

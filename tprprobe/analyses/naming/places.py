@@ -22,12 +22,12 @@ def read_places(tokens: pd.DataFrame) -> pd.DataFrame:
     is_special = texts.str.fullmatch(SPECIAL)
     if WORD in tokens and tokens[WORD].max() >= 0:
         words = tokens[WORD].reset_index(drop=True).astype("Int64")
-        left = words.where(words >= 0) + 1
+        n_left = words.where(words >= 0) + 1
     else:
-        left = (~is_special).astype("Int64").groupby(samples).cumsum().where(~is_special)
-    right = left.groupby(samples).transform("max") - left + 1
-    places = {side: n.where(n <= MAX_PLACE) for side, n in zip(SIDES, (left, right), strict=True)}
-    return pd.DataFrame({"mark": texts.where(is_special & left.isna()), **places})
+        n_left = (~is_special).astype("Int64").groupby(samples).cumsum().where(~is_special)
+    right = n_left.groupby(samples).transform("max") - n_left + 1
+    places = {side: n.where(n <= MAX_PLACE) for side, n in zip(SIDES, (n_left, right), strict=True)}
+    return pd.DataFrame({"mark": texts.where(is_special & n_left.isna()), **places})
 
 
 def build_places(tokens: pd.DataFrame) -> Lattice:
@@ -66,12 +66,10 @@ def count_places(names: "pd.Series[str]") -> int:
 
 
 def compare_places(n_places: int, of_baselines: Mapping[str, int]) -> str:
-    """How many names say where a token stands, in a model and its baseline models, and what that means; empty if none does."""
+    """How many names say where a token stands, in a model and its baseline models; empty if none does."""
     if not n_places and not any(of_baselines.values()):
         return ""
     baselines = "".join(
         f", {n or 'none'} of the baseline model’s ({model})" for model, n in of_baselines.items()
     )
-    is_trained = of_baselines and not any(of_baselines.values())
-    untrained = "" if is_trained else "; without training, positions alone can make such clusters"
-    return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}{untrained}."
+    return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}."

@@ -21,7 +21,14 @@ from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming import vector_sets
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
-from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
+from tprprobe.analyses.naming.names import (
+    HELD_OUT,
+    Gold,
+    decide,
+    list_held_out,
+    read_gold,
+    score_candidates,
+)
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, load_view
@@ -132,12 +139,12 @@ def name_all(
 
     Args:
         store: A store of arithmetic questions.
-        patterns: Sites to cluster, as patterns; default: encoder.*.self.role. The command takes *.role of labeled words, else *.hidden.
+        patterns: Sites to cluster, as patterns; default: encoder.*.self.role of arithmetic; of words *.role, else *.hidden.
         k: Numbers of clusters; default: 20.
         raw: Cluster raw vectors, without standardizing dimensions.
         seed: Seed of random choices.
         baseline: A store of a Transformer on the same questions, as a baseline.
-        out: A new folder for the long table, the labels and, until then, the parts of the run.
+        out: A new folder for the long table, the labels, the samples that names are measured on (``held_out.csv``) and, until then, the parts of the run.
         resume: Resume an interrupted run.
         progress: What shows the parts of the run as they are done.
         projections: How many random projections of LN(z) are a control; default: as many as there are heads.
@@ -168,6 +175,8 @@ def name_all(
             tables["summary"], facts = find_structure().summarize(*decided, tokens)
             facts["missing"] = vector_sets.list_missing(targets, golds)
             files = {FILE: stack_tables(tables), LABELS: plan.labels()}
+            sources = ((model, gold.tokens) for model, gold in golds.items())
+            files[HELD_OUT] = list_held_out(sources, seed)
             run.finish(files, {"facts": facts})
         return load_names(folder)
 
@@ -210,10 +219,11 @@ class NamingPlan:
         conditional = find_structure().conditions
         compared = [
             self.run.part(
-                ".".join([model, field, *given]), partial(self._compare, model, field, given)
+                ".".join([model, field, *conditions]),
+                partial(self._compare, model, field, conditions),
             )
             for model, gold in self.golds.items()
-            for field, given in (*((str(name), ()) for name in gold.described), *conditional)
+            for field, conditions in (*((str(name), ()) for name in gold.described), *conditional)
         ]
         return [*(part for part, _ in self._clustered), *compared]
 

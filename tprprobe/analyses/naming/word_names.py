@@ -14,7 +14,7 @@ from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import NAMES, WORD_NAMES
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
-from tprprobe.analyses.naming.names import name_roles
+from tprprobe.analyses.naming.names import HELD_OUT, list_held_out, name_roles
 from tprprobe.analyses.naming.partition_agreement import agree_without_parts
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.evaluation.results import load_view
@@ -63,7 +63,16 @@ def name_words(
     jobs = {
         f"{site}.{head}": partial(_name, stores, site, head, k, raw, seed) for site, head in targets
     }
-    return view_table(run_jobs(WORD_NAMES, settings, jobs, out, resume, progress), "names")
+    sides = {store.side(site): site for site, _ in targets}.values()
+    sources = [
+        (m, of_model.tokens_of(site))
+        for m, of_model in stores.items()
+        for site in sides
+        if site in of_model.specs
+    ]
+    tables = {HELD_OUT: list_held_out(sources, seed)}
+    results = run_jobs(WORD_NAMES, settings, jobs, out, resume, progress, tables)
+    return view_table(results, "names")
 
 
 def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:

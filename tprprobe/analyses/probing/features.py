@@ -160,13 +160,13 @@ def control_vectors(
     if settings.needs == "sequences":  # words and their neighbors are not what is asked about
         return
     side = store.side(real[0].site)
-    if settings.has("static") and (site := _find_embedding(store.sites, side)):
-        (source,) = site_vectors(store, [site], heads=False)
+    embeddings = [_find_embedding(source.sites, side) for source in (store, test or store)]
+    if settings.has("static") and None not in embeddings:
+        (source,) = site_vectors(store, [str(embeddings[0])], heads=False)
         yield replace(source, control="static")
     elif settings.has("static"):
-        lack = (
-            f"{store.path} has no input embeddings ({EMBEDDING} or {FIRST_INPUT}): extract them too"
-        )
+        path = store.path if test is None or embeddings[0] is None else test.path
+        lack = f"{path} has no input embeddings ({EMBEDDING} or {FIRST_INPUT}): extract them too"
         if settings.controls is not None:
             raise InputError(f"{lack}, or leave out the control static")
         note(

@@ -57,7 +57,10 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
             cells[source[rows]] = [cell_of_range[word_range] for word_range in ranges]
             n_labeled += 1
     if not (cells != "").any():
-        raise InputError(f"{file}: no sentence with labels of {task} is a text of {store.path}")
+        text = next(iter(sentences.values()))[0].text
+        raise InputError(
+            f"{file}: no sentence with labels of {task} is a text of {store.path}; the first: {text[:40]!r}, there {tokens[QUESTION].iloc[0][:40]!r}"
+        )
     if task in tokens:
         if (tokens[task].astype(object).fillna("")[tokens["side"] == SIDE] == cells[source]).all():
             return store

@@ -82,8 +82,8 @@ def plan_run(
         splits += sampled
     probed = list(dict.fromkeys(targets.task for targets in splits))
     reason = f"no side of {store.path} has both these sites and labels of"
-    others = [task for task in tasks if task not in [*probed, *refusals]]
-    refusals |= {task: f"{reason} {task.name}" for task in others}
+    unprobed = [task for task in tasks if task not in [*probed, *refusals]]
+    refusals |= {task: f"{reason} {task.name}" for task in unprobed}
     is_one = isinstance(names, str | os.PathLike) and names != ALL
     if refusals and (is_one or not splits):
         raise InputError(next(iter(refusals.values())))

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -131,19 +132,19 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
 
 def explain_controls(names: Iterable[str]) -> list[str]:
     """A line that says what the controls of these names are; none where there are none."""
-    known = dict.fromkeys(name for name in names if name in CONTROLS)
-    meanings = [f"{name_control(name)} = {CONTROLS[name]}" for name in known]
+    listed_controls = dict.fromkeys(name for name in names if name in CONTROLS)
+    meanings = [f"{name_control(name)} = {CONTROLS[name]}" for name in listed_controls]
     return [f"Controls: {', '.join(meanings)}."] if meanings else []
 
 
 def describe_basis(rows: pd.DataFrame) -> str:
     """On how many documents intervals and tests rest, and how many targets were learned from and tested."""
     real = rows[rows["control"] == REAL]
-    counts = real.groupby("task", sort=False)[["n_test", "n_train"]].max()
+    counts: Any = real.groupby("task", sort=False)[["n_test", "n_train"]].max().reset_index()
     targets = [
-        f"{task}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
+        f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
         f"{f'; {REORDERED}' * may_reorder(real, n_train)}"
-        for task, n_test, n_train in counts.itertuples()
+        for (n_test, n_train), tasks in counts.groupby(["n_test", "n_train"], sort=False)["task"]
     ]
     basis = f"every interval and p-value rests on {count_documents(real)}documents"
     return "\n".join([basis, *targets])
@@ -157,18 +158,18 @@ def may_reorder(rows: pd.DataFrame, n_train: float) -> bool:
 def count_documents(real: pd.DataFrame) -> str:
     """On how many documents the scores of rows rest, by task where tasks differ, and a blank; nothing where rows do not say."""
     counts = count_by_task(real, "documents")
-    same = {count.partition(" ")[0] for count in counts}
-    return "".join(f"{count} " for count in same) if len(same) < 2 else f"{', '.join(counts)} "
+    sizes = {count.partition(" ")[0] for count in counts}
+    return "".join(f"{size} " for size in sizes) if len(sizes) < 2 else f"{', '.join(counts)} "
 
 
 def count_by_task(rows: pd.DataFrame, column: str) -> list[str]:
     """The numbers of a column, such as ``400 (rel)``; of models where those of a task differ."""
-    known = rows.assign(model=rows.get("model", "")).reindex(columns=["task", "model", column])
-    known = known[known[column] > 0].astype({"model": str})
-    is_alike = known.groupby("task")[column].transform("nunique") < 2
-    named = known["task"] + (", " + known["model"]).where(known["model"] != "", "")
-    names = known["task"].where(is_alike, named)
-    ends = known.groupby(names, sort=False)[column].agg(["min", "max"])
+    table = rows.assign(model=rows.get("model", "")).reindex(columns=["task", "model", column])
+    table = table[table[column] > 0].astype({"model": str})
+    is_alike = table.groupby("task")[column].transform("nunique") < 2
+    task_names = table["task"] + (", " + table["model"]).where(table["model"] != "", "")
+    names = table["task"].where(is_alike, task_names)
+    ends = table.groupby(names, sort=False)[column].agg(["min", "max"])
     spans = ("–".join(dict.fromkeys(f"{n:,.0f}" for n in pair)) for pair in ends.to_numpy())
     return [f"{span} ({name})" for name, span in zip(ends.index, spans, strict=True)]
 

@@ -137,12 +137,11 @@ def _describe_labels(store: Store, run: ProbingRun) -> dict[str, object]:
 
 
 def _warn_of_certain_controls(rows: pd.DataFrame) -> None:
-    """Says where a control knows the labels, such as the word before if the label is this word: no vector is beyond it."""
+    """Says where a control knows the labels, such as the word before if the label is this word."""
     if "f1" in rows:
         certain = rows[rows["control"].isin(KNOWING) & (rows["f1"] >= CERTAIN)]
         for task, control, f1 in certain[["task", "control", "f1"]].itertuples(index=False):
-            share = f"the control {control} alone predicts {100 * f1:.1f} % of these labels"
-            note(f"{task}: {share}: they may be what it knows, and no vector can do better")
+            note(f"{task}: the control {control} alone predicts {100 * f1:.1f} % of these labels")
 
 
 def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[TrialResult]:

@@ -279,7 +279,7 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
     with as_input_error(f"{folder} is damaged"):
         weights = load((folder / WEIGHTS).read_bytes())
         mean, scale = weights.pop("mean"), weights.pop("scale")
-        learned = weights.pop("learned", torch.zeros(0, dtype=torch.long))
+        sequence_hashes = weights.pop("learned", torch.zeros(0, dtype=torch.long))
         sizes = {name: tuple(weight.shape[1:]) for name, weight in weights.items()}
     if sizes != config.shape.sizes():
         raise InputError(f"{folder} is damaged: its weights are of another shape")
@@ -292,5 +292,5 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
     }
     as_written = {name: getattr(config, name) for name in names}
     window = range(*config.window)
-    tensors = {"mean": mean, "scale": scale, "learned": learned}
+    tensors = {"mean": mean, "scale": scale, "learned": sequence_hashes}
     return SavedProbe(weights=weights, window=window, **tensors, **as_written)

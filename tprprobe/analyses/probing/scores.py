@@ -308,11 +308,13 @@ def _added(key: Key, bits: Mapping[Key, float]) -> float:
 
 def _by_document(scores: Sequence[Score], names: Mapping[Key, Sequence[str]]) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
-    counted = [score for score in scores if isinstance(score.counts, Counts)]
+    with_counts = [score for score in scores if isinstance(score.counts, Counts)]
     sums = [score.counts.sums[0] for score in scores if isinstance(score.counts, Counts)]
     is_tested = [counts[:, N] > 0 for counts in sums]
-    table = _repeat([score.names for score in counted], [int(tested.sum()) for tested in is_tested])
-    texts = [np.array(names[score.key(SIDE)], object) for score in counted]
+    table = _repeat(
+        [score.names for score in with_counts], [int(tested.sum()) for tested in is_tested]
+    )
+    texts = [np.array(names[score.key(SIDE)], object) for score in with_counts]
     documents = [text[tested] for text, tested in zip(texts, is_tested, strict=True)]
     table["document"] = np.concatenate([*documents, np.empty(0, object)])
     counts = [of_score[tested] for of_score, tested in zip(sums, is_tested, strict=True)]

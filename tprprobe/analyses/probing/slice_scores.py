@@ -38,11 +38,11 @@ def score_slices(
         return None
     places = right.index.get_level_values("row").to_numpy()
     documents = read_provenance(read_side(store, row["side"])).documents[places]
-    parts = {"all tokens": np.ones(len(right), bool)}
-    parts |= {where: find_slice(store, row["side"], where)[places] for where in slices}
+    flags_by_slice = {"all tokens": np.ones(len(right), bool)}
+    flags_by_slice |= {where: find_slice(store, row["side"], where)[places] for where in slices}
     return pd.DataFrame(
         {"slice": name, **_compare_controls(right[flags], documents[flags])}
-        for name, flags in parts.items()
+        for name, flags in flags_by_slice.items()
     )
 
 

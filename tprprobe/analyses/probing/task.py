@@ -69,21 +69,21 @@ def find_tasks(
             raise _unlabelled(", ".join(task.cells for task in shipped))
         return available
     listed = [names] if isinstance(names, str | os.PathLike) else names
-    known = dict.fromkeys([*(task.name for task in available), *labels])
-    tasks = [_find_task(str(name), tokens, known) for name in listed]
+    task_names = dict.fromkeys([*(task.name for task in available), *labels])
+    tasks = [_find_task(str(name), tokens, task_names) for name in listed]
     if not tasks:
         raise InputError("no task: give one or several, or all")
     return tasks
 
 
-def _find_task(name: str, tokens: pd.DataFrame, known: Collection[str]) -> Task:
+def _find_task(name: str, tokens: pd.DataFrame, task_names: Collection[str]) -> Task:
     """A task that ships or has a folder, or that of a column of labels, which say of how many spans they are."""
     is_described = name in assets.available("probes") or (Path(name) / FILE).exists()
     task = read_task(name) if is_described else Task(name=name, title=name, spans=1)
     if task.cells not in tokens:
-        if not known:
+        if not task_names:
             raise _unlabelled(task.cells)
-        error = unknown("labels", task.cells, known)
+        error = unknown("labels", task.cells, task_names)
         raise InputError(f"{error}; labels that the store lacks: --labels {task.name}=FILE")
     cells = () if is_described else map(str, tokens[name].dropna().unique())
     is_of_pairs = any(target.span2 for cell in cells for target in decode_cell(cell, 0))

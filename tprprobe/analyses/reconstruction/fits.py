@@ -17,6 +17,7 @@ from tprprobe.analyses.reconstruction import layers
 from tprprobe.errors import InputError
 from tprprobe.estimators.affine import Affine, Moments, Source, fit_affine, fit_principal
 from tprprobe.evaluation.results import Results, load_view, melt
+from tprprobe.evaluation.splits import list_samples
 from tprprobe.files.tables import read_table
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
@@ -115,11 +116,8 @@ def list_held_out(store: Store, seed: int = 0) -> pd.DataFrame:
     """
     [site, *_] = store.select("*.self.value")
     tokens = store.tokens_of(site)
-    rows = tokens[layers.split_questions(tokens, seed).held_out]
-    columns = [name for name in ("sample", "document") if name in rows]
-    table = rows.drop_duplicates("sample")[columns]
-    table.insert(0, "model", store.facts.model.name or store.path.name)
-    return table
+    rows = layers.split_questions(tokens, seed).held_out
+    return list_samples(tokens, rows, store.facts.model.name or store.path.name)
 
 
 def list_results(table: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from tprprobe.files.checksums import digest_files
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
 from tprprobe.gold import annotations
+from tprprobe.gold.labellers import Labeller, find_labellers, is_labeller
 from tprprobe.gold.labels import Labelled, Reading
 
 Source = Literal["same", "document", "empty"]
@@ -117,6 +118,13 @@ def open_annotated(request: Request) -> AnnotatedFile:
 
 def set_source(data: Dataset, source: Source) -> AnnotatedFile:
     return replace(_annotated(data, "--source"), context=source)
+
+
+def label_data(data: Dataset, sources: Mapping[str, str]) -> tuple[Dataset, list[Labeller]]:
+    """The data with the labels of files, and the labellers of other tasks."""
+    files = {task: source for task, source in sources.items() if not is_labeller(source)}
+    labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
+    return join_labels(data, files) if files else data, labellers
 
 
 def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:

@@ -17,8 +17,8 @@ def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
     proto = _parse(content)
     if proto.trainer_spec.model_type != UNIGRAM:
         raise InputError("a SentencePiece model that is no unigram model; T5's are")
-    spec, pieces = proto.trainer_spec, [(token.piece, token.score) for token in proto.pieces]
-    tokenizer = Tokenizer(models.Unigram(pieces, spec.unk_id, spec.byte_fallback))
+    spec, token_scores = proto.trainer_spec, [(token.piece, token.score) for token in proto.pieces]
+    tokenizer = Tokenizer(models.Unigram(token_scores, spec.unk_id, spec.byte_fallback))
     # the model's own table of characters, then single spaces and none at the end
     steps: list[Any] = [normalizers.Strip(left=True, right=True)]
     steps.append(normalizers.Replace(Regex(" {2,}"), " "))

@@ -79,8 +79,8 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
         function, name, start, *_ = *vocabulary, 0
         if start not in range(rows):
             raise InputError(f"start id {start!r}: the embedding has {rows} rows")
-        read = lambda text: _placed(text, _call(function, text), name)[:2]  # noqa: E731
-        return CustomCodec(read, partial(_find_name, name), rows, sos=start)
+        encode = lambda text: _placed(text, _call(function, text), name)[:2]  # noqa: E731
+        return CustomCodec(encode, partial(_find_name, name), rows, sos=start)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         if len(vocabulary) != len(data):
             n_ids = f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}"
@@ -104,26 +104,26 @@ def _find_name(name: Callable[[int], object], i: int) -> str | None:
 
 def _of_function(function: Callable[[str], object], data: Dataset, rows: int) -> CustomCodec:
     """Symbols are named by the one piece of pairs, or the one word, that they stand for, whatever its case; else by number."""
-    pieces, is_named = defaultdict[int, set[str]](set), False
+    texts_by_id, is_named = defaultdict[int, set[str]](set), False
     labelled = [sentence for example in data for sentence in example.labels(None) if sentence]
     words = {sentence.text: sentence.offsets for sentence in labelled}
-    read = lambda text: _placed(text, _call(function, text), words=words.get(text, ()))  # noqa: E731
+    encode = lambda text: _placed(text, _call(function, text), words=words.get(text, ()))  # noqa: E731
     sources = [example.source for example in data]
     for text in [*sources, *([example.target for example in data] if data.has_targets else [])]:
-        ids, places, tokens = read(text)
-        for i, piece in zip(ids, tokens or [text[slice(*place)] for place in places], strict=True):
-            pieces[i].add(piece)
+        ids, places, tokens = encode(text)
+        for i, symbol in zip(ids, tokens or [text[slice(*place)] for place in places], strict=True):
+            texts_by_id[i].add(symbol)
         is_named = is_named or tokens is not None
-    lowered = {i: {piece.lower() for piece in pieces[i]} for i in pieces}
+    lowered = {i: {symbol.lower() for symbol in texts_by_id[i]} for i in texts_by_id}
     names = {
-        i: min(pieces[i] if len(pieces[i]) == 1 else lowered[i])
-        for i in pieces
+        i: min(texts_by_id[i] if len(texts_by_id[i]) == 1 else lowered[i])
+        for i in texts_by_id
         if len(lowered[i]) == 1
     }
     if not is_named:
         counts = Counter(names.values())
         names = {i: word for i, word in names.items() if word and counts[word] == 1}
-    return CustomCodec(lambda text: read(text)[:2], names.get if names else str, rows)
+    return CustomCodec(lambda text: encode(text)[:2], names.get if names else str, rows)
 
 
 def _call(function: Callable[[str], object], text: str) -> object:

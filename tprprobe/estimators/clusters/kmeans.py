@@ -87,8 +87,8 @@ def spread_centers(
         rows = [rng.choice(len(vectors), p=weights / weights.sum())]
         closest = measure(np.array(rows))[0]
         while len(rows) < k:
-            drawn = rng.uniform(size=n_trials) * (closest @ weights)
-            trials = np.searchsorted(np.cumsum(closest), drawn).clip(max=len(vectors) - 1)
+            thresholds = rng.uniform(size=n_trials) * (closest @ weights)
+            trials = np.searchsorted(np.cumsum(closest), thresholds).clip(max=len(vectors) - 1)
             distances = np.minimum(closest, measure(trials))
             best = int(np.argmin(distances @ weights))
             closest = distances[best]
@@ -131,8 +131,8 @@ def choose_run(
     agreement = [adjusted_rand_score(*pair) for pair in combinations(labels, 2)]
     stability = float(np.mean(agreement)) if agreement else np.nan
     centers = centers_by_run[best][order]
-    numbered, others = numbers[labels[best]], np.delete(labels, best, axis=0)
-    recovery = measure_recovery(numbered, others, k)
+    numbered, other_runs = numbers[labels[best]], np.delete(labels, best, axis=0)
+    recovery = measure_recovery(numbered, other_runs, k)
     return BestRun(numbered, centers, float(inertia[best]), stability, recovery)
 
 

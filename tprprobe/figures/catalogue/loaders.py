@@ -35,8 +35,20 @@ LOGGED = columns(number="value", whole="step")
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     """The tables of a kind, one folder after another, with the name of each."""
-    tables = [kind.load(path).assign(name=Path(path).resolve().name) for path in sources]
-    return pd.concat(tables, ignore_index=True)
+    folders = [Path(path) for path in sources]
+    tables = [kind.load(path).assign(name=path.resolve().name) for path in folders]
+    joined = pd.concat(tables, ignore_index=True)
+    joined.attrs["origin"] = " ".join(map(_name_origin, folders)).strip()
+    return joined
+
+
+def _name_origin(folder: Path) -> str:
+    """The model and the data of a decomposition's folder, in words; of other folders nothing."""
+    file = folder / DECOMPOSITIONS.file
+    settings = read_json(file) if file.is_file() else {}
+    if "model" not in settings:
+        return ""
+    return f"Model: {settings['model']}. Data: {settings['data'].rpartition('/')[2]}, {settings['n']:,} texts."
 
 
 def load_single(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:

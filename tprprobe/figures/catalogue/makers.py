@@ -77,7 +77,7 @@ def draw_roles(
     strips = cluster_strips(
         store, roles, n_rows, not every, None, True, labels[0], baseline, labels[1]
     )
-    choice = f"of {n_heads} heads that with most tokens in named clusters"
+    choice = f"Head: of {n_heads} that with most tokens in named clusters"
     return replace(strips, note=f"{choice} · {strips.note}") if len(tables) > 1 else strips
 
 
@@ -116,7 +116,7 @@ def draw_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int 
 
 
 def tabulate_reconstruction(store: Store | pd.DataFrame, layer: int = -1, seed: int = 0) -> Table:
-    return reconstruction_table(measure_reconstruction(store, seed), layer).drop_empty()
+    return reconstruction_table(measure_reconstruction(store, seed), layer)
 
 
 def measure_reconstruction(source: Store | pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -185,6 +185,9 @@ def _measure(look: Look, ax: GivenAxes | None) -> Look:
     if not isinstance(ax, Axes):
         panels = [] if ax is None else np.ravel(np.asarray(ax, object)).tolist()
         return replace(look, width=panels[0].figure.get_figwidth()) if panels else look
+    figure = ax.get_figure(root=True)
+    if figure and (engine := figure.get_layout_engine()):  # gives axes the room that they will have
+        engine.execute(figure)
     width, height = (side / ax.figure.dpi for side in ax.bbox.size)
     return replace(look, width=width, height=height, title="", notes=False)
 
