@@ -29,7 +29,7 @@ from tprprobe.store.sample_texts import score_answers
 from tprprobe.store.token_texts import visible
 
 EXAMINATION = "examination.json"  # of `tprprobe examine`
-EXAMINED = {"nested": "decomposition", "heads": "attention", "decoder": "attention"}  # pages
+EXAMINED = {"heads": "attention", "decoder": "attention"}  # pages that show its tables
 EXAMINED |= {"clusters": "roles", "roles": "roles", "probes": "probes"}
 
 
