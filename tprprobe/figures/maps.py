@@ -56,5 +56,5 @@ def paint_points(panel: Axes, scene: Points) -> None:
         ring: Options = {"s": 2 * size, "edgecolors": INK, "linewidths": 0.6}
         panel.scatter(*points[marked].T, c=ringed, rasterized=True, **ring)
     for name, color in colors.items():
-        panel.plot([], [], "o", color=color, markersize=4, label=name)
+        panel.plot([], [], "o", color=color, markersize=4, label=name.replace("$", r"\$"))
     panel.set(xlabel=scene.axes[0], ylabel=scene.axes[1], xticks=[], yticks=[])
