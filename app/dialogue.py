@@ -82,7 +82,7 @@ def show_heads(prompt, heads) -> None:
     if not count:
         st.caption("This model has no attention heads, so none can be ablated.")
     elif count <= MAX_LAYERS or st.toggle(
-        f"Attention heads of all {count} layers", key="every_head"
+        f"Attention heads of all {count} layers", canvas.read_head(heads) is not None, "every_head"
     ):
         views = tp.dashboard.attention
         ramp = tp.figures.theme.find_theme(state.is_dark()).scale
