@@ -591,7 +591,7 @@ class Strips {
     Object.assign(text.style, { background: look.color, color: look.ink });
     const name = this.data.names?.[label]?.name;
     const title = `‘${sign}’ · token ${strip.positions[i]} · cluster ${number.textContent}${name ? ` (${name})` : ""}`;
-    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, title });
+    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], outside: strip.outsides[i], strip: at, title });
   }
 
   paint() {
@@ -601,7 +601,7 @@ class Strips {
     this.frame.classList.toggle("some", Boolean(found));
     for (const cell of this.cells) {
       const is = !found ? false
-        : found.kind === "cluster" ? within(found.ranges, cell.cluster)
+        : found.kind === "cluster" ? within(found.ranges, cell.cluster) && !cell.outside
         : rows ? rows.has(cell.row)
         : found.kind === this.data.side && within(found.ranges, cell.row);
       cell.classList.toggle("marked", is);

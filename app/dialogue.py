@@ -120,7 +120,7 @@ def show_beside(prompt, name: str, store) -> None:
     st.markdown(state.escape(views.summarize_texts(texts)))
     if len(texts.outputs):
         outputs = texts.outputs.rename(columns={"text": "this text", "against": "the edited text"})
-        widgets.table(tp.dashboard.changes.name_columns(outputs))
+        widgets.table(tp.dashboard.changes.name_columns(outputs), width="content")
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")
