@@ -16,7 +16,7 @@ from tprprobe.analyses.naming.fields import Field, describe, list_exact, read_la
 from tprprobe.analyses.naming.name_counts import count_names
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.dashboard.folders import find_runs
-from tprprobe.dashboard.names import read_names, show_names
+from tprprobe.dashboard.names import show_names
 from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
@@ -117,7 +117,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert cells["documents"].astype(int).between(0, 150).all()
     numbers = [int(cell.rpartition(": ")[2]) for cell in cells["cluster"]]
     assert numbers == sorted(numbers)
-    view = show_names(read_names(out))
+    view = show_names(word_table)
     assert view.data["value"].tolist() == count_names(word_table, WORD_KEYS)["coverage"].tolist()
 
 
