@@ -15,6 +15,7 @@ from tprprobe.analyses.naming.names import name_clusters, read_structure
 from tprprobe.analyses.naming.places import build_places
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.kmeans import fill_unvaried
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.gold.labels import WORD
@@ -214,7 +215,7 @@ def stack_layers(
     stacked = np.concatenate(vectors)
     is_finite = np.isfinite(stacked).all(1)
     stacked, table = stacked[is_finite], pd.concat(tokens)[is_finite].reset_index(drop=True)
-    scaled = (stacked - stacked.mean(0)) / (stacked.std(0) + np.finfo(np.float32).tiny)
+    scaled = (stacked - stacked.mean(0)) / fill_unvaried(stacked.std(0))
     plane = project(scaled, method, table["layer"].to_numpy())
     per_token = (scene.roles.labels, scene.rows)
     labels, rows = (np.tile(values[token_ids], len(sites))[is_finite] for values in per_token)

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError, unknown
-from tprprobe.estimators.clusters.kmeans import fit_means
+from tprprobe.estimators.clusters.kmeans import fill_unvaried, fit_means
 from tprprobe.extraction.passes import read_block
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions import edits
@@ -74,8 +74,7 @@ def find_centers(
         fits = [find_centers(array, k, seed) for array in reference.unbind(1)]
         return torch.stack([array for array, _ in fits]), torch.stack([array for _, array in fits])
     vectors = reference.double().numpy()
-    scale = vectors.std(0)
-    scale[scale == 0] = 1.0
+    scale = fill_unvaried(vectors.std(0))
     fits = fit_means(vectors / scale, k, seed, N_INIT, "snap: the reference")
     centers = np.asarray(fits.cluster_centers_) * scale
     return torch.from_numpy(centers).float(), torch.from_numpy(scale).float()

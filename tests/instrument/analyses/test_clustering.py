@@ -57,6 +57,18 @@ def test_centers_are_those_of_scikit_learn():
         np.testing.assert_array_equal(of_seed, expected)
 
 
+def test_a_dimension_that_only_rounding_varies_has_no_say(tmp_path):
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(2), 60)
+    vectors = (groups[:, None] + rng.normal(0, 0.05, (120, 4))).astype(np.float32)
+    rounding = (1e-30 * rng.integers(2, size=(120, 3))).astype(np.float32)
+    store = write_store(
+        tmp_path, {LAST: np.hstack([vectors, rounding])}, number_tokens(["x" * 120])
+    )
+    roles = cluster(store, LAST, k=2)
+    assert adjusted_rand_score(roles.labels, groups) == 1
+    assert (roles.scale[4:] == 1).all()
+
+
 def test_noise_is_less_stable_than_structure(store, roles):
     noise = cluster(store, LAST, head=1, k=GROUPS)
     assert noise.stability < roles.stability

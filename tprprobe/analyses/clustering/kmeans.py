@@ -15,7 +15,13 @@ from sklearn.preprocessing import StandardScaler
 from tprprobe.analyses.clustering.clusters import Clusters, summarize
 from tprprobe.errors import InputError
 from tprprobe.estimators.affine import Moments
-from tprprobe.estimators.clusters.kmeans import Assigned, assign, choose_run, fit_seeds
+from tprprobe.estimators.clusters.kmeans import (
+    Assigned,
+    assign,
+    choose_run,
+    fill_unvaried,
+    fit_seeds,
+)
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part, parts_of
 from tprprobe.store.reader import takes_paths
@@ -122,7 +128,8 @@ class Source:
         n, mean, variance = reduce(_merge, each_part(self._moments, self.parts()))
         rounding = np.finfo(np.float64).eps * n  # as in scikit-learn's StandardScaler
         varies = variance > rounding * variance + np.square(rounding * mean)
-        return mean.astype(np.float32), np.where(varies, np.sqrt(variance), 1).astype(np.float32)
+        scale = fill_unvaried(np.where(varies, np.sqrt(variance), 0))
+        return mean.astype(np.float32), scale.astype(np.float32)
 
     def _moments(self, span: slice) -> Spread:
         scaler = StandardScaler()

@@ -15,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from tprprobe.errors import InputError
 
 MAX_NUMBERS = 2**25  # of vectors that are held as float64 for k-means++
+UNVARIED = 1e-6  # of the median dimension's deviation: less is rounding, not a scale to divide by
 TIE = 1e-5  # of inertia: the first of the runs with the same clusters is taken
 
 Centers = Float32[np.ndarray, "cluster width"]
@@ -32,6 +33,11 @@ class BestRun:
     inertia: float
     stability: float
     recovery: Float[np.ndarray, " cluster"]
+
+
+def fill_unvaried(deviations: Float[np.ndarray, "width"]) -> Float[np.ndarray, "width"]:
+    """The standard deviations, and 1 for dimensions that vary less than UNVARIED of the median dimension does."""
+    return np.where(deviations > UNVARIED * np.median(deviations), deviations, 1)
 
 
 def fit_means(
