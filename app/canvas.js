@@ -591,7 +591,7 @@ class Strips {
     Object.assign(text.style, { background: look.color, color: look.ink });
     const name = this.data.names?.[label]?.name;
     const title = `‘${sign}’ · token ${strip.positions[i]} · cluster ${number.textContent}${name ? ` (${name})` : ""}`;
-    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, title });
+    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], outside: strip.outsides[i], strip: at, title });
   }
 
   paint() {
@@ -601,7 +601,7 @@ class Strips {
     this.frame.classList.toggle("some", Boolean(found));
     for (const cell of this.cells) {
       const is = !found ? false
-        : found.kind === "cluster" ? within(found.ranges, cell.cluster)
+        : found.kind === "cluster" ? within(found.ranges, cell.cluster) && !cell.outside
         : rows ? rows.has(cell.row)
         : found.kind === this.data.side && within(found.ranges, cell.row);
       cell.classList.toggle("marked", is);
@@ -672,14 +672,14 @@ class Attend {
     this.told = make("div", { className: "tally", role: "status" });
     this.words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
     root.append(make("div", { className: "wide" }, this.words, this.told));
-    const pair = (root.getRootNode().host ?? root).closest(".st-key-pair");
+    this.pair = (root.getRootNode().host ?? root).closest(".st-key-pair");
     new ResizeObserver(() => this.paint()).observe(this.words);
-    new MutationObserver(() => this.align(pair)).observe(pair, { childList: true, subtree: true });
+    new MutationObserver(() => this.align()).observe(this.pair, { childList: true, subtree: true });
   }
 
   // Words stand at the rows of the map beside them.
-  align(pair) {
-    const map = pair.querySelector(".nsewdrag")?.getBoundingClientRect(), box = this.words.getBoundingClientRect();
+  align() {
+    const map = this.pair.querySelector(".nsewdrag")?.getBoundingClientRect(), box = this.words.getBoundingClientRect();
     const [top, row] = map?.left > box.right ? [map.top - box.top, map.height / this.data.height] : [0, 20];
     this.words.style.cssText = `padding-top: ${top}px; --row: ${row}px`;
   }
@@ -694,6 +694,7 @@ class Attend {
     }));
     this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
     this.paint();
+    for (const pause of [300, 1000, 3000]) setTimeout(() => this.align(), pause); // a busy browser places the map later
   }
 
   // The lines of all words, or those of one: `at` has its column and its number.

@@ -82,7 +82,7 @@ def show_heads(prompt, heads) -> None:
     if not count:
         st.caption("This model has no attention heads, so none can be ablated.")
     elif count <= MAX_LAYERS or st.toggle(
-        f"Attention heads of all {count} layers", key="every_head"
+        f"Attention heads of all {count} layers", canvas.read_head(heads) is not None, "every_head"
     ):
         views = tp.dashboard.attention
         ramp = tp.figures.theme.find_theme(state.is_dark()).scale
@@ -96,13 +96,13 @@ def show_heads(prompt, heads) -> None:
 
 def show_salience(prompt, name: str) -> None:
     """Which tokens the answer depends on; of a model without a head, the similarity to another text."""
-    views, other = tp.dashboard.text_views, ""
+    views, reference = tp.dashboard.text_views, ""
     if not prompts.has_head(prompt.model):
-        other = st.text_input("Similar to which text?", key="similar_to", max_chars=400)
-        if not other:
+        reference = st.text_input("Similar to which text?", key="similar_to", max_chars=400)
+        if not reference:
             return
-    measure = lambda: views.salience(prompt.model, prompt.text, against=other)  # noqa: E731
-    table = state.once(measure, "salience", name, prompt.text, other)
+    measure = lambda: views.salience(prompt.model, prompt.text, against=reference)  # noqa: E731
+    table = state.once(measure, "salience", name, prompt.text, reference)
     st.markdown(state.escape(widgets.write_minus(views.summarize_salience(table))))
     widgets.show(views.show_salience(table, f"Which tokens of ‘{prompt.text}’ count"), "salience")
 
@@ -111,16 +111,16 @@ def show_beside(prompt, name: str, store) -> None:
     """The text beside an edited one: what is said, states and attention of both."""
     views = tp.dashboard.text_views
     look: dict[str, Any] = {"max_chars": 4000, "key": "edited"} | state.KEEP
-    other = st.text_area("The text, edited", prompt.text, **look)
-    if not other or " ".join(other.split()) == prompt.text:
+    edited_text = st.text_area("The text, edited", prompt.text, **look)
+    if not edited_text or " ".join(edited_text.split()) == prompt.text:
         st.caption("Change a word: answers, states and attention are compared token by token.")
         return
-    compare = lambda: views.compare_texts(prompt.model, prompt.text, other, store)  # noqa: E731
-    texts = state.once(compare, "beside", name, prompt.text, other)
+    compare = lambda: views.compare_texts(prompt.model, prompt.text, edited_text, store)  # noqa: E731
+    texts = state.once(compare, "beside", name, prompt.text, edited_text)
     st.markdown(state.escape(views.summarize_texts(texts)))
     if len(texts.outputs):
         outputs = texts.outputs.rename(columns={"text": "this text", "against": "the edited text"})
-        widgets.table(tp.dashboard.changes.name_columns(outputs))
+        widgets.table(tp.dashboard.changes.name_columns(outputs), width="content")
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")

@@ -1,7 +1,7 @@
 """Widgets of every page: the first line, statements with links, views with exports, analyses that are run here."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -126,18 +126,19 @@ def head(title: str, make: Callable[[], Any], name: str) -> None:
                 st.download_button(kind.upper(), data, file, mime, key=key, **look)
 
 
-def choose_samples(store: Any, count: int, n: int = 1, search: bool = True) -> list[int]:
-    """The chosen one of ``count`` samples, of those that hold a text, and the next up to ``n``; ← and → step through them."""
+def choose_samples(store: Any, candidates: Sequence[int], n: int = 1) -> list[int]:
+    """The chosen one of some samples, of those that hold a text, and the next up to ``n``; ← and → step through them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
-        text = (search and st.text_input("Text search", key="search", **look)) or ""
-        matches = tp.dashboard.contents.find_samples(store, text) if text else range(count)
+        text = st.text_input("Text search", key="search", **look) or ""
+        matches = tp.dashboard.contents.find_samples(store, text) if text else candidates
         where = state.where(tp.dashboard.slices.find_side(store))
         in_slice = tp.dashboard.slices.list_samples(store, where) if where else matches
-        matches = sorted({*matches} & {*in_slice} & {*range(count)}) if text or where else []
-        if (text or where) and not matches:
-            st.caption(f"No sample here has ‘{state.escape(text or where)}’: all are shown.")
-        samples = matches or range(count)
+        matches = sorted({*matches} & {*in_slice} & {*candidates}) if text or where else []
+        wanted = state.escape(" and ".join(f"‘{word}’" for word in (text, where) if word))
+        if wanted and not matches:
+            st.caption(f"No sample here has {wanted}: all are shown.")
+        samples = matches or candidates
         before = st.session_state.get("sample", 0)
         index = samples.index(before) if before in samples else 0
 
@@ -145,10 +146,10 @@ def choose_samples(store: Any, count: int, n: int = 1, search: bool = True) -> l
             st.session_state["sample"] = int(samples[min(max(index + n, 0), len(samples) - 1)])
 
         step(0)
-        st.number_input("Sample", 0, count - 1, key="sample", width=160, **state.KEEP)
+        st.number_input("Sample", 0, candidates[-1], key="sample", width=160, **state.KEEP)
         st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
         st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
-        condition = f" with ‘{state.escape(text or where)}’" if matches else ""
+        condition = f" with {wanted}" if matches else ""
         st.caption(f"{index + 1:,} of {len(samples):,}{condition}")
     return [*map(int, samples[index : index + n])]
 

@@ -62,7 +62,7 @@ def attention() -> None:
     samples = "all" if follows else f"the first {scores['n'].max()} of"
     advice = CLICK.format(f"{samples} the {n_maps:,} samples that have maps")
     canvas.offer_picks("scored-heads", squares, **choice, look="squares", advice=advice)
-    [sample] = widgets.choose_samples(store, n_maps)
+    [sample] = widgets.choose_samples(store, range(n_maps))
     maps = views.read_maps(store, site, sample)
     canvas.show_head(store, maps, head)
     canvas.feed_mark(state.mark())

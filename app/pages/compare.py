@@ -44,9 +44,10 @@ def compare() -> None:
     with lead:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
-    pair = pairs.iloc[widgets.choose_samples(stores[0], len(pairs), search=False)[0]]
+    second_of = dict(zip(pairs["first"].tolist(), pairs["second"].tolist(), strict=True))
+    [sample] = widgets.choose_samples(stores[0], sorted(second_of))
     mark = state.mark(name, site, head, k, "pca")
-    samples = (int(pair["first"]), int(pair["second"]))
+    samples = (sample, second_of[sample])
     st.subheader(state.escape(names[0]))
     places[0].show_strips(samples[:1], mark)
     st.subheader(state.escape(names[1]))

@@ -22,7 +22,7 @@ def _take_apart(store, run, site, roles, rank) -> None:
     for column, axis in zip(columns, axes, strict=False):
         with column:
             widgets.show(views.show_similarity(fit, axis), f"likeness-{axis}")
-    states = views.read_sample(store, fit, *widgets.choose_samples(store, store.samples))
+    states = views.read_sample(store, fit, *widgets.choose_samples(store, range(store.samples)))
     widgets.show(views.show_residuals(states), "residuals")
     sign, tokens = views.sign, states.tokens["filler"].tolist()
     labels = {i: f"{i}: {sign(token)}" for i, token in enumerate(tokens)}

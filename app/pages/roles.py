@@ -1,5 +1,7 @@
 """Roles: the map of a site's vectors, its clusters with names from any labels, and strips of tokens, all linked."""
 
+from dataclasses import replace
+
 import canvas
 import state
 import streamlit as st
@@ -69,13 +71,14 @@ def roles() -> None:
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
     cloud, mark = place.scene(), state.mark(state.store_name(), site, head or 0, k, method)
     marked = mark and mark.find(cloud)
-    title = f"{cloud.place}, colored by {field}"
-    widgets.head(title, lambda: views.show_map(cloud, field, marked), "map")
+    title = f"{cloud.place}, colored by {field}" + f", tokens of {where}" * bool(where)
+    draw = lambda: replace(views.show_map(cloud, field, marked), title=title)  # noqa: E731
+    widgets.head(title, draw, "map")
     place.show_map(field)
     note = st.container()
     if marked is not None:
         _bring_marked(cloud.tokens.loc[marked, "sample"], mark)
-    place.show_strips(widgets.choose_samples(store, store.samples, MAX_STRIPS), mark)
+    place.show_strips(widgets.choose_samples(store, range(store.samples), MAX_STRIPS), mark)
     below = st.container()
     place.feed_points()
     canvas.feed_mark(mark)

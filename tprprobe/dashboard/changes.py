@@ -29,7 +29,7 @@ MEANINGS = {
     EDITED: "the two exchange their vectors, or a head is set to 0",
     BACK: "control: the same vectors are put back",
     ROLE: "control: both keep their places, with the vectors that they have at the other place",
-    WORDS_EXCHANGED: "the upper bound: the text with the two exchanged",
+    WORDS_EXCHANGED: "the text with the two exchanged",
 }
 SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
@@ -100,9 +100,9 @@ def summarize_change(row: Mapping[str, Any]) -> str:
         text += f". For comparison, the {measure} of ‘{after}’: {controls}"
     if "predicted" not in row or ("cosine" in row and before == after == row["predicted"]):
         return f"{text}."
-    verdict = "as predicted" if row["as predicted"] else "not as predicted"
-    note = ", the same as before" if row["predicted"] == before else ""
-    return f"{text}. {SAYS[row['by']]} ‘{row['predicted']}’{note}: {verdict}."
+    note = ", as before" if row["predicted"] == before else ""
+    verdict = ", too" if row["as predicted"] else f"{note}, not ‘{after}’"
+    return f"{text}. {SAYS[row['by']]} ‘{row['predicted']}’{verdict}."
 
 
 def tabulate(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from tprprobe.store.sample_texts import score_answers
 from tprprobe.store.token_texts import visible
 
 EXAMINATION = "examination.json"  # of `tprprobe examine`
-EXAMINED = {"nested": "decomposition", "heads": "attention", "decoder": "attention"}  # pages
+EXAMINED = {"heads": "attention", "decoder": "attention"}  # pages that show its tables
 EXAMINED |= {"clusters": "roles", "roles": "roles", "probes": "probes"}
 
 
@@ -54,7 +54,8 @@ class Contents:
 @lru_cache(maxsize=64)
 def list_contents(store: Store) -> Contents:
     """What a store holds."""
-    labels = [name for name in (*LABELS, "upos") if {WORD, name} <= {*store.tokens}]
+    known = (*LABELS, "upos", "role", "place")
+    labels = [name for name in known if {WORD, name} <= {*store.tokens}]
     gold_labels = [name for name in labels if name not in store.facts.labels]
     exact = tuple(dict.fromkeys([*list_exact(store), *gold_labels]))
     guessed = tuple(name for name in labels if name not in exact)

@@ -116,11 +116,11 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
 
 
 def _summarize_step(row: Row, name: str, is_first: bool) -> str:
-    """One step: its R², and what it adds to the step below."""
+    """One step: its R², and what it adds to the step below; of bindings another sentence says that."""
     word, r2 = STEPS.get(name, name), f"R² {number(row, 'r2')}"
     if is_first:
         return f"{word} {r2}"
-    if np.isnan(row.get("gain", np.nan)):
+    if name == "factored" or np.isnan(row.get("gain", np.nan)):
         return f"with {word} {r2}"
     gain = read_interval(row, "gain")
     surely = "lose" if gain.high < 0 else "add nothing measurable," if gain.low <= 0 else "add"

@@ -107,8 +107,9 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     lines = contrast_rows(rows[rows["layer"] >= 0], edit, "change")
     hints = lines["line"].replace(EDIT_ITSELF, edit) + " at " + lines["site"]
     lines = lines.assign(told=hints + lines["value"].map(": {:.2f} nats".format))
+    lines["sure"] = (lines["low"] > 0) & (lines["beyond_low"] > 0)  # as the sentence has it
     pairs = f"{int(lines['n'].max())} pairs; " if len(lines) else ""
-    note = f"{pairs}filled: beyond the strongest control (paired sign test, Holm)"
+    note = f"{pairs}filled: above 0 and the strongest control (95 % intervals)"
     title = "Change of the log-odds of the other answer, by layer"
     return View(title, rows, Lines(lines, label="nats", percent=False), note)
 

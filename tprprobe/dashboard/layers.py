@@ -195,7 +195,8 @@ def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame
     sites = zip(_name_kinds(edits["site"]), heads, strict=True)
     names = [site_label(site, head) for site, head in sites]
     is_sure = (edits["change_low"] > 0) | (edits["change_high"] < 0)
-    is_sure = (edits["p"] < 0.05) & (edits["beyond"] > 0) if "beyond" in edits else is_sure
+    if "beyond_low" in edits:
+        is_sure = (edits["change_low"] > 0) & (edits["beyond_low"] > 0)
     panel, edits = f"‘{edit}’ ({unit})", edits.assign(line=names, page="interventions")
     lines = _score(edits, "change", panel, is_sure)
     lines["size"] = lines["value"] if "kl" in rows else lines["value"].abs()  # damage is below 0

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from tprprobe.dashboard.contents import EXAMINATION
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Link, Statement
 from tprprobe.errors import InputError
@@ -17,9 +18,13 @@ def summarize(runs: Runs, store: Store | None) -> list[Statement]:
 
 
 def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
-    """A sentence for every probed task, decomposition (its best site) and intervention; a damaged result says so."""
+    """A sentence for every probed task, decomposition (its best site) and intervention; a damaged result says so.
+    Probes of `examine` are on its page.
+    """
     for summarize_folder, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():
+            if folder.name == "probes" and (folder.parent / EXAMINATION).is_file():
+                continue
             try:
                 yield from summarize_folder(name, folder)
             except InputError as error:

@@ -46,7 +46,7 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
 
 def _explain_best(names: pd.DataFrame) -> str:
     """The unnamed cluster whose candidate is the best, with what that lacks; empty if none was proposed."""
-    rows = names[names["f05"].notna()]
+    rows = names[names["f05"].notna() & names["unnamed_because"].fillna("").ne("")]
     if rows.empty:
         return ""
     best = top(rows, "f05")
