@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tprprobe import plugins
-from tprprobe.console import note, progress
+from tprprobe.console import note, progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
@@ -225,6 +225,7 @@ def _train(run: Run, out: Path) -> None:
     with progress(is_shown=log is not None) as bars:
         bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
         for rate, loss in _steps(run, out / STEPS):
+            n_scores = len(run.scores)
             if log:
                 log.add("loss", round(loss, 5), run.at)
                 log.add("learning_rate", rate, run.at)
@@ -236,6 +237,8 @@ def _train(run: Run, out: Path) -> None:
             speed = f"{run.tokens / run.seconds:,.0f} tokens/s"
             line = f"loss {loss:.3f}{_note_score(run, 'match')} · {speed}"
             bars.update(bar, completed=run.step, note=line)
+            if log and not stderr.is_terminal and len(run.scores) > n_scores:  # no bar moves there
+                note(f"step {run.step:,} of {recipe.steps:,}: {line}")
     if log:
         log.close()
         if run.step < recipe.steps:

@@ -107,7 +107,9 @@ def test_a_run_stops_where_its_score_no_longer_gets_better_also_after_it_was_kil
     settings = recipe(stages=[still], patience=2)
     train(settings, tmp_path / "whole")
     assert state(tmp_path / "whole")["step"] == 12  # the first score, and two that are no better
-    assert "stopped after 12 of 30 steps" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "step 4 of 30: loss" in printed
+    assert "stopped after 12 of 30 steps" in printed
     killed_at(step, monkeypatch, settings, tmp_path / "killed")
     train(settings, tmp_path / "killed", resume=True)
     assert same(weights(tmp_path / "killed" / "model"), weights(tmp_path / "whole" / "model"))

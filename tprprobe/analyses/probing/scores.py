@@ -108,9 +108,8 @@ def gather(
     for score, of_score in zip(scores, numbers, strict=True):
         bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
         of_score |= {name: number(name, value) for name, value in bits.items()}
-    names: dict[Key, Sequence[str]] = {
-        targets.name: targets.tested.corpus.names for targets in splits
-    }
+    names: dict[Key, Sequence[str]]
+    names = {targets.name: targets.tested.corpus.names for targets in splits}
     return {
         "results": tabulate(
             {**score.names, "control": "" if score.is_real else score.names["control"]} | row
@@ -130,8 +129,8 @@ def _score(
     counts: Counts | BlockScores,
     n_validations: int | None = None,
 ) -> Score:
-    sizes = {"n_train": len(splits.folds[0].train), "labels": len(splits.examples.inventory)}
-    sizes |= {"lost": splits.lost}
+    inventory = splits.examples.inventory
+    sizes = {"n_train": len(splits.folds[0].train), "labels": len(inventory), "lost": splits.lost}
     sizes |= {} if n_validations is None else {"validations": n_validations}
     rows = splits.tested.rows[:, 0, 0] if splits.tested is splits.examples else None
     return Score(names, counts, tuple(splits.examples.subsets()), sizes, rows)
