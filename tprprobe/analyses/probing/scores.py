@@ -96,9 +96,8 @@ def gather(
             scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, counts))
     pairs = compare_scores(scores)
     numbers = [measure(score) for score in scores]
-    excluded: Mapping[Key, set[str]] = {
-        (*targets.name,): _exclude_controls(targets) for targets in splits
-    }
+    excluded: Mapping[Key, set[str]]
+    excluded = {targets.name: _exclude_controls(targets) for targets in splits}
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
             of_score[settings.metric] |= _beyond_controls(score, pairs, excluded[score.key(SIDE)])
