@@ -177,7 +177,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     if not follows.any():
         further = "relations that labels name" if subject.tasks else "place i from the right"
         lack = (
-            f"None of {n_heads} heads follows a relation clearly ({100 * MARGIN:.0f}\u00a0% of the cases or more beyond {RIVALS}, by the lower end of the interval). "
+            f"None of {n_heads} heads looks at a related word or token more often than {RIVALS}, by {100 * MARGIN:.0f} percentage points or more (the lower end of the interval). "
             f"Tested: the previous, the next, the first and the same token, and {further}."
         )
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
@@ -185,9 +185,9 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text = (
-        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {n_heads} heads clearly follow{'s' if follows.sum() == 1 else ''} a relation "
-        f"between words or tokens ({n_clear} in the baseline model): {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
-        f"({best['relation']}): it looks most at the related one in {share} of the cases, against {describe_rival(best)}."
+        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {n_heads} heads look{'s' if follows.sum() == 1 else ''} at a related word or token more often "
+        f"than {RIVALS}, by {100 * MARGIN:.0f} percentage points or more ({n_clear} in the baseline model): {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
+        f"({best['relation']}): it looks most at the related one in {share} of {best['n']:,} cases, against {describe_rival(best)}."
     )
     return _section("heads", text, render(replace(scene, note="")), deeper, scene.note)
 
