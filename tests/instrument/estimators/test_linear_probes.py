@@ -217,10 +217,10 @@ def test_layers_that_the_best_is_not_distinguished_from_are_named():
     ]
     assert rank_layers(joined) == {
         "pos, encoder.hidden": "layer 1 is best; layer 2 is not distinguished from layer 1",
-        "pos, encoder.self.filler": "layer 2 is best; no other layer is distinguished from layer 2",
+        "pos, encoder.self.filler": "layer 2 is best; the other layer read is not distinguished from layer 2",
     }
     sure = rows.assign(p_behind=0.01)
-    assert [*rank_layers(sure).values()] == ["layer 1 is best; every other layer is worse"]
+    assert [*rank_layers(sure).values()] == ["layer 1 is best; the 3 other layers read are worse"]
     tied = rows.assign(behind_best=[0.0, 0.02, 0.0, 0.03], p_behind=[np.nan, 0.6, np.nan, 0.0])
     assert [*rank_layers(tied).values()] == [
         "layers 0 and 2 are best (a tie); layer 1 is not distinguished from them"

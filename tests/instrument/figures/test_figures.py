@@ -238,7 +238,7 @@ def test_input_embeddings_are_the_layer_before_the_first_and_hollow_marks_are_ex
     assert {*scene.rows["line"]} == {"hidden"}  # the embeddings are the band, not drawn again
     assert scene.rows.set_index("x")["best"].to_dict() == {0: False, 1: True}
     assert "over 20 documents. Model: m. Data: dev.conllu." in scene.note
-    assert "layer 1 is best; every other layer is worse" in scene.note
+    assert "layer 1 is best; the other layer read is worse" in scene.note
 
 
 def _plan_shares():

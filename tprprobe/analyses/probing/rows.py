@@ -245,12 +245,14 @@ def compare_with_best(layers: pd.DataFrame) -> str:
     ties = f" {TIE}" * (len(best) > 1)
     alike = other_layers.loc[other_layers[P_BEHIND] >= LEVEL, "layer"].unique().tolist()
     rival = "them" if ties else f"layer {best[0]}"
-    if len(alike) == other_layers["layer"].nunique():
-        clause = f"no other layer is distinguished from {rival}"
+    n = other_layers["layer"].nunique()
+    others = "the other layer read is" if n == 1 else f"the {n} other layers read are"
+    if len(alike) == n:
+        clause = f"{others} not distinguished from {rival}"
     elif len(alike):
         clause = f"{_join_layers(alike)} not distinguished from {rival}"
     else:
-        clause = "every other layer is worse"
+        clause = f"{others} worse"
     clause = f"; {clause}" if len(other_layers) else ""
     return f"{_join_layers(best)} best{ties}{clause}"
 
