@@ -34,6 +34,7 @@ from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
+MOST_SINGLE = 0.15  # of more, shares of 200 to 600 sentences were far below those of 1,600
 N_BEHAVIOR = 60  # pairs of sentences in which two words change places
 HEADLESS = "it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M"
 NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
@@ -63,7 +64,19 @@ def score_answers(subject: Subject) -> list[Section]:
 
 
 def measure_states(subject: Subject) -> pd.DataFrame:
-    """The shares of variance of words, places and bindings at every site, in the model and its baseline."""
+    """The shares of variance of words, places and bindings at every site, in the model and its baseline.
+
+    Raises:
+        InputError: More than MOST_SINGLE of the tokens stand in one document alone, so that what they add is not known.
+    """
+    tokens = subject.store.tokens_of(subject.sites[-1])
+    documents = pd.Series(read_provenance(tokens).documents)
+    n_documents = documents.groupby(tokens["token"].to_numpy()).transform("nunique")
+    if (single := (n_documents == 1).mean()) > MOST_SINGLE:
+        raise InputError(
+            f"{100 * single:.0f}\u00a0% of the tokens stand in one document alone, and what these add to a state is not known: "
+            f"read more texts, until it is {100 * MOST_SINGLE:.0f}\u00a0% or less"
+        )
     schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
     table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
     for twin in subject.store.twins:

@@ -77,7 +77,7 @@ def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     text = (
         f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention on {subject.store.facts.attention_samples} of the texts look at one place of the source more often than chance{counts}. "
         f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of the {best['n']:,} cases that have this place (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
+        f"{percent(best, 'value')} of {best['n']:,} cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
     )
     table.attrs["map"] = mean_map(subject.store, best["site"], int(best["head"]))
     scene = place_squares(table)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -117,8 +118,13 @@ class Look:
         with matplotlib.rc_context({"lines.linewidth": LINE}):
             settings = matplotlib.rcParams
             usual_cycle = settings["axes.prop_cycle"]
+            styles = [] if self.style is None else [str(self.style)]
+            if not {*styles} <= {*matplotlib.style.available}:
+                styles = [
+                    str(Path(styles[0]).resolve())
+                ]  # of `a.b` matplotlib imports the module a
             try:
-                matplotlib.style.use([] if self.style is None else str(self.style))
+                matplotlib.style.use(styles)
             except (OSError, ValueError) as error:
                 raise InputError(
                     f"no style {self.style}: give a file .mplstyle ({error})"

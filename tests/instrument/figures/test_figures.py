@@ -353,14 +353,16 @@ def test_attention_maps_of_any_site_and_of_positions_are_drawn(store, tmp_path):
     assert "drawn" in run_command("figure", "attention", *options).stderr
 
 
-def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_path):
+def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_path, monkeypatch):
     usual, narrow = (tp.draw("attention", store, sample=1, **look) for look in ({}, {"width": 3}))
     sides = [figure.get_size_inches() for figure in (usual, narrow)]
     assert sides[1][0] == 3
     assert sides[1][1] / sides[1][0] == pytest.approx(sides[0][1] / sides[0][0])
     mine = tmp_path / "mine.mplstyle"
     mine.write_text("axes.facecolor: red\nfigure.facecolor: black\nfont.family: serif")
-    styled = tp.draw("attention", store, sample=1, style=mine)
+    (tmp_path / "mine.py").write_text("raise AssertionError('no style runs a module')", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    styled = tp.draw("attention", store, sample=1, style="mine.mplstyle")
     assert styled.axes[0].get_facecolor() == (1, 0, 0, 1)
     assert min(to_rgb(styled.texts[-1].get_color())) > 0.5  # the note, on black
     own = Figure().subplots()

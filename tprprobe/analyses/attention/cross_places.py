@@ -33,6 +33,7 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     written, `place i from the right` or up to two places beside it, counted from the left or from the right.
 
     The columns are those of :func:`score_heads`: the relation is chosen on half of the documents and scored on the other half.
+    Relations that fewer outputs can have than half of those of the commonest one are left out.
     """
     sites = list_cross_maps(store)
     if not sites:
@@ -48,9 +49,11 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
             rows = np.flatnonzero(related.any(1))
             hits = related[rows[:, None], attended[rows]]
             tallies[relation].append(Tally(document, hits, related[rows].mean(1)))
+    counts = {name: sum(len(tally.hits) for tally in group) for name, group in tallies.items()}
+    common = {name: tallies[name] for name, n in counts.items() if 2 * n >= max(counts.values())}
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
-    return choose_relations(tallies, heads, seed)
+    return choose_relations(common, heads, seed)
 
 
 def read_queries(

@@ -152,7 +152,8 @@ def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, docu
     """Which heads look most at a target, of the queries that see one."""
     off_diagonal = np.where(np.eye(maps.shape[1], dtype=bool), -1, maps)
     visible: Targets = np.any(off_diagonal > 0, axis=0)
-    reachable = (targets & visible).sum(1)
+    targets = targets & visible
+    reachable = targets.sum(1)
     queries = np.flatnonzero(reachable)
     keys = off_diagonal[:, queries].argmax(-1)  # [head, query]
     chance = reachable[queries] / visible[queries].sum(1)

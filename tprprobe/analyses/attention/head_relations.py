@@ -146,10 +146,9 @@ def score_relation(words: pd.DataFrame) -> pd.DataFrame:
     """Every head's share of words from which it looks most at the related one: source, site, layer, head, value with its
     95 % interval over documents, n; last the fixed offset that does best.
     """
-    names = [column for column in map(str, words) if ":" in column]
-    offsets = [column for column in names if column.startswith(OFFSET)]
+    heads, offsets = _list_columns(words)
     best, rows = max(offsets, key=lambda column: words[column].mean()), []
-    for name in [column for column in names if column not in offsets] + [best]:
+    for name in [*heads, best]:
         site, _, head = name.rpartition(":")
         share = bootstrap_mean(words[name].to_numpy(float), words["document"].to_numpy(), lowest=0)
         is_head = name != best
@@ -178,10 +177,17 @@ def pick_heads(
     return pd.DataFrame(rows)
 
 
-def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]:
-    maps = [name for name in map(str, chosen_on) if ":" in name]
+def _list_columns(followed: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """The columns of heads, and those of the fixed offsets that one of them could look at: of causal maps, those before a word."""
+    maps = [name for name in map(str, followed) if ":" in name]
     heads = [name for name in maps if not name.startswith(OFFSET)]
-    offsets = [name for name in maps if name not in heads]
+    looks_back = all(is_causal(name.rpartition(":")[0]) for name in heads)
+    offsets = [name for name in maps if name.startswith(f"{OFFSET}{'-' * looks_back}")]
+    return heads, offsets
+
+
+def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, object]:
+    heads, offsets = _list_columns(chosen_on)
     head, offset = (str(chosen_on[names].mean().idxmax()) for names in (heads, offsets))
     values, rivals = (scored_on[name].to_numpy(float) for name in (head, offset))
     site, _, number = head.rpartition(":")
