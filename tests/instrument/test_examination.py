@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from planted.stores import number_tokens
 from planted.word_models import WORDS, save_words
 from torch import nn
 
 from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
-from tprprobe.examination import examine, examining, subject
+from tprprobe.examination import examine, examining, measures, subject
 from tprprobe.examination.measures import MEASURES, subtract_baseline
 from tprprobe.figures import catalogue
 from tprprobe.figures.model_page import QUESTIONS, _list_bindings
@@ -130,6 +131,18 @@ def test_an_attached_module_is_examined_with_the_ids_of_its_texts(tmp_path):
     )  # it knows no such model
     assert "k-means divides the tokens at layer 0 into" in repr(examined)
     assert "Not measured: no site of attention over the input" in repr(examined)
+
+
+def test_no_shares_of_texts_whose_tokens_stand_in_one_of_them_alone(
+    examined, model, frame, tmp_path, monkeypatch
+):
+    texts = [["the", "cat", "saw", f"name{i}"] for i in range(40)]
+    assert measures.count_single(number_tokens(texts)) == 0.25
+    assert examined.sections[0].name == "nested"
+    monkeypatch.setattr(measures, "MOST_SINGLE", -1)
+    lacking = examine(model, data=load_data(frame), out=tmp_path / "run", layers=1)
+    assert "stand in one document alone" in lacking.lines[0]
+    assert not (tmp_path / "run/nested.csv").exists()
 
 
 def test_what_training_changed_has_an_interval():

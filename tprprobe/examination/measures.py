@@ -69,10 +69,8 @@ def measure_states(subject: Subject) -> pd.DataFrame:
     Raises:
         InputError: More than MOST_SINGLE of the tokens stand in one document alone, so that what they add is not known.
     """
-    tokens = subject.store.tokens_of(subject.sites[-1])
-    documents = pd.Series(read_provenance(tokens).documents)
-    n_documents = documents.groupby(tokens["token"].to_numpy()).transform("nunique")
-    if (single := (n_documents == 1).mean()) > MOST_SINGLE:
+    single = count_single(subject.store.tokens_of(subject.sites[-1]))
+    if single > MOST_SINGLE:
         raise InputError(
             f"{100 * single:.0f}\u00a0% of the tokens stand in one document alone, and what these add to a state is not known: "
             f"read more texts, until it is {100 * MOST_SINGLE:.0f}\u00a0% or less"
@@ -82,6 +80,13 @@ def measure_states(subject: Subject) -> pd.DataFrame:
     for twin in subject.store.twins:
         subtract_baseline(table, twin)
     return table
+
+
+def count_single(tokens: pd.DataFrame) -> float:
+    """Of the tokens of texts, the share that stands in one document alone."""
+    documents = pd.Series(read_provenance(tokens).documents)
+    n_documents = documents.groupby(tokens["token"].to_numpy()).transform("nunique")
+    return float((n_documents == 1).mean())
 
 
 def subtract_baseline(table: pd.DataFrame, twin: str) -> None:

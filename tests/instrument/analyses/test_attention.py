@@ -296,6 +296,17 @@ def test_heads_that_follow_relations_are_picked_on_one_half_and_scored_on_the_ot
     assert "heads" in {entry.name for entry in catalogue.list_drawable(store)}
 
 
+def test_heads_of_causal_maps_are_compared_with_distances_that_they_can_reach():
+    columns = ["layers.0.self.attention:0", *(f"offset:{offset}" for offset in OFFSETS)]
+    followed = pd.DataFrame(0.0, range(40), columns).assign(
+        relation="subj", sequence=np.arange(40, dtype=np.uint64)
+    )
+    followed = followed.assign(document=range(40), **{"offset:1": 1.0, "offset:-2": 0.5})
+    assert pick_heads(followed)["offset"].tolist() == [-2, -2]
+    both_ways = followed.rename(columns={columns[0]: "encoder.0.self.attention:0"})
+    assert pick_heads(both_ways)["offset"].tolist() == [1, 1]
+
+
 def test_the_previous_word_is_not_the_previous_piece_of_a_word(tmp_path, monkeypatch):
     words, start_of_previous = np.array([0, 0, 1, 2, 2, 2, 3]), [0, 0, 0, 2, 2, 2, 3]
     heads = np.stack([np.eye(7, k=-1), np.eye(7)[start_of_previous]])

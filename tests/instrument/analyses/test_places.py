@@ -121,6 +121,20 @@ def test_the_place_that_cross_attention_reads_is_found():
     assert (values == np.eye(len(values))[::-1]).all()
 
 
+def test_a_relation_of_one_place_is_none_of_all_places():
+    """Of three letters only the first output has a place i + 2: that it is always read there says little of the head."""
+
+    class OftenMirrored(CrossMaps):
+        def attention(self, site: str, sample: int) -> np.ndarray:
+            read = [3, 2, 1] if sample % 4 else [3, 1, 3]
+            return np.eye(5)[[*read, 0, 0]][None]
+
+    words = [word[:3] for word in WORDS]
+    mirrored = list_tokens([word[::-1] for word in words], "target")
+    heads = score_cross_heads(OftenMirrored(pd.concat([list_tokens(words), mirrored])))
+    assert heads["relation"].tolist() == ["place i from the right"]
+
+
 class SelfMaps(CrossMaps):
     """A store of words, whose head 0 looks from every letter at the mirrored one."""
 
