@@ -72,8 +72,8 @@ def measure_states(subject: Subject) -> pd.DataFrame:
     single = count_single(subject.store.tokens_of(subject.sites[-1]))
     if single > MOST_SINGLE:
         raise InputError(
-            f"{100 * single:.0f}\u00a0% of the tokens stand in one document alone, and what these add to a state is not known: "
-            f"read more texts, until it is {100 * MOST_SINGLE:.0f}\u00a0% or less"
+            f"{100 * single:.0f} % of the tokens stand in one document alone, and what these add to a state is not known: "
+            f"read more texts, until it is {100 * MOST_SINGLE:.0f} % or less"
         )
     schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
     table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
