@@ -26,7 +26,10 @@ PARTS = {
 }
 ORDER = ("none", "question", "role", "embedding role", "filler", "key", "binding", "hidden")
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
-NOTE, LINES = "Pairs of questions that {} answers both{}.", "; lines: 95 % intervals over questions"
+NOTE, LINES = (
+    "Pairs of questions that {} answers both{}.",
+    "; lines: 95 % intervals over questions, of ten or more",
+)
 PLACES = {  # controls, by where the vectors come from
     "elsewhere": "elsewhere: the same vectors exchanged at two other symbols, as far apart",
     "alike": "alike: at another pair of the question with the same surface form",
@@ -56,8 +59,11 @@ def swap_shares(swaps: pd.DataFrame, kinds: Sequence[str] | None = None) -> Shar
     shares = pd.concat(tables, ignore_index=True)
     lines = LINES * bool(shares["low"].notna().any())
     note = NOTE.format(models[0] if len(models) == 1 else "the model", lines)
-    notes = [note, *(text for place, text in PLACES.items() if place in places)]
-    return Shares(shares, "share of answers", note="\n".join(notes))
+    whole = rows[rows["layer"] == -1]
+    for place in filter(places.__contains__, PLACES):
+        counts = whole[whole["at"] == place].groupby("kind")["n"].max().reindex([*kinds]).fillna(0)
+        note += f"\n{PLACES[place]} (n = {', '.join(f'{n:.0f}' for n in counts)})"
+    return Shares(shares, "share of answers", note=note)
 
 
 def _list_parts(rows: pd.DataFrame, kind: str, exchanges: list[Any]) -> pd.DataFrame:
