@@ -137,11 +137,11 @@ def test_no_shares_of_texts_whose_tokens_stand_in_one_of_them_alone(
     examined, model, frame, tmp_path, monkeypatch
 ):
     texts = [["the", "cat", "saw", f"name{i}"] for i in range(40)]
-    assert measures.count_single(number_tokens(texts)) == 0.25
+    assert measures.share_single(number_tokens(texts)) == 0.25
     assert examined.sections[0].name == "nested"
     monkeypatch.setattr(measures, "MOST_SINGLE", -1)
     lacking = examine(model, data=load_data(frame), out=tmp_path / "run", layers=1)
-    assert "stand in one document alone" in lacking.lines[0]
+    assert "occur in only one document" in lacking.lines[0]
     assert not (tmp_path / "run/nested.csv").exists()
 
 

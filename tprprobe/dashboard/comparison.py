@@ -57,11 +57,11 @@ def align_tokens(tokens: pd.DataFrame, second_tokens: pd.DataFrame) -> pd.DataFr
     same = joined[joined["token_x"].astype(str) == joined["token_y"].astype(str)]
     if len(same) == len(joined) or WORD not in tokens or WORD not in second_tokens:
         return same
-    of_words, of_second_words = (
+    words, second_words = (
         table[table[WORD] >= 0].drop_duplicates(["second", WORD], keep="last")
         for table in (tokens, second_tokens)
     )
-    return of_words.merge(of_second_words, on=["second", WORD])
+    return words.merge(second_words, on=["second", WORD])
 
 
 def _count_common(

@@ -67,13 +67,13 @@ def measure_states(subject: Subject) -> pd.DataFrame:
     """The shares of variance of words, places and bindings at every site, in the model and its baseline.
 
     Raises:
-        InputError: More than MOST_SINGLE of the tokens stand in one document alone, so that what they add is not known.
+        InputError: More than MOST_SINGLE of the tokens occur in only one document, so their effect cannot be estimated.
     """
-    single = count_single(subject.store.tokens_of(subject.sites[-1]))
+    single = share_single(subject.store.tokens_of(subject.sites[-1]))
     if single > MOST_SINGLE:
         raise InputError(
-            f"{100 * single:.0f} % of the tokens stand in one document alone, and what these add to a state is not known: "
-            f"read more texts, until it is {100 * MOST_SINGLE:.0f} % or less"
+            f"{100 * single:.0f} % of the tokens occur in only one document, so their effect on a state cannot be estimated: "
+            f"read more texts, until this is {100 * MOST_SINGLE:.0f} % or less"
         )
     schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
     table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
@@ -82,8 +82,8 @@ def measure_states(subject: Subject) -> pd.DataFrame:
     return table
 
 
-def count_single(tokens: pd.DataFrame) -> float:
-    """Of the tokens of texts, the share that stands in one document alone."""
+def share_single(tokens: pd.DataFrame) -> float:
+    """The share of tokens whose text occurs in only one document."""
     documents = pd.Series(read_provenance(tokens).documents)
     n_documents = documents.groupby(tokens["token"].to_numpy()).transform("nunique")
     return float((n_documents == 1).mean())

@@ -237,7 +237,7 @@ def _train(run: Run, out: Path) -> None:
             speed = f"{run.tokens / run.seconds:,.0f} tokens/s"
             line = f"loss {loss:.3f}{_note_score(run, 'match')} · {speed}"
             bars.update(bar, completed=run.step, note=line)
-            if log and not stderr.is_terminal and len(run.scores) > n_scores:  # no bar moves there
+            if log and not stderr.is_terminal and len(run.scores) > n_scores:  # a bar cannot move
                 note(f"step {run.step:,} of {recipe.steps:,}: {line}")
     if log:
         log.close()

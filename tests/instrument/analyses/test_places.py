@@ -122,7 +122,7 @@ def test_the_place_that_cross_attention_reads_is_found():
 
 
 def test_a_relation_of_one_place_is_none_of_all_places():
-    """Of three letters only the first output has a place i + 2: that it is always read there says little of the head."""
+    """Only the first of three outputs has a place i + 2: a head that always reads it follows no relation of all outputs."""
 
     class OftenMirrored(CrossMaps):
         def attention(self, site: str, sample: int) -> np.ndarray:

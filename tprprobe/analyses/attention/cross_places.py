@@ -33,7 +33,7 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     written, `place i from the right` or up to two places beside it, counted from the left or from the right.
 
     The columns are those of :func:`score_heads`: the relation is chosen on half of the documents and scored on the other half.
-    Relations that fewer outputs can have than half of those of the commonest one are left out.
+    Relations that are possible for fewer than half as many outputs as the most frequent one are left out.
     """
     sites = list_cross_maps(store)
     if not sites:

@@ -114,8 +114,8 @@ def _summarize_many(real: pd.DataFrame) -> list[str]:
     for roles, rows in factored.groupby("roles", sort=False):
         records = rows.to_dict("records")
         claimed = [row for row in records if claim_binding(row).startswith(BOUND)]
-        share_low = lambda row: np.nan_to_num(row.get("share_low", np.nan), nan=-1)  # noqa: E731
-        best, n_bound = max(claimed or records, key=share_low), sum(map(binds, records))
+        lows = [np.nan_to_num(row.get("share_low", np.nan), nan=-1) for row in claimed or records]
+        best, n_bound = (claimed or records)[np.argmax(lows)], sum(map(binds, records))
         more = f" ({n_bound} without comparison with baseline models)"
         lines.append(
             f"{len(claimed)} of {len(records)} sites bind fillers to {roles}{more * (n_bound > len(claimed))}"

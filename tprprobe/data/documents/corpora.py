@@ -190,10 +190,8 @@ def choose(dataset: Articles, request: Request, divided: bool) -> Dataset[Articl
         raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])
     split = request.split if divided and request.split in SHARES else None
     numbers, empty = [], 0
-    targets, several = (
-        dict[int, int](),
-        set[int](),
-    )  # hashes of the sources that have one right answer
+    targets = dict[int, int]()  # hashes of targets by that of a source with one right answer
+    ambiguous_sources = set[int]()
     for number, example in enumerate(dataset):
         key = f"{request.seed}/{example.document_name or example.source}"
         if not example.source.strip() or not example.target.strip():
@@ -201,15 +199,15 @@ def choose(dataset: Articles, request: Request, divided: bool) -> Dataset[Articl
         elif split is None or split_by_hash(key) == split:
             source, target = hash(example.source), hash(example.target)
             if example.has_one_answer and targets.setdefault(source, target) != target:
-                several.add(source)
+                ambiguous_sources.add(source)
             numbers.append(number)
             if len(numbers) == request.n:
                 break
     rows, report = request.first_rows(len(numbers)), dataset.about.copy()
     if "columns" in report:
         note(report_columns(request.spec, len(dataset), report))
-    if several:
-        count = "1 source stands" if len(several) == 1 else f"{len(several):,} sources stand"
+    if n_ambiguous := len(ambiguous_sources):
+        count = "1 source stands" if n_ambiguous == 1 else f"{n_ambiguous:,} sources stand"
         note(
             f"{request.spec}: {count} there with different targets, of which no model can get all right"
         )
