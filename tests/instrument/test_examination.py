@@ -20,6 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.examination import examine, examining, subject
 from tprprobe.examination.measures import MEASURES, subtract_baseline
 from tprprobe.figures import catalogue
+from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.model_page import QUESTIONS, _list_bindings
 from tprprobe.models import load_model
 from tprprobe.site.attachment import attach
@@ -206,6 +207,12 @@ def test_heads_look_at_targets_more_often_than_chance():
     assert tally.hits[:, 0].all()
     assert len(tally.hits) == n - 1  # the first token sees no other one
     np.testing.assert_allclose(tally.chance, 1 / np.arange(1, n))
+
+
+def test_heads_of_an_earlier_page_are_all_the_models(examined):
+    heads = examined.tables["heads"].query("model == 'trained'")
+    squares, earlier = (relation_squares(t) for t in (heads, heads.drop(columns="model")))
+    np.testing.assert_array_equal(squares.values, earlier.values)
 
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):

@@ -211,12 +211,14 @@ class Units:
         )
 
     def __str__(self) -> str:
-        text = str(self.kind)
+        parts = [str(self.kind)]
         if self.n_rare:
-            text += f"; {self.n_rare} rare fillers are joined: what sets them apart is unexplained in R²"
-        return (
-            f"{text}; share of fillers not measured: {self.unmeasured}" if self.unmeasured else text
-        )
+            parts += [
+                f"{self.n_rare} rare fillers are joined: what sets them apart is unexplained in R², counted in shares of variance"
+            ]
+        if self.unmeasured:
+            parts += [f"share of fillers not measured: {self.unmeasured}"]
+        return "; ".join(parts)
 
 
 def read_units(
