@@ -24,7 +24,7 @@ from tprprobe.statistics import interval_text, read_interval
 RESULTS = Path(__file__).parent / "results" / "state-shares.csv"
 SHIPPED = Path("models")
 SHORTEST, LONGEST = 3, 20  # words; a model's first token has a state of its own
-N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 500, 2000, 1000
+N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 2000, 2000, 1000
 ROLES = "left"
 Row = Mapping[Any, Any]
 

@@ -26,7 +26,7 @@ SHIFTS = {
     " + 1": 1,
     " + 2": 2,
 }  # from the place counted from the other end
-SOURCE = "source"
+SOURCE, HALF = "source", 0.5
 PUNCTUATION = "punct"  # of Universal Dependencies, and of spaCy
 Targets = Bool[np.ndarray, "query key"]
 Units = Int[np.ndarray, " token"]  # the number of a token's word, −1 for special tokens
@@ -189,6 +189,8 @@ def choose_relations(
                 distances[relation] = head_relations.OFFSETS[shares.argmax()]
                 rival = np.concatenate(offsets)[:, shares.argmax()].astype(float)
         gains[relation] = (hits - rival[:, None])[is_chosen_on].mean(0)
+        if relation.startswith("place "):  # no name of a head that looks elsewhere more often
+            gains[relation] -= hits[is_chosen_on].mean(0) < HALF
         scored[relation] = tuple(x[~is_chosen_on] for x in (hits, chance, rival, documents))
     if not gains:
         raise InputError(
