@@ -22,7 +22,6 @@ from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
 from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.models import load_model
-from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import CaptionModel, Language, Model, Readable, require_vocabulary
@@ -265,8 +264,3 @@ def name_measure(output: ModelOutput) -> tuple[str, str]:
     """What a model says, and by what that is measured."""
     column = str(output.table.columns[0])
     return column, "cosine" if column == NEAREST_SAMPLE else "probability"
-
-
-def is_model_of(model: Readable, store: Store) -> bool:
-    """True if a model has the weights that a store was made with, or the store does not say."""
-    return store.model in (None, fingerprint(model))

@@ -50,7 +50,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
 
     Relations: the previous, the next and the first token, the same token elsewhere, and, where the data tell them, words with labels of
     roles, words in a dependency (but punctuation, at which many heads look from any word) and the '/' of a denominator; without labels of words also, from place i, `place i from the right` or up
-    to two places beside it. Words take the place of tokens where they are numbered; special
+    to two places beside it, if the head looks there in half of the cases. Words take the place of tokens where they are numbered; special
     tokens and the query itself do not count.
 
     The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
