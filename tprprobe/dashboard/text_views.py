@@ -1,14 +1,13 @@
 """A text that is asked, token by token: which tokens its answer depends on, and what changes beside another text."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from tprprobe.dashboard.changes import write_share
+from tprprobe.dashboard.changes import describe_other, write_share
 from tprprobe.dashboard.view import View
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
+from tprprobe.interventions.prompts import find_most_changed, name_measure
 from tprprobe.interventions.salience import INTEGRATED, REPLACED
 from tprprobe.interventions.salience import salience as salience
 from tprprobe.interventions.text_comparison import TextComparison
@@ -51,13 +50,15 @@ def summarize_texts(texts: TextComparison) -> str:
     """What is said of either text, and where their states and heads differ most."""
     sentences = []
     if len(texts.outputs):
-        column = str(texts.outputs.columns[0])
-        best: Any = [
-            texts.outputs.iloc[texts.outputs[name].argmax()] for name in ("text", "against")
-        ]
-        sentences += [
-            f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the edited text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
-        ]
+        column, measure = name_measure(texts.outputs)
+        names = ["text", "against"]
+        old, new = (texts.outputs.loc[texts.outputs[name].idxmax()] for name in names)
+        p, q = (write_share(row[name], measure) for row, name in zip((old, new), names, strict=True))
+        text = f"{column.capitalize()} ‘{old[column]}’ ({p}), of the edited text ‘{new[column]}’ ({q})"
+        if (other := find_most_changed(texts.outputs, *names)) is not None:
+            shares = (write_share(other[name], measure) for name in names)
+            text += describe_other(other[column], *shares)
+        sentences += [f"{text}."]
     row = texts.states.iloc[texts.states["distance"].argmax()]
     where = f"at {site_label(row['site'])}, token ‘{sign(row['token']).strip()}’"
     sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]
