@@ -154,14 +154,14 @@ def choose_samples(store: Any, candidates: Sequence[int], n: int = 1) -> list[in
     return [*map(int, samples[index : index + n])]
 
 
-def table(rows, pinned: int = 1, **look):
+def table(rows, pinned: int = 1, digits: str = "%.3g", **look):
     """A table whose first columns stay and whose numbers have three digits; headings tell what columns mean."""
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         meaning = tp.dashboard.glossary.explain_column(str(name))
         column: Any = st.column_config.Column
         if kind.kind == "f":
-            column = partial(st.column_config.NumberColumn, format="%.3g")
+            column = partial(st.column_config.NumberColumn, format=digits)
         heading = f"**{state.escape(str(name))}** {meaning}"
         columns[name] = column(help=heading, pinned=number < pinned)
     return st.dataframe(rows, hide_index=True, column_config=columns, **look)

@@ -53,8 +53,12 @@ def summarize_texts(texts: TextComparison) -> str:
         column, measure = name_measure(texts.outputs)
         names = ["text", "against"]
         old, new = (texts.outputs.loc[texts.outputs[name].idxmax()] for name in names)
-        p, q = (write_share(row[name], measure) for row, name in zip((old, new), names, strict=True))
-        text = f"{column.capitalize()} ‘{old[column]}’ ({p}), of the edited text ‘{new[column]}’ ({q})"
+        p, q = (
+            write_share(row[name], measure) for row, name in zip((old, new), names, strict=True)
+        )
+        text = (
+            f"{column.capitalize()} ‘{old[column]}’ ({p}), of the edited text ‘{new[column]}’ ({q})"
+        )
         if (other := find_most_changed(texts.outputs, *names)) is not None:
             shares = (write_share(other[name], measure) for name in names)
             text += describe_other(other[column], *shares)
