@@ -52,13 +52,10 @@ def summarize_texts(texts: TextComparison) -> str:
     if len(texts.outputs):
         column, measure = name_measure(texts.outputs)
         names = ["text", "against"]
-        old, new = (texts.outputs.loc[texts.outputs[name].idxmax()] for name in names)
-        p, q = (
-            write_share(row[name], measure) for row, name in zip((old, new), names, strict=True)
-        )
-        text = (
-            f"{column.capitalize()} ‘{old[column]}’ ({p}), of the edited text ‘{new[column]}’ ({q})"
-        )
+        values = texts.outputs.set_index(column)[names]
+        firsts = zip(values.idxmax(), [write_share(p, measure) for p in values.max()], strict=True)
+        first, of_edited = (f"‘{word}’ ({share})" for word, share in firsts)
+        text = f"{column.capitalize()} {first}, of the edited text {of_edited}"
         if (other := find_most_changed(texts.outputs, *names)) is not None:
             shares = (write_share(other[name], measure) for name in names)
             text += describe_other(other[column], *shares)
