@@ -97,8 +97,16 @@ def choose_site(label: str, sites: list[str], key: str, index: int = 0) -> str:
 
 def choose_count() -> int:
     """The number of clusters, at first that of the results beside the store."""
-    count = state.once(lambda: state.runs().count_clusters(state.store()), "count")
-    return int(st.number_input("Clusters", 2, 60, count, key="k", width=130, **state.KEEP))
+    name, count_clusters = state.store_name(), state.runs().count_clusters
+    count = state.once(lambda: count_clusters(state.store()), "count")
+    if "k" not in {*st.query_params, *st.session_state}:
+        st.query_params["k"] = str(count)  # in every link, whatever the default becomes
+        st.rerun()
+    if st.session_state.get("k_of", name) != name:
+        st.session_state["k"] = count
+    st.session_state["k_of"] = name
+    value = st.number_input("Clusters", 2, 60, None, key="k", width=130, **state.KEEP)
+    return int(value or count)
 
 
 def show(view: Any, name: str) -> list[int]:

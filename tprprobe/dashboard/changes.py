@@ -22,7 +22,6 @@ from tprprobe.interventions.prompts import (
 from tprprobe.store import Store
 from tprprobe.store.token_texts import sign
 
-SMALLEST = 1e-38  # probability that a float32 tells from none
 MAX_TOKENS = 600
 MEANINGS = {
     UNEDITED: "nothing is edited",
@@ -35,11 +34,9 @@ CONTROLS = (BACK, ROLE, WORDS_EXCHANGED)
 SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
 
-def write_share(p: float, measure: str = "probability") -> str:
-    """A probability, or another number, in three digits."""
-    if p >= 0.001 or measure != "probability":
-        return f"{p:.3f}"
-    return f"{p:.1e}" if p >= SMALLEST else f"below {SMALLEST:.0e}"
+def write_share(p: float) -> str:
+    """A probability or cosine in three digits."""
+    return "below 0.001" if 0 < p < 0.001 else f"{p:.3f}"
 
 
 def name_columns(table: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +58,7 @@ def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:
     verb = f"writes of {prompt.text}:" if prompt.is_image else verb
     name = prompt.model.name
     subject = f"{name}’s state of this text" if column == NEAREST_SAMPLE else name
-    text = f"{subject} {verb} ‘{row[column]}’ ({measure} {write_share(row[UNEDITED], measure)})"
+    text = f"{subject} {verb} ‘{row[column]}’ ({measure} {write_share(row[UNEDITED])})"
     if exact := exact_answer(prompt):
         verdict = "right" if exact == row[column] else "wrong"
         return f"{text}; the exact answer is {exact}: {verdict}."
@@ -89,7 +86,7 @@ def summarize_change(row: Mapping[str, Any]) -> str:
     measure = "cosine" if column == NEAREST_SAMPLE else "probability"
     old, new, edit = row[f"old {column}"], row[f"new {column}"], row["edit"]
     p = {
-        name.removeprefix(f"{measure} of "): write_share(value, measure)
+        name.removeprefix(f"{measure} of "): write_share(value)
         for name, value in row.items()
         if name.startswith(measure)
     }

@@ -50,14 +50,14 @@ def summarize_texts(texts: TextComparison) -> str:
     """What is said of either text, and where their states and heads differ most."""
     sentences = []
     if len(texts.outputs):
-        column, measure = name_measure(texts.outputs)
+        column, _ = name_measure(texts.outputs)
         names = ["text", "against"]
         values = texts.outputs.set_index(column)[names]
-        firsts = zip(values.idxmax(), [write_share(p, measure) for p in values.max()], strict=True)
+        firsts = zip(values.idxmax(), [write_share(p) for p in values.max()], strict=True)
         first, of_edited = (f"‘{word}’ ({share})" for word, share in firsts)
         text = f"{column.capitalize()} {first}, of the edited text {of_edited}"
         if (other := find_most_changed(texts.outputs, *names)) is not None:
-            shares = (write_share(other[name], measure) for name in names)
+            shares = (write_share(other[name]) for name in names)
             text += describe_other(other[column], *shares)
         sentences += [f"{text}."]
     row = texts.states.iloc[texts.states["distance"].argmax()]
