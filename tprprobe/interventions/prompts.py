@@ -273,9 +273,9 @@ def name_measure(table: pd.DataFrame) -> tuple[str, str]:
 
 def find_most_changed(table: pd.DataFrame, before: str, after: str) -> pd.Series | None:
     """The row that two columns differ in most, of all but what is first in one; None of answers, or where none differs."""
-    change = (table[after] - table[before]).abs()
-    change = change.drop([table[before].idxmax(), table[after].idxmax()], errors="ignore")
-    return table.loc[change.idxmax()] if change.any() and ANSWER not in table else None
+    change = np.abs(table[after].to_numpy() - table[before].to_numpy())
+    change[[table[before].argmax(), table[after].argmax()]] = 0
+    return table.iloc[change.argmax()] if change.any() and ANSWER not in table else None
 
 
 def is_model_of(model: Readable, store: Store) -> bool:
