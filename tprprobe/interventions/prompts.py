@@ -22,6 +22,7 @@ from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
 from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.models import load_model
+from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import CaptionModel, Language, Model, Readable, require_vocabulary
