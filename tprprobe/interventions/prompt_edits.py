@@ -186,7 +186,7 @@ def compare_to_expected(
     column, measure = prompts.name_measure(table)
     old, new = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
     other = prompts.find_most_changed(table, UNEDITED, EDITED)
-    row = {"edit": description}
+    row: dict[str, object] = {"edit": description}
     for name, values in (("old", old), ("new", new), ("other", other)):
         if values is not None:
             ways = [UNEDITED, EDITED] + [BACK, ROLE, WORDS_EXCHANGED] * (name == "new")
