@@ -99,10 +99,10 @@ def choose_count() -> int:
     """The number of clusters, at first that of the results beside the store."""
     name, count_clusters = state.store_name(), state.runs().count_clusters
     count = state.once(lambda: count_clusters(state.store()), "count")
-    if "k" not in {*st.query_params, *st.session_state}:
+    is_new = "k" not in {*st.query_params, *st.session_state}
+    if is_new:
         st.query_params["k"] = str(count)  # in every link, whatever the default becomes
-        st.rerun()
-    if st.session_state.get("k_of", name) != name:
+    if is_new or st.session_state.get("k_of", name) != name:
         st.session_state["k"] = count
     st.session_state["k_of"] = name
     value = st.number_input("Clusters", 2, 60, None, key="k", width=130, **state.KEEP)

@@ -187,7 +187,7 @@ def test_two_tokens_and_a_head_are_clicked_and_the_first_line_answers(browser, s
     pressed = "all => all.flatMap((e, i) => e.getAttribute('aria-pressed') === 'true' ? [i] : [])"
     assert page.eval_on_selector_all(".tokens button", pressed) == [1, 2, 7, 8]
     page.locator(".maps button").nth(1).click()
-    lead.filter(has_text="Head 1 of encoder.0.self.role replaced by 0").wait_for()
+    lead.filter(has_text="Layer 0, head 1 replaced by 0").wait_for()
     settle(page)
     assert page.eval_on_selector_all(".tokens button", pressed) == []
     assert "picked=encoder.0.self.role" in page.url
