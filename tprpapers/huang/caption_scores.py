@@ -45,7 +45,7 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
     ]
     if not evaluations:
         raise InputError(
-            f"{path} holds no scores of captions: make them with `tprprobe eval --out {path}`"
+            f"{path} holds no scores of captions: make them with `tprprobe paper huang` or `tprprobe eval --out FOLDER`"
         )
     return evaluations
 

@@ -54,7 +54,7 @@ def _evaluated(path: Path) -> list[pd.DataFrame]:
     evaluations = [_rows(file) for file in files if file.with_suffix(".jsonl").is_file()]
     if not evaluations:
         raise InputError(
-            f"{path} holds no summaries: make them with `tprprobe eval --out {path}` of documents"
+            f"{path} holds no summaries: make them with `tprprobe paper jiang` or `tprprobe eval --out FOLDER` of documents"
         )
     return evaluations
 

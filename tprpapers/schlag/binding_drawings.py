@@ -17,7 +17,7 @@ EXACT_TITLE = "a → b, c → d against a → d, c → b: what two attention lay
 EXACT_CAPTION = (
     "Random networks of integers in float64, so equal is bit for bit. formula: the share whose "
     "difference is Σ O'[(V'O[V(z_b − z_d) ⊙ (w_a r_a − w_c r_c)]) ⊙ r_e] exactly (as printed: with "
-    "r_e = 1). Paper (schlag Sec. 6.2): the standard model's states are equal, Eq. 10; TP-attention's "
+    "r_e = 1). Schlag et al. (2019, Sec. 6.2): the standard model's states are equal, Eq. 10; TP-attention's "
     "are not, Eq. 11.\nDegree: of the input in the states after each layer, attention weights held fixed "
 )
 PROBE_TITLE = "Which digit divides a in (a/b)/(c/d) and (a/d)/(c/b)? Paired accuracy, middle bar"

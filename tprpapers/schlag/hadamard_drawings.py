@@ -31,7 +31,7 @@ NOTES = (
 TITLE = "Share of E|v ⊗ r|² kept by as many directions as a head is wide"
 CAPTION = (
     "Held-out questions; mean over the heads of all these layers with [95 % interval] over questions, lowest and highest head. "
-    "“of the best”: as a share of what PCA keeps.\nThe paper (schlag Sec. 7) prints no number: it claims "
+    "“of the best”: as a share of what PCA keeps.\nSchlag et al. (2019, Sec. 7) prints no number: it claims "
     "that learning converges to the optimum, which would be 1 in that column."
 )
 

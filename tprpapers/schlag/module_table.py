@@ -24,10 +24,10 @@ MIN_SOLVED = 0.95  # exact match of a module that counts as solved
 TITLE = "Exact match, averaged over modules (percent)"
 CAPTION = (
     "[…]: 95 % interval of the mean, of the intervals of modules (Zou and Donner 2008).\n"
-    ">95%: modules with more than 95 % right, of those evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
+    ">95%: modules with more than 95 % right, of those evaluated.\n“printed”: copied from Table 1 of Schlag et al. (2019; workshop and final version), "
     "not reproduced here."
 )
-SPARE = (">95% (int.)", ">95% (ext.)", "train", "weights")  # columns; steps tell rows apart
+SPARE = (">95% (int.)", ">95% (ext.)", "train")  # columns
 
 
 def printed_table1() -> pd.DataFrame:
@@ -50,6 +50,8 @@ def summarize_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
     for model, of_model in evaluations.groupby("model", sort=False):
         row: dict[str, Any] = {"source": THIS_RUN, "model": model}
         parameters = of_model["parameters"].iloc[0]
+        n_steps = sum(stage["steps"] for stage in _list_stages(str(model)))
+        row["steps"] = f"{n_steps / 1000:g}k" if n_steps else "–"
         row["weights"] = "–" if np.isnan(parameters) else f"{parameters / 1e6:.1f}M"
         for split in ("train", SMALL, *MODULES):
             of_split = of_model.loc[of_model["split"].str.startswith(split)]
@@ -80,7 +82,7 @@ def table1(evaluations: pd.DataFrame) -> Table:
     cells = {
         "model": rows["model"].tolist(),
         "weights": rows["weights"].tolist(),
-        "steps": rows["steps"].fillna("–").tolist(),
+        "steps": rows["steps"].tolist(),
         "train": _percent(rows, "train"),
         "interpolate": _percent(rows, "interpolate"),
         ">95% (int.)": _solved(rows, "interpolate"),
@@ -98,7 +100,8 @@ def table1(evaluations: pd.DataFrame) -> Table:
     caption = "\n".join(filter(None, notes))
     starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
     look = {"ruled": tuple(starts[1:].tolist()), "block": ("from",), "spare": SPARE}
-    short = {name: f"{name[:6]}." for name in MODULES} if current_look().is_narrow else {}
+    short = {name: f"{name[:6]}." for name in MODULES} | {"weights": "size"}
+    short = short if current_look().is_narrow else {}
     return Table(pd.DataFrame(cells).rename(columns=short), TITLE, caption, **look)
 
 
@@ -148,8 +151,12 @@ def describe_training(models: Iterable[str]) -> str:
 
 def _list_splits(model: str) -> set[str | None]:
     """The splits that a model was trained on; empty where its recipe is not found."""
+    return {mix.get("split") for stage in _list_stages(model) for mix in stage["mix"]}
+
+
+def _list_stages(model: str) -> list[dict[str, Any]]:
+    """The stages of a model's training; none where its recipe is not found."""
     try:
-        recipe = read_toml(assets.find("models", model) / hub.RECIPE)
+        return read_toml(assets.find("models", model) / hub.RECIPE)["stages"]
     except InputError:
-        return set()
-    return {mix.get("split") for stage in recipe["stages"] for mix in stage["mix"]}
+        return []

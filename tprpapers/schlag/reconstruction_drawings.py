@@ -11,7 +11,7 @@ from tprprobe.figures.tables import Table
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}
 CAPTION = (
-    "“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules. It does not say of what n = 100 counts, whether z "
+    "“printed”: Schlag et al. (2019), Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules. It does not say of what n = 100 counts, whether z "
     "was held out, or whether errors are means over dimensions, so they are not comparable with ours."
 )
 *IN_SAMPLE, OVER_RANDOM = reconstruction.SPARE  # columns; the printed errors may be in-sample ones

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from matplotlib.colors import to_rgb
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from plotly.subplots import make_subplots
 
 from tprprobe.figures.colors import PALER, palette, text_color
 from tprprobe.figures.line_styles import DASHES, INK, LEVELS, SYMBOLS, style_lines
 from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
 from tprprobe.figures.style import Options
-from tprprobe.figures.theme import FONT, MONO, find_theme, shade, write_colors
+from tprprobe.figures.theme import FONT, MONO, find_theme, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
 
 TITLE_WIDTH = 54  # characters of the titles of panels in a line, together
@@ -98,7 +98,7 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
 
 def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     """Panels side by side: a line with intervals per name, over the band of the strongest control."""
-    panels, names = lines.rows["panel"].unique().tolist(), lines.rows["line"].unique().tolist()
+    panels = lines.panels
     across = min(lines.across, len(panels))
     down = -(-len(panels) // across)
     titles = [_title(name, TITLE_WIDTH // across) for name in panels]
@@ -112,16 +112,24 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     for i, panel in enumerate(panels):
         cell: dict[str, Any] = {"row": i // across + 1, "col": i % across + 1}
         bands = lines.named_bands
-        for _, band in bands[bands["panel"] == panel].groupby("line", sort=False):
-            chart.add_traces(_band(band, dark), rows=cell["row"], cols=cell["col"])
+        for line, band in bands[bands["panel"] == panel].groupby("line", sort=False):
+            traces = _band(band, dark, str(line), str(line) not in legended)
+            legended.add(str(line))
+            chart.add_traces(traces, rows=cell["row"], cols=cell["col"])
         of_panel = lines.rows[lines.rows["panel"] == panel]
         for line, points in of_panel.groupby("line", sort=False):
             name, style = str(line), styles[str(line)]
-            is_new = name not in legended and len(names) > 1
+            trace = _points(points, "x", name, style, dark, showlegend=name not in legended)
             legended.add(name)
-            trace = _points(points, "x", name, style, dark, showlegend=is_new)
             trace.update(line_dash=DASHES.get(style["linestyle"]))
             chart.add_trace(trace, **cell)
+        for name, marks, size in _list_marks(lines, of_panel):
+            marker = {"symbol": "circle-open", "size": size, "color": find_theme(dark).soft}
+            chart.add_scatter(
+                x=marks["x"], y=marks["value"], mode="markers", marker=marker, name=name, legendgroup=name,
+                showlegend=name not in legended, hoverinfo="skip", **cell,
+            )  # fmt: skip
+            legended.add(name)
         for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
             dash = DASHES[LEVELS.get(level["line"], ":")]
             style = {"color": find_theme(dark).soft, "width": 1, "dash": dash}
@@ -134,7 +142,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
             )
         tick_format = ".0%" if lines.is_percent(panel) else None
         chart.update_yaxes(_room(of_panel), tickformat=tick_format, **cell)
-    chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
+    chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(legended) > 1)
     chart.update_yaxes(title={"text": lines.label, "standoff": 16}, col=1)
     chart.update_xaxes(title=lines.x, row=down).update_xaxes(showgrid=False)
     if lines.log:
@@ -146,6 +154,15 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         names = ["emb" if tick < 0 else str(tick) for tick in ticks]
         chart.update_xaxes(tickvals=ticks, ticktext=names, range=[low - 0.6, high + 0.6])
     return chart, 150 + (PANEL + below) * down
+
+
+def _list_marks(lines: Lines, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, int]]:
+    """Names, places and sizes of the rings, and what hollow marks mean."""
+    best = rows[rows["best"].eq(True)] if "best" in rows else rows[:0]
+    rings = [("ring: best layer", best, 18)] if len(best) else []
+    is_hollow = lines.hollow and not rows["sure"].all()
+    empty = pd.DataFrame({"x": [None], "value": [None]})
+    return rings + [(lines.hollow, empty, 9)] * bool(is_hollow)
 
 
 def _room(rows: pd.DataFrame) -> dict[str, list[float]]:
@@ -180,7 +197,7 @@ def _points(
     )  # fmt: skip
 
 
-def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
+def _band(band: pd.DataFrame, dark: bool, name: str, is_new: bool) -> list[go.Scatter]:
     if len(band) == 1:  # as wide as a mark
         band = pd.concat([band.assign(x=band["x"] + shift) for shift in (-0.3, 0.3)])
     theme = find_theme(dark)
@@ -192,34 +209,48 @@ def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
         go.Scatter(y=band[y], fill=fill, fillcolor=theme.faint, line=line, **grey)
         for y, fill, line in curves
     ]
-    return traces if len(band) else []
+    hints = band["value"].map(f"{plotted(name)}: {{:.3g}}".format)
+    traces[-1].update(name=name, legendgroup=name, showlegend=is_new)
+    traces[-1].update(hovertext=hints, hoverinfo="text")
+    return traces
 
 
 def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
-    scale = "RdBu_r" if squares.signed else list(find_theme(dark).scale)
-    end = 1 if squares.signed or not squares.bar else float(np.nanmax(squares.values, initial=1e-9))
+    """Squares; those of every group on a scale of its own, which the legend names."""
+    theme, values, groups = find_theme(dark), np.asarray(squares.values, float), squares.groups
+    end = 1 if squares.signed or not squares.bar else float(np.nanmax(values, initial=1e-9))
     columns = [plotted(name, 24) for name in squares.columns]
     rows = [plotted(name, 60) for name in squares.rows]
     hint = "%{z:.2f}" if squares.told is None else "%{customdata}"
-    chart = go.Figure(
-        go.Heatmap(
-            z=squares.values, zmin=-1 if squares.signed else 0, zmax=end, colorscale=scale, showscale=squares.signed and bool(squares.bar),
-            xgap=1, ygap=1, colorbar={"thickness": 10, "len": 0.6}, customdata=squares.told,
+    texts = np.full(values.shape, "") if squares.texts is None else squares.texts
+    layers = [("", np.full(values.shape, True), theme.scale)]
+    if groups is not None:
+        scales = [(theme.page, to_hex(hue)) for hue in palette(len(squares.order))]
+        layers = [
+            (name, groups == name, scale)
+            for name, scale in zip(squares.order, scales, strict=True)
+            if (groups == name).any()
+        ]
+    chart = go.Figure()
+    for name, is_here, scale in layers:
+        chart.add_heatmap(
+            z=np.where(is_here, values, np.nan), zmin=-1 if squares.signed else 0, zmax=end, colorscale="RdBu_r" if squares.signed else list(scale),
+            showscale=squares.signed and bool(squares.bar), xgap=1, ygap=1, colorbar={"thickness": 10, "len": 0.6},
+            customdata=squares.told, hoverongaps=groups is None, name=name, showlegend=bool(name),
             hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=columns, y=rows,
-        )
-    )  # fmt: skip
+        )  # fmt: skip
+        ramp = find_theme(False).scale if squares.signed else scale  # signed: dark at both ends
+        written = np.nonzero((texts != "") & is_here)
+        weights = np.abs(np.nan_to_num(values[written])) / end
+        backs = LinearSegmentedColormap.from_list("squares", ramp)(weights).tolist()
+        for y, x, back in zip(*written, backs, strict=True):
+            look = {"showarrow": False, "font": {"color": text_color(back), "size": 11}}
+            chart.add_annotation(x=x, y=y, text=texts[y, x], **look)
     if squares.within is not None:
         pale = np.where(squares.within, 1, np.nan)
-        look = {"colorscale": [find_theme(dark).page] * 2, "showscale": False, "hoverinfo": "skip"}
+        look = {"colorscale": [theme.page] * 2, "showscale": False, "hoverinfo": "skip"}
         look |= {"opacity": PALER}
         chart.add_heatmap(z=pale, x=columns, y=rows, xgap=1, ygap=1, **look)
-    texts = np.full(squares.values.shape, "") if squares.texts is None else squares.texts
-    written = np.nonzero(texts != "")
-    values = np.nan_to_num(squares.values[written]) / end
-    backs = shade(np.abs(values), dark and not squares.signed)  # signed: dark at both ends
-    for y, x, back in zip(*written, backs, strict=True):
-        look = {"showarrow": False, "font": {"color": text_color(back), "size": 11}}
-        chart.add_annotation(x=x, y=y, text=texts[y, x], **look)
     chart.update_xaxes(title=squares.titles[1], type="category", showgrid=False)
     chart.update_yaxes(
         title=squares.titles[0], autorange="reversed", type="category", showgrid=False

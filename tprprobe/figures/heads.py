@@ -105,6 +105,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
         "groups": groups,
         "order": order,
         "note": note,
+        "told": groups + ", " + texts.astype(object) + "\u00a0%",
         "marks": marks.reset_index(drop=True),
     }
     return Squares(shares, rows, columns, ("", "head"), cell_texts, **look)

@@ -46,8 +46,8 @@ class Look:
     notes: bool = True
     panel: int | str | None = None
     color_readers: list[str] = field(default_factory=list, repr=False)  # what has read colors
-    cycle: Sequence[str] = ()  # the colors of the style file
-    line_width: float = LINE
+    cycle: Sequence[str] = field(default=(), repr=False)  # the colors of the style file
+    line_width: float = field(default=LINE, repr=False)
 
     @property
     def inches(self) -> float | None:
@@ -164,6 +164,8 @@ class Look:
         for panel in panels:
             if self.ylim and panel.axison and panel.get_label() != "<colorbar>":
                 panel.set_ylim(*self.ylim)
+                for line in panel.lines:
+                    line.set_clip_box(panel.bbox)
         contents = [text.get_text().replace(SOFT, " ") for text in texts]
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
         words = [*contents, *(line.get_label() for line in lines)]

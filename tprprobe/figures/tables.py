@@ -51,14 +51,13 @@ MARGIN = 0.12  # inches around the table
 SYMBOLS = str.maketrans(  # of LaTeX
     {"−": "$-$", "²": "$^2$", "×": r"$\times$", "±": r"$\pm$", "⊗": r"$\otimes$", "⊙": r"$\odot$", "→": r"$\to$"}
     | {BLOCK: r"\rlap{\textit{", SMALL: r"\mbox{\scriptsize{", END: "}}"}
-    | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}", "<": r"\textless{}", ">": r"\textgreater{}", "␣": r"\textvisiblespace{}"}
+    | {"∧": r"$\wedge$", "≈": r"$\approx$", "λ": r"$\lambda$", "Σ": r"$\Sigma$", "·": r"$\cdot$", "…": r"\ldots{}", "<": r"\textless{}", ">": r"\textgreater{}", "␣": r"\textvisiblespace{}", "Ŝ": r"\hat S"}
 )  # fmt: skip
 MARKS = re.compile(f"[{BLOCK}{SMALL}{END}]")
-ZERO = re.compile(r"(?<![\d.\w])0(?=\.\d\d)")  # before a point; percents have one digit behind
-ABOVE_1 = re.compile(r"(?<![\d.])(?:(?:[2-9]|\d\d)\d*\.\d|1\.\d*[1-9])")  # a number
 NUMBER = re.compile(
     r"([-−+.\d]\S*) ([\[(][-−+.\d][^])]*[\])])(.*)"
 )  # with its interval, or its gain
+VARIABLE = re.compile(r"\b(\w)\\_(\w)\b")  # with its index
 HYPHEN = re.compile(r"(?<![\w-])-(?=\.?\d)")  # that is a minus
 
 
@@ -116,7 +115,7 @@ class Table:
 
     def fit(self, width: float | None, share: float = 1.0) -> "Table":
         """The table in a share of so many inches: intervals below their numbers, names of blocks above these, and what has no room left out."""
-        inches, cells = share * (width or np.inf), self.cells.apply(_drop_zeros)
+        inches, cells = share * (width or np.inf), self.cells
         blocks = cells[[name for name in self.block if name in cells]]
         titles = list(map(_name_block, blocks.to_numpy().tolist()))
         names = [str(name) for name in cells if name not in blocks]
@@ -126,7 +125,8 @@ class Table:
                 folded = {name: _fold(cells[name], folds_names) for name in names}
                 columns = {name: _put_below(name, rows) for name, rows in folded.items()}
         left_out = []
-        for name in self.spare:
+        empty = [name for name in names if cells[name].eq("–").all()]
+        for name in (*empty, *self.spare):
             if name in columns and _measure(columns) > inches:
                 left_out.append(name)
                 del columns[name]
@@ -169,7 +169,7 @@ class Table:
             lines = ["{\\footnotesize\\setlength{\\tabcolsep}{2pt}%\n", *lines, "}\n"]
         caption = re.sub(r"([%&_#])", r"\\\1", write_minus(f"{table.title}\n{table.caption}"))
         lines += [f"% {line}\n" for line in caption.splitlines()]
-        return "".join(lines).translate(SYMBOLS)
+        return VARIABLE.sub(r"$\1_\2$", "".join(lines)).translate(SYMBOLS)
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""
@@ -283,11 +283,6 @@ def _explains(line: str, columns: Sequence[str]) -> bool:
     """Whether a line of a caption begins with the name, or the first words, of a column."""
     name = line.partition(":")[0].strip("“”").lower()
     return any(column.lower().startswith(name) for column in columns)
-
-
-def _drop_zeros(cells: "pd.Series[str]") -> "pd.Series[str]":
-    """Cells without zeros before points, where no number among them is above 1."""
-    return cells if cells.str.contains(ABOVE_1).any() else cells.str.replace(ZERO, "", regex=True)
 
 
 def _name_block(names: Sequence[str]) -> str:

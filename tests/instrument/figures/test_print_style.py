@@ -173,6 +173,6 @@ def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_
     kept = [name for name in wide if name in " ".join(narrow.cells).split(" \n")]
     assert 0 < len(narrow.cells.columns) - 1 < len(wide), kept
     assert r"\rlap{\textit{m, layer 1}}" in text
-    assert r".51 & " in text
-    assert r"\mbox{\scriptsize{[.41, .61]}}" in text
+    assert r"0.51 & " in text
+    assert r"\mbox{\scriptsize{[0.41, 0.61]}}" in text
     assert "Left out in this width: spare 0" in text

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters, cluster
-from tprprobe.analyses.kinds import RECONSTRUCTION
+from tprprobe.analyses.kinds import CLUSTERS, RECONSTRUCTION
 from tprprobe.analyses.naming.name_counts import find_most_named
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.reconstruction import reconstruct
@@ -31,6 +31,7 @@ from tprprobe.figures.state_shares import share_bars
 from tprprobe.figures.strips import Strips
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import first_role, layer_of
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store
@@ -42,7 +43,7 @@ def draw_roles(
     store: Store,
     layer: int = -1,
     head: int | None = None,
-    k: int = 20,
+    k: int | None = None,
     seed: int = 0,
     raw: bool = False,
     every: bool = False,
@@ -54,7 +55,7 @@ def draw_roles(
 
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
     questions that were answered right, unless ``every`` question is meant. With ``names`` the legend names clusters by the
-    labels of words or the structure of arithmetic, where a name holds. Bars are the clusters of the baseline model.
+    labels of words or the structure of arithmetic, where a name holds. Without ``k`` as many as ``examine`` made, else 20. Bars are the clusters of the baseline model.
     Without a ``head`` that with most tokens in named clusters (without ``names`` the first). ``n_rows`` texts; default: those that show every cluster and fit the figure.
     """
     if not site:
@@ -62,6 +63,7 @@ def draw_roles(
         role = vectors[first_role(vectors)]
         site = role.replace(f".{layer_of(role)}.", f".{layer}.", 1)
     site = store.select(site)[0]
+    k = k or _count_clusters(store, site)
     n_heads = store.specs[site].heads
     heads = [None] if n_heads is None else [head] if head is not None else [*range(n_heads)]
     clusterings = [cluster(store, site, i, k, seed, raw) for i in (heads if names else heads[:1])]
@@ -79,6 +81,13 @@ def draw_roles(
     )
     choice = f"Head: of {n_heads} that with most tokens in named clusters"
     return replace(strips, note=f"{choice} · {strips.note}") if len(tables) > 1 else strips
+
+
+def _count_clusters(store: Store, site: str) -> int:
+    """How many clusters of a site ``examine`` made, beside its store; else 20."""
+    file = store.path.parent / "clusters" / CLUSTERS.file
+    runs = read_json(file)["runs"] if file.is_file() else ()
+    return next((int(run["k"]) for run in runs if run["site"] == site), 20)
 
 
 def _name(store: Store, roles: Clusters, seed: int | None) -> pd.DataFrame:

@@ -28,7 +28,7 @@ BACKENDS = ("matplotlib", "plotly")
 NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 Picture = Scene | Drawing | Table
 Inputs = dict[str, Any]  # paths by the name of an input, of the store one
-LOOKS = tuple(name for name in Look.__dataclass_fields__ if name != "color_readers")
+LOOKS = tuple(name for name, option in Look.__dataclass_fields__.items() if option.repr)
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
@@ -97,7 +97,7 @@ def build(name: str, **options: object) -> Picture:
         raise InputError(f"{name} is made of {needs}, not of --store")
     for key in options:
         if key not in (*inputs, *entry.options):
-            raise unknown(f"option of {name}", key, (*inputs, *entry.options, *LOOKS))
+            raise unknown(f"option of {name}", key, (*entry.options, *LOOKS))
     defaults = {key: kind.default for key, kind in inputs.items() if kind.default is not None}
     options = defaults | options
     for key, kind in inputs.items():
