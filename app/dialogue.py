@@ -120,7 +120,8 @@ def show_beside(prompt, name: str, store) -> None:
     st.markdown(state.escape(views.summarize_texts(texts)))
     if len(texts.outputs):
         outputs = texts.outputs.rename(columns={"text": "this text", "against": "the edited text"})
-        widgets.table(tp.dashboard.changes.name_columns(outputs), width="content")
+        columns = tp.dashboard.changes.name_columns(outputs)
+        widgets.table(columns, digits="%.3f", width="content")
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")
@@ -130,7 +131,6 @@ def show_experiments(experiments: dict) -> None:
     """The table of everything that was tried in this tab of the browser, the newest first."""
     table = tp.dashboard.changes.tabulate(list(experiments.values()))
     st.subheader("Experiments")
-    widgets.table(table)
-
+    widgets.table(table, digits="%.3f")
     clear: Any = lambda: (experiments.clear(), canvas.pick())  # noqa: E731
     st.button("Clear the table", on_click=clear)

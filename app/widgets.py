@@ -97,8 +97,16 @@ def choose_site(label: str, sites: list[str], key: str, index: int = 0) -> str:
 
 def choose_count() -> int:
     """The number of clusters, at first that of the results beside the store."""
-    count = state.once(lambda: state.runs().count_clusters(state.store()), "count")
-    return int(st.number_input("Clusters", 2, 60, count, key="k", width=130, **state.KEEP))
+    name, count_clusters = state.store_name(), state.runs().count_clusters
+    count = state.once(lambda: count_clusters(state.store()), "count")
+    if "k" not in {*st.query_params, *st.session_state}:
+        st.query_params["k"] = str(count)  # in every link, whatever the default becomes
+        st.rerun()
+    if st.session_state.get("k_of", name) != name:
+        st.session_state["k"] = count
+    st.session_state["k_of"] = name
+    value = st.number_input("Clusters", 2, 60, None, key="k", width=130, **state.KEEP)
+    return int(value or count)
 
 
 def show(view: Any, name: str) -> list[int]:
@@ -154,14 +162,14 @@ def choose_samples(store: Any, candidates: Sequence[int], n: int = 1) -> list[in
     return [*map(int, samples[index : index + n])]
 
 
-def table(rows, pinned: int = 1, **look):
+def table(rows, pinned: int = 1, digits: str = "%.3g", **look):
     """A table whose first columns stay and whose numbers have three digits; headings tell what columns mean."""
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         meaning = tp.dashboard.glossary.explain_column(str(name))
         column: Any = st.column_config.Column
         if kind.kind == "f":
-            column = partial(st.column_config.NumberColumn, format="%.3g")
+            column = partial(st.column_config.NumberColumn, format=digits)
         heading = f"**{state.escape(str(name))}** {meaning}"
         columns[name] = column(help=heading, pinned=number < pinned)
     return st.dataframe(rows, hide_index=True, column_config=columns, **look)

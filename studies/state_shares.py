@@ -24,7 +24,7 @@ from tprprobe.statistics import interval_text, read_interval
 RESULTS = Path(__file__).parent / "results" / "state-shares.csv"
 SHIPPED = Path("models")
 SHORTEST, LONGEST = 3, 20  # words; a model's first token has a state of its own
-N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 500, 2000, 1000
+N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 3000, 2000, 1000
 ROLES = "left"
 Row = Mapping[Any, Any]
 
@@ -42,7 +42,7 @@ class Subject(NamedTuple):
 
 
 def _sentences(name: str, models: Path, treebank: Path) -> tuple[Any, Any]:
-    data = read_treebank(treebank, "dev")
+    data = read_treebank(treebank)
     sentences = [s for s in data.sentences if SHORTEST <= len(s.words) <= LONGEST][:N_SENTENCES]
     data = replace(data, sentences=tuple(sentences), rows=range(len(sentences)))
     return tp.load_model(f"hf:{models / name}"), data

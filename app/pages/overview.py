@@ -54,7 +54,7 @@ def _show_slices(store) -> None:
     side = views.find_side(store)
     if slices := state.list_slices(side):
         st.subheader("Slices")
-        widgets.table(views.score_slices(store, side, slices))
+        widgets.table(views.write_scores(views.score_slices(store, side, slices)))
 
 
 @state.page("Overview")

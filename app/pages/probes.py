@@ -1,4 +1,4 @@
-"""Probes: what vectors predict, beside their best control; the row behind a mark."""
+"""Probes: what vectors predict, beside their strongest control; the row behind a mark."""
 
 import state
 import streamlit as st
@@ -37,7 +37,10 @@ def _show_slices(folders, rows) -> None:
         score = lambda: views.score_slices(state.store(), folders.values(), row, slices)  # noqa: E731
         table = state.once(score, "slices", row["model"], row["task"], row["site"], *slices)
         st.subheader(state.escape(f"Slices, {tp.figures.labels.site_label(row['site'])}"))
-        widgets.table(table) if table is not None else st.caption(NOT_KEPT)
+        if table is None:
+            st.caption(NOT_KEPT)
+        else:
+            widgets.table(tp.dashboard.slices.write_scores(table))
 
 
 @state.page("Probes")

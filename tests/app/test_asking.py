@@ -32,7 +32,7 @@ def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(promp
     assert (change.first_word, change.second_word) == ((1, 2), (7, 8))
     table, row = prompt_edits.try_change(prompt, change)
     assert (row["predicted"], row["by"]) == ("-5", changes.ARITHMETIC)  # 45/(3-12)
-    assert {row["answer before"], row["answer after"], "-5"} <= {*table["answer"]}
+    assert {row["old answer"], row["new answer"], "-5"} <= {*table["answer"]}
     assert torch.allclose(*(torch.tensor(table[w]) for w in (prompts.UNEDITED, changes.BACK)))
     single = prompt_edits.exchange_tokens(prompt, "roles", 1, 5)  # 12 and 3: single digits
     assert (single.first_word, single.second_word) == ((1,), (5,))
@@ -42,16 +42,16 @@ def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(promp
 
 def test_an_edit_that_changes_nothing_changes_no_answer(prompt):
     _, row = prompt_edits.try_change(prompt, prompt_edits.Change("nothing", {}))
-    assert row["answer after"] == row["answer before"]
-    assert row["now"] == pytest.approx(row["probability"])
+    assert row["new answer"] == row["old answer"]
+    assert row["probability of old, edited"] == pytest.approx(row["probability of old, as it is"])
     assert "stays" in changes.summarize_change(row)
     every = [(site, n) for site, maps in prompt_edits.find_heads(prompt).items() for n in range(len(maps))]  # fmt: skip
     gone = [prompt_edits.try_change(prompt, prompt_edits.ablate_head(*head))[1] for head in every]
-    changed = [row for row in gone if row["answer after"] != row["answer before"]]
+    changed = [row for row in gone if row["new answer"] != row["old answer"]]
     assert changed
     summary = changes.summarize_change(changed[0])
-    assert f"the answer ‘{changed[0]['answer before']}’" in summary
-    assert f"becomes ‘{changed[0]['answer after']}’" in summary
+    assert f"the answer ‘{changed[0]['old answer']}’" in summary
+    assert f"becomes ‘{changed[0]['new answer']}’" in summary
     assert "predicted" not in summary
 
 
@@ -89,7 +89,7 @@ def test_words_change_places_without_their_blanks():
     config = transformers.GPT2Config(vocab_size=len(tokenizer), **sizes)
     model = tp.load_model(transformers.GPT2LMHeadModel(config).eval(), tokenizer)
     prompt = prompts.query_text(model, "dog sees cat")
-    change = prompt_edits.exchange_tokens(prompt, "states at layers.0.hidden", 0, 2)
+    change = prompt_edits.exchange_tokens(prompt, "states at layer 0", 0, 2)
     exchanged, _ = prompt_edits.list_inputs(prompt, change)[prompts.WORDS_EXCHANGED]
     assert tokenizer.decode(exchanged[0]) == "cat sees dog"
 
@@ -105,7 +105,7 @@ def test_a_caption_has_words_unbinding_vectors_and_no_heads():
     table, row = prompt_edits.try_change(
         image, prompt_edits.exchange_tokens(image, "sentence TPRs", 1, 2)
     )
-    assert " ".join(image.tokens) == row["answer before"]
+    assert " ".join(image.tokens) == row["old answer"]
     assert {*table} == {"answer", prompts.UNEDITED, prompts.EDITED}
     assert {*prompt_edits.list_kinds(image)} == {"fillers", *list(prompt_edits.KINDS)[3:]}
     assert not prompt_edits.find_heads(image)
@@ -151,8 +151,8 @@ def test_picks_that_say_nothing_are_left(open_page, asked_runs, picks):
 def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     model = make_model(fluent=True, seed=4)
     prompt, swapped_prompt = (replace(prompts.query_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
-    site = prompts.list_states(model)[0]
-    change = prompt_edits.exchange_tokens(prompt, f"states at {site}", 1, 8)  # 12 and 45
+    kind = next(kind for kind in prompt_edits.list_kinds(prompt) if kind.startswith("states"))
+    change = prompt_edits.exchange_tokens(prompt, kind, 1, 8)  # 12 and 45
     output = prompts.read_output(prompt, prompt_edits.list_inputs(prompt, change))
     assert {*output.table} == {"next word", *changes.MEANINGS}
     ways = (prompts.UNEDITED, changes.BACK, prompts.EDITED)
@@ -163,7 +163,17 @@ def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
         swapped_prompt, prompt_edits.list_inputs(swapped_prompt)
     ).table.set_index("next word")
     exchanged = output.table.set_index("next word")[prompts.WORDS_EXCHANGED]
-    expected = swapped_words[prompts.UNEDITED].tolist()
-    assert exchanged[swapped_words.index].tolist() == pytest.approx(expected)
-    summary = changes.summarize_change(prompt_edits.compare_to_expected(output, change.description))
-    assert f"States at {site} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in summary
+    words = swapped_words.index.intersection(exchanged.index)
+    assert words[0] == exchanged.idxmax()
+    expected = swapped_words.loc[words, prompts.UNEDITED].tolist()
+    assert exchanged[words].tolist() == pytest.approx(expected)
+    largest = output.table[[prompts.UNEDITED, prompts.EDITED, prompts.WORDS_EXCHANGED]].max(axis=1)
+    assert largest.is_monotonic_decreasing
+    row = prompt_edits.compare_to_expected(output, change.description)
+    others = output.table[~output.table["next word"].isin([row["old next word"], row["new next word"]])]  # fmt: skip
+    change_of = (others[prompts.EDITED] - others[prompts.UNEDITED]).abs()
+    assert row["other next word"] == others.loc[change_of.idxmax(), "next word"]
+    row |= {"probability of other, as it is": 0.25, "probability of other, edited": 0.5}
+    summary = changes.summarize_change(row)
+    assert f"{kind.capitalize()} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in summary
+    assert f"Of the others, ‘{row['other next word']}’ changes most: 0.250, now 0.500" in summary

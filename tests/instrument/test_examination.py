@@ -2,21 +2,25 @@
 
 import json
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from planted.stores import number_tokens
+from planted.stores import number_tokens, write_store
 from planted.word_models import WORDS, save_words
 from torch import nn
 
 from tprprobe.analyses.attention.head_patterns import count_hits
+from tprprobe.analyses.decomposition import decompose, summarize
+from tprprobe.analyses.decomposition.variance_shares import score_shares
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
-from tprprobe.examination import examine, examining, measures, subject
+from tprprobe.examination import examine, examining, subject
 from tprprobe.examination.measures import MEASURES, subtract_baseline
 from tprprobe.figures import catalogue
+from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.model_page import QUESTIONS, _list_bindings
 from tprprobe.models import load_model
 from tprprobe.site.attachment import attach
@@ -133,16 +137,22 @@ def test_an_attached_module_is_examined_with_the_ids_of_its_texts(tmp_path):
     assert "Not measured: no site of attention over the input" in repr(examined)
 
 
-def test_no_shares_of_texts_whose_tokens_stand_in_one_of_them_alone(
-    examined, model, frame, tmp_path, monkeypatch
-):
-    texts = [["the", "cat", "saw", f"name{i}"] for i in range(40)]
-    assert measures.share_single(number_tokens(texts)) == 0.25
-    assert examined.sections[0].name == "nested"
-    monkeypatch.setattr(measures, "MOST_SINGLE", -1)
-    lacking = examine(model, data=load_data(frame), out=tmp_path / "run", layers=1)
-    assert "occur in only one document" in lacking.lines[0]
-    assert not (tmp_path / "run/nested.csv").exists()
+@pytest.mark.parametrize("n_names", [6, 60])
+def test_no_share_of_tokens_of_which_many_stand_in_one_text_alone(tmp_path, n_names):
+    rng = np.random.default_rng(0)
+    names = [f"name{i % n_names}" for i in range(60)]
+    tokens = number_tokens([[*rng.choice(WORDS, 3), name] for name in names])
+    vectors = {"encoder.0.hidden": rng.normal(size=(len(tokens), 4))}
+    store = write_store(tmp_path / "store", vectors, tokens)
+    fit = decompose(store, "encoder.0.hidden", unit="mean")
+    of_fillers = fit.scores.query("family == 'bag' and control == ''")["share"]
+    is_refused = n_names == 60
+    assert of_fillers.isna().item() == is_refused
+    assert fit.scores.query("family == 'factored' and control == ''")["share"].notna().all()
+    reason = "25 % of the tokens occur in only one document"
+    assert any(reason in line for line in summarize(fit.scores)) == is_refused
+    with pytest.raises(InputError, match=reason) if is_refused else nullcontext():
+        score_shares(store, ["encoder.0.hidden"], ["left"], "mean")
 
 
 def test_what_training_changed_has_an_interval():
@@ -197,6 +207,12 @@ def test_heads_look_at_targets_more_often_than_chance():
     assert tally.hits[:, 0].all()
     assert len(tally.hits) == n - 1  # the first token sees no other one
     np.testing.assert_allclose(tally.chance, 1 / np.arange(1, n))
+
+
+def test_heads_of_an_earlier_page_are_all_the_models(examined):
+    heads = examined.tables["heads"].query("model == 'trained'")
+    squares, earlier = (relation_squares(t) for t in (heads, heads.drop(columns="model")))
+    np.testing.assert_array_equal(squares.values, earlier.values)
 
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):

@@ -22,7 +22,6 @@ from tprprobe.interventions.prompts import (
 from tprprobe.store import Store
 from tprprobe.store.token_texts import sign
 
-SMALLEST = 1e-38  # probability that a float32 tells from none
 MAX_TOKENS = 600
 MEANINGS = {
     UNEDITED: "nothing is edited",
@@ -31,26 +30,25 @@ MEANINGS = {
     ROLE: "control: both keep their places, with the vectors that they have at the other place",
     WORDS_EXCHANGED: "the text with the two exchanged",
 }
+CONTROLS = (BACK, ROLE, WORDS_EXCHANGED)
 SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
 
-def write_share(p: float, measure: str = "probability") -> str:
-    """A probability, or another number, in three digits."""
-    if p >= 0.001 or measure != "probability":
-        return f"{p:.3f}"
-    return f"{p:.1e}" if p >= SMALLEST else f"below {SMALLEST:.0e}"
+def write_share(p: float) -> str:
+    """A probability or cosine in three digits."""
+    return "below 0.001" if 0 < p < 0.001 else f"{p:.3f}"
 
 
 def name_columns(table: pd.DataFrame) -> pd.DataFrame:
     """What may be said, with what its numbers are in their headings: ``probability, as it is``."""
-    measure = "cosine" if table.columns[0] == NEAREST_SAMPLE else "probability"
+    _, measure = name_measure(table)
     values = table.columns[1:].drop("sample", errors="ignore")
     return table.rename(columns={name: f"{measure}, {name}" for name in values})
 
 
 def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:
     """What the model says without an edit, how probable that is, and whether it is right where that is known."""
-    column, measure = name_measure(output)
+    column, measure = name_measure(output.table)
     row = output.table.iloc[output.first_rows[UNEDITED]]
     verb = {
         ANSWER: "answers:",
@@ -60,7 +58,7 @@ def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:
     verb = f"writes of {prompt.text}:" if prompt.is_image else verb
     name = prompt.model.name
     subject = f"{name}’s state of this text" if column == NEAREST_SAMPLE else name
-    text = f"{subject} {verb} ‘{row[column]}’ ({measure} {write_share(row[UNEDITED], measure)})"
+    text = f"{subject} {verb} ‘{row[column]}’ ({measure} {write_share(row[UNEDITED])})"
     if exact := exact_answer(prompt):
         verdict = "right" if exact == row[column] else "wrong"
         return f"{text}; the exact answer is {exact}: {verdict}."
@@ -84,25 +82,34 @@ def pack_tokens(prompt: Prompt) -> list[dict[str, Any]]:
 
 def summarize_change(row: Mapping[str, Any]) -> str:
     """What an edit did to what is said, beside its controls, and whether that is what was predicted."""
-    column = next(name for name in row if name.endswith(" before")).removesuffix(" before")
-    measure = "cosine" if "cosine" in row else "probability"
-    before, after, edit = row[f"{column} before"], row[f"{column} after"], row["edit"]
-    names = (measure, "now", "of it before", "of it now", BACK, ROLE, WORDS_EXCHANGED)
-    p = {name: write_share(row[name], measure) for name in names if name in row}
+    (column,) = (name.removeprefix("old ") for name in row if name.startswith("old "))
+    measure = "cosine" if column == NEAREST_SAMPLE else "probability"
+    old, new, edit = row[f"old {column}"], row[f"new {column}"], row["edit"]
+    p = {
+        name.removeprefix(f"{measure} of "): write_share(value)
+        for name, value in row.items()
+        if name.startswith(measure)
+    }
     text = f"{edit[0].upper()}{edit[1:]}: the {column} "
-    text += f"stays ‘{before}’" if after == before else f"‘{before}’"
-    text += f" ({measure} {p[measure]}, now {p['now']})"
-    if after != before:
-        text += f" becomes ‘{after}’ ({p['of it before']}, now {p['of it now']})"
-    if controls := ", ".join(
-        f"{way} {p[way]}" for way in (BACK, ROLE, WORDS_EXCHANGED) if way in p
-    ):
-        text += f". For comparison, the {measure} of ‘{after}’: {controls}"
-    if "predicted" not in row or ("cosine" in row and before == after == row["predicted"]):
+    text += f"stays ‘{old}’" if new == old else f"‘{old}’"
+    text += f" ({measure} {p[f'old, {UNEDITED}']}, now {p[f'old, {EDITED}']})"
+    if new != old:
+        text += f" becomes ‘{new}’ ({p[f'new, {UNEDITED}']}, now {p[f'new, {EDITED}']})"
+    if other := row.get(f"other {column}"):
+        text += describe_other(other, p[f"other, {UNEDITED}"], p[f"other, {EDITED}"])
+    controls = [f"{way} {p[f'new, {way}']}" for way in CONTROLS if f"new, {way}" in p]
+    if controls:
+        text += f". For comparison, the {measure} of ‘{new}’: {', '.join(controls)}"
+    if "predicted" not in row or (measure == "cosine" and old == new == row["predicted"]):
         return f"{text}."
-    note = ", as before" if row["predicted"] == before else ""
-    verdict = ", too" if row["as predicted"] else f"{note}, not ‘{after}’"
+    note = ", as before" if row["predicted"] == old else ""
+    verdict = ", too" if row["as predicted"] else f"{note}, not ‘{new}’"
     return f"{text}. {SAYS[row['by']]} ‘{row['predicted']}’{verdict}."
+
+
+def describe_other(word: str, before: str, after: str) -> str:
+    """What changes most of all that is not first; empty if no change is written."""
+    return f". Of the others, ‘{word}’ changes most: {before}, now {after}" * (before != after)
 
 
 def tabulate(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 
-SIGNS = "filled: above every control (paired, Holm), but of baseline models; gray: the best control with its 95 % interval"
+SIGNS = "filled: above every control (paired, Holm), but of baseline models; gray: the strongest control with its 95 % interval"
 
 
 def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = None) -> View:
@@ -48,9 +48,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         control = CONTROLS.get(best["best_control"], best["best_control"])
         is_beyond = pd.notna(best["beats_controls"]) and bool(best["beats_controls"])
         verdict = "beyond" if is_beyond else "not beyond"
-        rival = (
-            f"; {verdict} its best control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
-        )
+        rival = f"; {verdict} its strongest control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
     text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
     if "static" not in set(rows.loc[rows["task"] == task, "control"]):
         text += "; not compared with input embeddings, often the strongest control"

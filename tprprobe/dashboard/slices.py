@@ -5,13 +5,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from tprprobe.analyses.slices import find_slice as find_slice
 from tprprobe.analyses.slices import read_side
 from tprprobe.analyses.slices import score_slices as score_slices
 from tprprobe.errors import InputError
+from tprprobe.figures.labels import CONTROLS
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
+from tprprobe.statistics import write_interval
 from tprprobe.store import Store
 from tprprobe.store.layout import SIDES
 
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from tprprobe.analyses.token_maps import Cloud  # with all that clusters vectors
 
 FILE = "views/slices.json"  # of a store
+CONTROL = "best_control"
+COLUMNS = {"answered_right": "answered right", CONTROL: "strongest control"}
+COLUMNS |= {"best_control_accuracy": "its accuracy", "accuracy": "accuracy, held out"}
+COLUMNS |= {"beyond": "beyond it, points"}
 
 
 def find_side(store: Store) -> str:
@@ -49,6 +56,18 @@ def list_samples(store: Store, where: str) -> list[int]:
     side = find_side(store)
     samples = read_side(store, side)["sample"].to_numpy()
     return np.unique(samples[find_slice(store, side, where)]).tolist()
+
+
+def write_scores(scores: pd.DataFrame) -> pd.DataFrame:
+    """Scores of slices in words: shares in percent, with their intervals."""
+    rows, table = scores.to_dict("records"), scores.copy()
+    for name in (COLUMNS.keys() & {*scores}) - {CONTROL}:
+        unit = "" if name == "beyond" else " %"
+        table[name] = [write_interval(row, name, ".1f", 100, unit) for row in rows]
+    if CONTROL in table:
+        table[CONTROL] = table[CONTROL].replace(CONTROLS)
+    ends = [name for name in table if str(name).endswith(("_low", "_high"))]
+    return table.drop(columns=ends).rename(columns=COLUMNS)
 
 
 def take_slice(scene: "Cloud", where: str) -> "Cloud":

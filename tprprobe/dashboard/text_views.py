@@ -1,14 +1,13 @@
 """A text that is asked, token by token: which tokens its answer depends on, and what changes beside another text."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from tprprobe.dashboard.changes import write_share
+from tprprobe.dashboard.changes import describe_other, write_share
 from tprprobe.dashboard.view import View
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
+from tprprobe.interventions.prompts import find_most_changed, name_measure
 from tprprobe.interventions.salience import INTEGRATED, REPLACED
 from tprprobe.interventions.salience import salience as salience
 from tprprobe.interventions.text_comparison import TextComparison
@@ -51,13 +50,16 @@ def summarize_texts(texts: TextComparison) -> str:
     """What is said of either text, and where their states and heads differ most."""
     sentences = []
     if len(texts.outputs):
-        column = str(texts.outputs.columns[0])
-        best: Any = [
-            texts.outputs.iloc[texts.outputs[name].argmax()] for name in ("text", "against")
-        ]
-        sentences += [
-            f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the edited text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
-        ]
+        column, _ = name_measure(texts.outputs)
+        names = ["text", "against"]
+        values = texts.outputs.set_index(column)[names]
+        firsts = zip(values.idxmax(), [write_share(p) for p in values.max()], strict=True)
+        first, of_edited = (f"‘{word}’ ({share})" for word, share in firsts)
+        text = f"{column.capitalize()} {first}, of the edited text {of_edited}"
+        if (other := find_most_changed(texts.outputs, *names)) is not None:
+            shares = (write_share(other[name]) for name in names)
+            text += describe_other(other[column], *shares)
+        sentences += [f"{text}."]
     row = texts.states.iloc[texts.states["distance"].argmax()]
     where = f"at {site_label(row['site'])}, token ‘{sign(row['token']).strip()}’"
     sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]

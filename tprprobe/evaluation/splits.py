@@ -85,7 +85,7 @@ def count_documents(documents: Documents, fewest: int, source: object) -> int:
     if (n := len(np.unique(documents))) < fewest:
         raise InputError(
             f"{source} has {n} different {'document' if n == 1 else 'documents'} (samples without a document count as one if their "
-            f"sequence is the same): extract {fewest} or more (`--spaced` takes samples from all over the data)"
+            f"sequence is the same): read {fewest} or more"
         )
     return n
 

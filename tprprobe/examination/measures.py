@@ -34,7 +34,6 @@ from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
-MOST_SINGLE = 0.15  # of more, shares of 200 to 600 sentences were far below those of 1,600
 N_BEHAVIOR = 60  # pairs of sentences in which two words change places
 HEADLESS = "it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M"
 NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
@@ -64,29 +63,12 @@ def score_answers(subject: Subject) -> list[Section]:
 
 
 def measure_states(subject: Subject) -> pd.DataFrame:
-    """The shares of variance of words, places and bindings at every site, in the model and its baseline.
-
-    Raises:
-        InputError: More than MOST_SINGLE of the tokens occur in only one document, so their effect cannot be estimated.
-    """
-    single = share_single(subject.store.tokens_of(subject.sites[-1]))
-    if single > MOST_SINGLE:
-        raise InputError(
-            f"{100 * single:.0f} % of the tokens occur in only one document, so their effect on a state cannot be estimated: "
-            f"read more texts, until this is {100 * MOST_SINGLE:.0f} % or less"
-        )
+    """The shares of variance of words, places and bindings at every site, in the model and its baseline."""
     schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
     table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
     for twin in subject.store.twins:
         subtract_baseline(table, twin)
     return table
-
-
-def share_single(tokens: pd.DataFrame) -> float:
-    """The share of tokens whose text occurs in only one document."""
-    documents = pd.Series(read_provenance(tokens).documents)
-    n_documents = documents.groupby(tokens["token"].to_numpy()).transform("nunique")
-    return float((n_documents == 1).mean())
 
 
 def subtract_baseline(table: pd.DataFrame, twin: str) -> None:

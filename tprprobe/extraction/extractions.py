@@ -182,7 +182,7 @@ class Extraction:
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             answers = correct, write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(answers[1]))
-        if self._has_answers:
+        if self._is_asked or (self.target == "generated" and not self._continues):
             size = self.limits.get("batch_tokens")
             block = read_block(self.model, pairs, names, self.vocabulary.pad, size, True)
             answers = answers or self._answers(examples, pairs, block.correct)
@@ -222,10 +222,6 @@ class Extraction:
     def _continues(self) -> bool:
         """Whether the model reads what it wrote behind the text."""
         return self.target == "generated" and not self.vocabulary.target_frame[1]
-
-    @property
-    def _has_answers(self) -> bool:
-        return self._is_asked or (self.target == "generated" and not self._continues)
 
     def _answers(
         self, examples: Sequence[Example], pairs: Pairs, correct: Any

@@ -68,11 +68,16 @@ def _cells(row: pd.Series) -> dict[str, str]:
     }
 
 
+def take_trained(heads: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the model; a table without this column has no others."""
+    return heads[~heads["model"].isin(TWINS)] if "model" in heads else heads
+
+
 def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     """A row a site, a column a head, in the color of the relation that the head follows clearly, darker the more often; of the
     rows of :func:`score_heads` those of the model, not of its baselines.
     """
-    heads = examined_heads[~examined_heads["model"].isin(TWINS)]
+    heads = take_trained(examined_heads)
     follows = heads["beyond_low"] > MARGIN
     frequent = heads.loc[follows, "relation"].value_counts().index[:MAX_COLORS]
     names = (
@@ -107,7 +112,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
 
 def find_clearest(examined_decoder: pd.DataFrame) -> pd.Series:
     """The head of the model that looks most often at one place of the source, beyond chance."""
-    heads = examined_decoder[~examined_decoder["model"].isin(TWINS)]
+    heads = take_trained(examined_decoder)
     return heads.sort_values("beyond", ascending=False, kind="stable").iloc[0]
 
 

@@ -18,6 +18,7 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 PATIENCE = 5  # seconds until the hub answers
 SWITCHED_ON = ("1", "TRUE", "YES", "ON")  # an environment's variable
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+STATE, OF_RUN = "state.pt", "model"  # of a training, and its model, which is there at the end
 OWN_MODULE = "weights of a module of one's own: tp.attach (`tprprobe docs tutorials/own-model`)"
 RECIPE, EXPECTED = "recipe.toml", "expected.json"
 NOT_KEPT = "it is not in the hub's cache, which alone was asked"
@@ -26,6 +27,11 @@ NOT_KEPT = "it is not in the hub's cache, which alone was asked"
 def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = False) -> Path:
     """The folder of a checkpoint or probe: a path, a shipped name, or a hub id ``owner/name``."""
     text = str(name)
+    for folder in (Path(text), Path(text).parent):
+        if (folder / STATE).is_file() and not (folder / OF_RUN).is_dir():
+            raise InputError(
+                f"the training in {folder} is not finished: run its `tprprobe train` again with --resume"
+            )
     if not is_id(text):
         try:
             return assets.find(kind, name)

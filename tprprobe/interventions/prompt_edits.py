@@ -18,6 +18,7 @@ from tprprobe.interventions.prompts import EDITED, UNEDITED, WORDS_EXCHANGED, Ed
 from tprprobe.interventions.word_edits import SetAt
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
+from tprprobe.site.labels import site_label
 from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.token_texts import join, visible
@@ -55,7 +56,7 @@ def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
     is_present = {kind: {*ends} <= present for kind, ends in KINDS.items()}
     sites_of_kind = {kind: n for kind, n in sites_of_kind.items() if is_present[kind]}
     states = [] if prompt.is_image else prompts.list_states(prompt.model)
-    return sites_of_kind | {f"states at {site}": [site] for site in states}
+    return sites_of_kind | {f"states at {site_label(site)}": [site] for site in states}
 
 
 def list_heads(prompt: Prompt) -> dict[str, str]:
@@ -112,7 +113,8 @@ def find_words(
 
 def ablate_head(site: str, head: int) -> Change:
     """One head's vectors of a site replaced by 0: it binds nothing."""
-    return Change(f"head {head} of {site} replaced by 0", {site: zero(heads=[head])})
+    where = site_label(site.rpartition(".")[0], head)
+    return Change(f"{where} replaced by 0", {site: zero(heads=[head])})
 
 
 def list_inputs(prompt: Prompt, change: Change | None = None) -> dict[str, EditedInput]:
@@ -180,14 +182,19 @@ def compare_to_expected(
     output: prompts.ModelOutput, description: str, exact: str = ""
 ) -> dict[str, object]:
     """One row: what is said before and after an edit with its probability (or cosine), in every way, and what was predicted."""
-    (column, measure), table = prompts.name_measure(output), output.table
-    before, after = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
-    controls = {way: after[way] for way in (BACK, ROLE, WORDS_EXCHANGED) if way in table}
-    row = {"edit": description, f"{column} before": before[column], measure: before[UNEDITED], "now": before[EDITED]}  # fmt: skip
-    row |= {f"{column} after": after[column], "of it before": after[UNEDITED], "of it now": after[EDITED], **controls}  # fmt: skip
+    table = output.table
+    column, measure = prompts.name_measure(table)
+    old, new = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
+    other = prompts.find_most_changed(table, UNEDITED, EDITED)
+    row: dict[str, object] = {"edit": description}
+    for name, values in (("old", old), ("new", new), ("other", other)):
+        if values is not None:
+            ways = [UNEDITED, EDITED] + [BACK, ROLE, WORDS_EXCHANGED] * (name == "new")
+            row[f"{name} {column}"] = values[column]
+            row |= {f"{measure} of {name}, {way}": values[way] for way in ways if way in table}
     if not exact and WORDS_EXCHANGED not in table:
         return row
     predicted = exact or str(table.iloc[output.first_rows[WORDS_EXCHANGED]][column])
     predictor = ARITHMETIC if exact else WORDS_EXCHANGED
-    is_predicted = predicted == after[column]
+    is_predicted = predicted == new[column]
     return row | {"predicted": predicted, "by": predictor, "as predicted": is_predicted}

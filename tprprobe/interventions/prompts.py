@@ -224,12 +224,16 @@ def _read_neighbors(prompt: Prompt, inputs: Mapping[str, EditedInput], store: St
 def _rank(
     values: Mapping[str, np.ndarray], describe: Callable[[int], dict[str, object]]
 ) -> ModelOutput:
-    """The largest values as it is, after the edit, and with the words exchanged."""
+    """The first of every way, what an edit changes most of the others, and the next; the largest in any way first."""
     edits = [edit for edit in (UNEDITED, EDITED, WORDS_EXCHANGED) if edit in values]
-    largest = [np.argsort(-values[edit], kind="stable")[:MAX_ROWS] for edit in edits]
-    rows = list(dict.fromkeys(np.concatenate(largest).tolist()))[: 2 * MAX_ROWS]
+    largest = np.stack([np.argsort(-values[edit], kind="stable")[:MAX_ROWS] for edit in edits])
+    change = np.abs(values.get(EDITED, values[UNEDITED]) - values[UNEDITED])
+    change[largest[:2, 0]] = 0
+    changed = [change.argmax()] if change.any() else []
+    rows = np.array([*dict.fromkeys([*largest[:, 0], *changed, *largest.T.ravel()])][:MAX_ROWS])
+    rows = rows[np.argsort(-np.max([values[edit][rows] for edit in edits], 0), kind="stable")]
     columns = {name: numbers[rows] for name, numbers in values.items()}
-    table = pd.DataFrame([describe(i) for i in rows]).assign(**columns)
+    table = pd.DataFrame([describe(int(i)) for i in rows]).assign(**columns)
     return ModelOutput(table, {edit: int(table[edit].argmax()) for edit in values})
 
 
@@ -261,10 +265,17 @@ def find_reference(store: Store, text: str) -> str:
     return str(answers.iloc[0]) if len(answers) else ""
 
 
-def name_measure(output: ModelOutput) -> tuple[str, str]:
+def name_measure(table: pd.DataFrame) -> tuple[str, str]:
     """What a model says, and by what that is measured."""
-    column = str(output.table.columns[0])
+    column = str(table.columns[0])
     return column, "cosine" if column == NEAREST_SAMPLE else "probability"
+
+
+def find_most_changed(table: pd.DataFrame, before: str, after: str) -> pd.Series | None:
+    """The row that two columns differ in most, of all but what is first in one; None of answers, or where none differs."""
+    change = np.abs(table[after].to_numpy() - table[before].to_numpy())
+    change[[table[before].argmax(), table[after].argmax()]] = 0
+    return table.iloc[change.argmax()] if change.any() and ANSWER not in table else None
 
 
 def is_model_of(model: Readable, store: Store) -> bool:

@@ -58,10 +58,6 @@ class WordStates:
     seed: int = 0
 
     @property
-    def has_aside(self) -> Bool[Tensor, " item"]:
-        return (self.aside >= 0).all(1)
-
-    @property
     def all(self) -> Bool[Tensor, " item"]:
         return torch.ones(len(self.x), dtype=torch.bool)
 
@@ -85,7 +81,8 @@ def list_edits(words: WordStates, edits: Sequence[str]) -> Iterator[EditVariant]
         moved = words.x + draw_directions(real - words.x, generator)
         yield EditVariant(name, RANDOM_DIRECTION, is_possible, words.positions, moved)
         yield EditVariant(name, WRONG_ROLE, has_wrong_role, words.positions, wrong_role)
-        yield EditVariant(name, WRONG_POSITION, is_possible & words.has_aside, words.aside, aside)
+        is_aside = is_possible & (words.aside >= 0).all(1)
+        yield EditVariant(name, WRONG_POSITION, is_aside, words.aside, aside)
 
 
 def _surgery(words: WordStates) -> EditedStates:

@@ -29,7 +29,6 @@ from tprprobe.models.protocol import CaptionModel, Model, Readable
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of tprpapers' auto classes
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
-OF_RUN = "model"  # the folder of the model in that of its training
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
 READERS: dict[str, Callable[[Path], Codec]] = {  # by the file that a vocabulary is kept in
@@ -100,7 +99,7 @@ def read_checkpoint(
         _load_weights(model, weights)
     model.vocabulary = _read_vocabulary(folder, model)
     model.folder = folder
-    run = folder.resolve().parent if folder.name == OF_RUN else folder
+    run = folder.resolve().parent if folder.name == hub.OF_RUN else folder
     model.name = ("" if seed is None else UNTRAINED) + (text if hub.is_id(text) else run.name)
     return model.eval()
 

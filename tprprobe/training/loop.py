@@ -26,6 +26,7 @@ from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
+from tprprobe.files.hub import STATE
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
@@ -40,7 +41,7 @@ from tprprobe.training.pools import Pool, load_pairs, make_codec
 from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.training.workers import Worker
 
-STATE, MODEL, STEPS = "state.pt", "model", "steps"
+MODEL, STEPS = "model", "steps"
 CONSTANT_STEPS, OFFSET = 30_000, 20_000  # of jiang's schedule
 PROGRESS = ("step", "seconds", "tokens", "window", "scores")  # what of a run its state keeps
 LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]

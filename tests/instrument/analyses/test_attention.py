@@ -325,6 +325,19 @@ def test_heads_without_relations_or_maps_are_one_line(tmp_path):
     assert "heads" not in {entry.name for entry in catalogue.list_drawable(store)}
 
 
+@pytest.mark.parametrize(
+    ("share", "relation"), [(0.4, "next word"), (0.6, "place i from the right")]
+)
+def test_a_place_names_a_head_that_looks_there_in_half_of_the_cases(share, relation):
+    shares = {"next word": 0.3, "place i from the right": share}
+    tallies = {
+        name: [Tally(i, np.arange(20)[:, None] < 20 * value, np.full(20, 0.1)) for i in range(20)]
+        for name, value in shares.items()
+    }
+    [row] = choose_relations(tallies, [("layers.0", 0)], 0).to_dict("records")
+    assert (row["relation"], row["value"]) == (relation, pytest.approx(shares[relation]))
+
+
 def test_a_head_that_looks_at_a_fixed_distance_follows_no_relation():
     """The related word is the next one in four of five cases: one head looks there, another finds it always."""
     rng, next_one = np.random.default_rng(0), OFFSETS.index(1)

@@ -261,6 +261,8 @@ def test_folders_of_other_runs_are_refused_and_kept(recipe, tmp_path, monkeypatc
         train(settings, out)
     with pytest.raises(InputError, match="of another recipe"):
         train(recipe(batch_size=7), out, resume=True)
+    with pytest.raises(InputError, match=r"training in .* is not finished: .* --resume"):
+        load_model(out)
     assert (out / "state.pt").read_bytes() == before
     train(settings, out, resume=True)
     weights = out / "model" / "model.safetensors"

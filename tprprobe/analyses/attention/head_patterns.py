@@ -26,7 +26,7 @@ SHIFTS = {
     " + 1": 1,
     " + 2": 2,
 }  # from the place counted from the other end
-SOURCE = "source"
+SOURCE, HALF = "source", 0.5
 PUNCTUATION = "punct"  # of Universal Dependencies, and of spaCy
 Targets = Bool[np.ndarray, "query key"]
 Units = Int[np.ndarray, " token"]  # the number of a token's word, −1 for special tokens
@@ -50,7 +50,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
 
     Relations: the previous, the next and the first token, the same token elsewhere, and, where the data tell them, words with labels of
     roles, words in a dependency (but punctuation, at which many heads look from any word) and the '/' of a denominator; without labels of words also, from place i, `place i from the right` or up
-    to two places beside it. Words take the place of tokens where they are numbered; special
+    to two places beside it, if the head looks there in half of the cases. Words take the place of tokens where they are numbered; special
     tokens and the query itself do not count.
 
     The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
@@ -189,6 +189,8 @@ def choose_relations(
                 distances[relation] = head_relations.OFFSETS[shares.argmax()]
                 rival = np.concatenate(offsets)[:, shares.argmax()].astype(float)
         gains[relation] = (hits - rival[:, None])[is_chosen_on].mean(0)
+        if relation.startswith("place "):  # no name of a head that looks elsewhere more often
+            gains[relation] -= hits[is_chosen_on].mean(0) < HALF
         scored[relation] = tuple(x[~is_chosen_on] for x in (hits, chance, rival, documents))
     if not gains:
         raise InputError(

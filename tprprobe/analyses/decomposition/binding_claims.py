@@ -137,7 +137,8 @@ def _describe_shares(rows: Mapping[str, Row]) -> str:
     texts = [
         f"{word} {_score(rows[family], name)}"
         for (family, name), word in words.items()
-        if not rows[family][f"{name}_low"] == rows[family][f"{name}_high"] == 0  # of one length
+        if rows[family][f"{name}_high"] != rows[family][f"{name}_low"]  # of one length: 0
+        and np.isfinite(rows[family][name])
     ]
     return f"shares of variance: {', '.join(texts)}"
 
