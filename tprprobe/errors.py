@@ -31,8 +31,10 @@ def unknown(kind: str, value: object, accepted: Iterable[str]) -> InputError:
     """The error for a name that is not among the accepted ones, with the nearest of them suggested."""
     names = [str(name) for name in accepted]
     lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(str(value).lower(), lower, n=1, cutoff=0.5)
-    hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
+    word, alike = str(value).lower(), difflib.SequenceMatcher
+    near = max(lower, key=lambda name: alike(None, name, word).ratio(), default="")
+    is_near = alike(None, near, word).ratio() >= 0.5
+    hint = f"; did you mean {lower[near]!r}?" if lower and is_near else ""
     listed = ", ".join(repr(name) if "," in name else name for name in names[:24])
     listed += f", … ({len(names)})" * (len(names) > 24)
     return InputError(f"unknown {kind} {str(value)!r}{hint} (accepted: {listed})")

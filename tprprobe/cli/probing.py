@@ -1,7 +1,6 @@
 """Commands that train probes on labels and predict by them."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tprprobe.data.dataset import Dataset
+    from tprprobe.gold.labellers import Labeller
     from tprprobe.models.protocol import Readable
     from tprprobe.store import Store
 
@@ -63,7 +63,7 @@ def probe(
     labels: Annotated[
         list[str] | None,
         typer.Option(
-            help="TASK=FILE: labels of STORE's texts, first added to it (then others see them)."
+            help="TASK=FILE: labels of the texts; they are added to STORE, where others see them."
         ),
     ] = None,
     device: common.Device = "cpu",
@@ -79,20 +79,21 @@ def probe(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    if labels and store is None:
-        raise InputError(
-            "--labels: of a STORE; `tprprobe extract --labels` labels what is extracted"
-        )
     if store is None:
         if ckpt is None:
             raise InputError("give a STORE, or --ckpt MODEL with --data")
         n = n or (PROBED_N if data is None else None)
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt)
         common.check_folder(out, resume)
-        prepare = partial(common.take, n=n, spaced=spaced)
+        labellers: list[Labeller] = []
+
+        def prepare(examples: "Dataset") -> "Dataset":
+            examples, labellers[:] = common.labelled(common.take(examples, n, spaced), labels or [])
+            return examples
+
         limit = None if spaced else n
         inputs = common.model_and_data(ckpt, data, split, limit, seed, device, loading, prepare)
-        opened = _extract(*inputs, settings.get("sites", SITES), out, resume)
+        opened = _extract(*inputs, settings.get("sites", SITES), out, resume, labellers)
         common.say_first(opened, n, spaced)
     else:
         of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n, "--spaced": spaced}
@@ -111,14 +112,19 @@ def probe(
 
 
 def _extract(
-    model: "Readable", data: "Dataset", sites: Sequence[str], out: Path, resume: bool
+    model: "Readable",
+    data: "Dataset",
+    sites: Sequence[str],
+    out: Path,
+    resume: bool,
+    labellers: "Sequence[Labeller]",
 ) -> "Store":
     from tprprobe.analyses.probing.features import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
     site_names = needed_sites(sites, list(find_sites(model)))
-    return extract(model, data, site_names, out / "store", 0, resume=resume)
+    return extract(model, data, site_names, out / "store", 0, resume=resume, labellers=labellers)
 
 
 def _probe(

@@ -29,7 +29,9 @@ Labels = Bool[np.ndarray, "estimator target label"]
 
 
 class Fold(NamedTuple):
-    """The targets that are fitted on, that choose (a penalty, when to stop), and that are tested on."""
+    """The targets that are fitted on, that choose (a penalty, when to stop), and that are tested on. What chose, too, may be fitted on
+    once a penalty is chosen.
+    """
 
     train: Rows
     dev: Rows
@@ -153,11 +155,15 @@ def cross_fit(
     a fold's ``test`` are; ``count`` counts predictions of the estimator of a number for tested rows.
     """
     X_test, gold = tested
-    is_iterative = getattr(estimators[0], "iterative", False)
+    is_iterative, is_batched = (getattr(estimators[0], x, False) for x in ("iterative", "batched"))
     saved, previous, sums = None, None, []
     for fold in folds[:1] if is_iterative else folds:
         current: list[Estimator] = [copy_unfitted(estimator) for estimator in estimators]
         validation = take(X, fold.dev), labels[:, fold.dev]
+        chosen_on = np.setdiff1d(fold.train, fold.dev)
+        if is_batched and 0 < len(chosen_on) < len(fold.train):
+            fit_together(current, take(X, chosen_on), labels[:, chosen_on], validation, None)
+            previous = current
         fit_together(current, take(X, fold.train), labels[:, fold.train], validation, previous)
         X_fold = take(X_test, fold.test)
         pairs = zip(current, gold, strict=True)

@@ -300,6 +300,27 @@ def test_a_turn_without_dev_documents_is_fitted(separable):
     assert np.isfinite(nats)
 
 
+def test_a_probe_tested_on_another_store_learns_from_all_other_documents(
+    separable, tmp_path, monkeypatch
+):
+    """One text is in both stores."""
+    monkeypatch.setattr(linear, "PENALTIES", (1e-2,))
+    vectors, tokens = separable.read(SITE, slice(None)), separable.tokens
+    shared = tokens["sample"].isin([0, 97]).to_numpy()  # of the same words
+    others = tokens.assign(document=tokens["sample"].map("d{}".format))
+    others["token"] = others["token"].astype(str) + np.where(shared, "", "!")
+    test = write_store(tmp_path / "test", {SITE: vectors}, others)
+    rows = probe(separable, "pos", test=test, most=0, out=tmp_path / "run", **PLAIN)
+    assert real(rows)["n_train"] == len(tokens) - shared.sum()
+    saved = load_probe(tmp_path / "run" / "probes" / f"pos.{SITE}.seed0")
+    x, y = vectors[~shared], tokens["pos"][~shared]
+    reference = make_pipeline(StandardScaler(), LogisticRegression(C=100 / len(x))).fit(x, y)
+    shares = saved.estimator.logits(torch.from_numpy(vectors)).softmax(1).numpy()
+    assert np.abs(shares - reference.predict_proba(vectors)).mean() < 0.002
+    trained = real(probe(separable, "pos", test=test, schedule=Schedule(limit=1), **PLAIN))
+    assert 0.85 < trained["n_train"] / len(x) < 0.95  # the others say when to stop
+
+
 def test_the_linear_probe_is_a_classifier_of_scikit_learn():
     results = check_estimator(LinearProbe(), on_fail=None, on_skip=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}

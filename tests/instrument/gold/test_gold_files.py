@@ -181,7 +181,10 @@ WRONG = {
         (EDGES.replace("[2, 3]", "[3, 4]"), r"line 1: span \[3, 4\).*3 words.*count from 0"),
         (EDGES.replace("[0, 2]", "[1, 1]"), r"line 1: span \[1, 1\)"),
         (EDGES.replace("[0, 2]", "[0.5, 1]"), r"line 1: span \[0\.5, 1\]"),
-        (EDGES.replace("span1", "span"), r"line 1: unknown key of a target 'span'"),
+        (
+            EDGES.replace("span1", "span"),
+            r"line 1: unknown key of a target 'span'; did you mean 'span1'",
+        ),
         (EDGES.replace('"x"', "7"), r"line 1: label 7"),
         (EDGES.replace('"x"', '"x y"'), r"line 1: label 'x y'"),
         (EDGES.replace('"text"', '"test"'), r"line 1: a line is a JSON object"),

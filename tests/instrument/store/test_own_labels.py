@@ -19,6 +19,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
 
+WORDS = ("dog", "cat", "king", "horse", "teacher", "woman")
 PLACES = ["first", "second", ""]
 
 
@@ -135,6 +136,17 @@ def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
     file.write_text(json.dumps(lines[1]))
     with pytest.raises(InputError, match="no sentence with labels of dep is a text of"):
         add_file_labels(store, "dep", file)
+
+
+def test_a_checkpoint_is_probed_for_labels_of_a_file(tmp_path):
+    texts = [f"the {noun} sees {name} ." for noun in WORDS for name in WORDS]
+    sentences = ["".join(f"{word}\t{len(word)}\n" for word in text.split()) for text in texts]
+    file, out = tmp_path / "words.conll", tmp_path / "run"
+    file.write_text("\n".join([*sentences, ""]))
+    model = ["--ckpt", "tpt-d-english", "--sites", "encoder.-1.hidden", "--control", "shuffled"]
+    labels = ["--data", file, "--labels", f"length={file}"]
+    run_command("probe", "length", *model, *labels, "--out", out)
+    assert pd.read_csv(out / "rows.csv").loc[0, ["task", "n_test"]].tolist() == ["length", 180]
 
 
 def test_labels_of_the_data_are_not_replaced_by_those_of_a_file(tmp_path):

@@ -15,12 +15,13 @@ from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import draw_labels, shuffle_labels
 from tprprobe.evaluation.runner import Fold
-from tprprobe.evaluation.splits import DEV, LEFT_OUT, TEST, TRAIN
+from tprprobe.evaluation.splits import DEV, TEST, TRAIN, stand_first
 from tprprobe.gold.labels import WITHOUT_TOKEN, Target, decode_cell
 
 MAX_TARGETS = 1024  # targets of a batch, or those of one sample that has more
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 FEW_TYPES = 30  # word types
+SHARED = "all have documents or texts that the test store has too: test on others"
 LABELS = ("control", "prefix", "shuffled")  # the controls that are other labels
 
 Spans = Int[np.ndarray, "target span edge"]  # half open
@@ -269,6 +270,7 @@ class Splits:
         Source: Voita and Titov 2020, online coding.
         """
         fold = self.folds[0]
+        fold = fold._replace(train=np.setdiff1d(fold.train, fold.dev))
         if (self.examples.labels[fold.train].sum(1) != 1).any():
             return
         train = self.examples.take(fold.train)
@@ -292,57 +294,53 @@ def split_examples(
     """
     mode, window = settings.mode(corpus.side, corpus.predicts), settings.window(corpus.side)
     examples = read_examples(corpus, task, mode, window)
-    test_examples = None if test is None else read_examples(test, task, mode, window)
-    names = [_split_names(split, examples, test) for split in corpus.splits]
-    for name in (TRAIN, DEV) if test is not None else (TRAIN, DEV, TEST):
-        if not (names[0] == name).any():
-            remedy = "label or extract more samples"
-            if len(names[0]) and (names[0] == LEFT_OUT).all():
-                remedy = "all have documents or texts that the test store has too: test on others"
+    test_examples = examples if test is None else read_examples(test, task, mode, window)
+    parts = [split[examples.sample] for split in corpus.splits]
+    folds = [Fold(*(np.flatnonzero(part == n) for n in (TRAIN, DEV, TEST))) for part in parts]
+    if test is not None:
+        folds = [_divide_for(test_examples, examples, settings.is_iterative)]
+    for name, rows in zip((TRAIN, DEV, TEST), folds[0], strict=True):
+        if not len(rows):
+            is_empty = test is not None and len(examples) and not len(folds[0].train)
+            remedy = SHARED if is_empty else "label or extract more samples"
             raise InputError(
                 f"no targets of {task.name} in the {name} documents on the {corpus.side} side: {remedy}"
             )
-    marked = examples.labels[names[0] == TRAIN].any(0)
-    trained = [examples.inventory[i] for i in np.flatnonzero(marked)]
+    is_trained = examples.labels[folds[0].train].any(0)
+    trained = np.array(examples.inventory, object)[is_trained].tolist()
     if len(trained) == 1:
         raise InputError(
             f"{task.name} has one label ({trained[0]}): there is nothing to predict; labeled words are "
             "classified here, not found"
         )
     inventory = trained if task.labels == "training" else task.labels
-    lost = examples.lost + (0 if test_examples is None else test_examples.lost)
+    lost = examples.lost + (0 if test is None else test_examples.lost)
     examples = examples.with_inventory(inventory, task.unscored)
-    reference = examples.labels[names[0] == TRAIN]
-    examples = examples.with_controls(reference, settings.seed)
-    folds = [Fold(*(np.flatnonzero(split == n) for n in (TRAIN, DEV, TEST))) for split in names]
-    tested = examples
-    if test_examples is not None:
+    reference = examples.labels[folds[0].train]
+    examples = tested = examples.with_controls(reference, settings.seed)
+    if test is not None:
         tested = test_examples.with_inventory(inventory, task.unscored)
         tested = tested.with_controls(reference, settings.seed)
-        folds[0] = folds[0]._replace(test=np.arange(len(test_examples)))
-    further = () if test_examples is not None or settings.is_iterative else folds[1:]
+    further = () if settings.is_iterative else folds[1:]
     folds = [folds[0], *(fold for fold in further if len(fold.train) and len(fold.test))]
-    splits = Splits(task, examples, tested, tuple(folds), lost)
-    _check(splits, settings)
-    return splits
-
-
-def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> np.ndarray:
-    """The part of every example; left out are those that share a document or a sequence with another corpus that is tested on."""
-    if test is None:
-        return split[examples.sample]
-    corpus = examples.corpus
-    tested = np.isin(np.array(corpus.names, object), np.array(test.names, object))
-    shared = np.isin(corpus.origin.sequences, test.origin.sequences).any(1)
-    names = np.where(tested[corpus.document] | shared, LEFT_OUT, split)
-    return names[examples.sample]
-
-
-def _check(splits: Splits, settings: ProbeSettings) -> None:
-    (task, side), fold, real = splits.name, splits.folds[0], splits.examples.labels
-    if not len(fold.test):
-        raise InputError(f"no targets of {task} on the {side} side to test on")
-    marks_by_part = (real[fold.train], real[fold.dev], splits.tested.labels[fold.test])
     is_softmax = settings.is_iterative and settings.estimator.get_params().get("loss") == "softmax"
-    if is_softmax and any((labels.sum(1) > 1).any() for labels in marks_by_part):
-        raise InputError(f"targets of {task} have several labels: probe with loss sigmoid")
+    if is_softmax and any((targets.labels.sum(1) > 1).any() for targets in (examples, tested)):
+        raise InputError(f"targets of {task.name} have several labels: probe with loss sigmoid")
+    return Splits(task, examples, tested, tuple(folds), lost)
+
+
+def _divide_for(test: Examples, examples: Examples, is_iterative: bool) -> Fold:
+    """The fold of a store that another one tests, whose documents and sequences are left out. Of parts drawn by chance all are learned
+    from; those that choose, too, but by an iterative estimator.
+    """
+    corpus, tested = examples.corpus, test.corpus
+    names = {*tested.names}
+    is_shared = np.array([name in names for name in corpus.names])[corpus.document]
+    is_shared |= np.isin(corpus.origin.sequences, tested.origin.sequences).any(1)
+    is_train, is_dev = (corpus.splits[0] == name for name in (TRAIN, DEV))
+    if len(corpus.splits) > 1:
+        is_dev &= stand_first(is_dev.astype(int), corpus.origin.sequences)  # no copies choose
+        is_train = ~(is_dev & is_iterative)
+    parts = ((part & ~is_shared)[examples.sample] for part in (is_train, is_dev))
+    train, dev = map(np.flatnonzero, parts)
+    return Fold(train, dev, np.arange(len(test)))
