@@ -23,7 +23,6 @@ from tprprobe.analyses.naming.names import UNNAMED, name_clusters, read_fields
 from tprprobe.analyses.probing import probe
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import read_provenance
-from tprprobe.examination.measures import MOST_SINGLE, share_single
 from tprprobe.statistics import Interval, bootstrap_mean, permute_within, wilson
 from tprprobe.store import Store, StoreWriter, open_store
 from tprprobe.store.sampling import take
@@ -85,13 +84,12 @@ def measure_shares(store: Store, draws: int) -> Rows:
     whole = score_shares(store, [SITE], ["left"], "mean").set_index("family")
     for number, size in product(range(draws), (*SIZES, 1600)):
         part = take(store, draw(size, number))
-        title = f"share of {{}}{' (examine refuses)' * (share_single(part.tokens_of(SITE)) > MOST_SINGLE)}"
-        with suppress(InputError):  # too few documents
+        with suppress(InputError):  # too few documents, or tokens that stand in one of them alone
             table = score_shares(part, [SITE], ["left"], "mean", number).set_index("family")
             for family, word in WORDS.items():
                 rows, truths = (t[t["control"] == ""] for t in (table, whole))
                 interval = read(rows.loc[family], "share")
-                yield row_of(title.format(word), size, interval, truths.loc[family, "share"])
+                yield row_of(f"share of {word}", size, interval, truths.loc[family, "share"])
 
 
 def measure_names(store: Store, draws: int) -> Rows:
@@ -165,7 +163,7 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     """A row a quantity and size: intervals, the share of them that holds the truth, and means."""
     columns = ["held", "error", "width", "named", "named by chance"]
     groups = rows.reindex(columns=["quantity", "size", *columns]).groupby(["quantity", "size"], sort=False)  # fmt: skip
-    table = groups[["held", "error", "width", "named", "named by chance"]].mean()
+    table = groups[columns].mean()
     table.insert(0, "intervals", groups["held"].count())
     return table.reset_index()
 
