@@ -23,7 +23,13 @@ from tprprobe.analyses.naming.names import UNNAMED, name_clusters, read_fields
 from tprprobe.analyses.probing import probe
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import read_provenance
-from tprprobe.statistics import Interval, bootstrap_mean, permute_within, wilson
+from tprprobe.statistics import (
+    Interval,
+    bootstrap_mean,
+    permute_within,
+    read_interval,
+    wilson,
+)
 from tprprobe.store import Store, StoreWriter, open_store
 from tprprobe.store.sampling import take
 
@@ -58,11 +64,6 @@ def row_of(quantity: str, size: int, interval: Interval, truth: float) -> dict[s
     return {"quantity": quantity, "size": size, "held": held, "error": interval.value - truth, "width": width}  # fmt: skip
 
 
-def read(row: Any, name: str = "value") -> Interval:
-    """The interval of a row of a table."""
-    return Interval(*(float(row[f"{name}{end}"]) for end in ("", "_low", "_high")))
-
-
 def measure_heads(store: Store, draws: int) -> Rows:
     """Shares in which the best head of a relation follows it, and how far that is beyond a fixed distance."""
     followed, draw = follow_relations(store), draw_documents(store)
@@ -74,8 +75,10 @@ def measure_heads(store: Store, draws: int) -> Rows:
             is_relation = (followed["relation"] == row["relation"]) | (row["relation"] == "all")
             words, offset = followed[is_relation], f"offset:{row['offset']}"
             value, rival = words[f"{row['site']}:{row['head']}"].mean(), words[offset].mean()
-            yield row_of("head: share followed", size, read(row), value)
-            yield row_of("head: beyond fixed distance", size, read(row, "beyond"), value - rival)
+            yield row_of("head: share followed", size, read_interval(row), value)
+            yield row_of(
+                "head: beyond fixed distance", size, read_interval(row, "beyond"), value - rival
+            )
 
 
 def measure_shares(store: Store, draws: int) -> Rows:
@@ -87,9 +90,9 @@ def measure_shares(store: Store, draws: int) -> Rows:
         with suppress(InputError):  # too few documents, or tokens that stand in one of them alone
             table = score_shares(part, [SITE], ["left"], "mean", number).set_index("family")
             for family, word in WORDS.items():
-                rows, truths = (t[t["control"] == ""] for t in (table, whole))
-                interval = read(rows.loc[family], "share")
-                yield row_of(f"share of {word}", size, interval, truths.loc[family, "share"])
+                rows, truths = (t[t["control"] == ""].to_dict("index") for t in (table, whole))
+                interval = read_interval(rows[family], "share")
+                yield row_of(f"share of {word}", size, interval, truths[family]["share"])
 
 
 def measure_names(store: Store, draws: int) -> Rows:
@@ -105,8 +108,12 @@ def measure_names(store: Store, draws: int) -> Rows:
         for row in named[named["name"].isin(numbers)].to_dict("records"):
             members = gold.lattice.members[[numbers[row["name"]]]].toarray()[0].astype(bool)
             holds, is_inside = members[gold.lattice.kinds], labels == row["cluster"]
-            yield row_of("name: precision", size, read(row, "precision"), holds[is_inside].mean())
-            yield row_of("name: recall", size, read(row, "recall"), is_inside[holds].mean())
+            yield row_of(
+                "name: precision", size, read_interval(row, "precision"), holds[is_inside].mean()
+            )
+            yield row_of(
+                "name: recall", size, read_interval(row, "recall"), is_inside[holds].mean()
+            )
         order = permute_within(fields.questions, np.random.default_rng(number))
         null = name_clusters(roles.labels[order], fields.lattice, *options)
         counts = {"named": len(named), "named by chance": (null["name"] != UNNAMED).sum()}
@@ -136,7 +143,7 @@ def measure_probes(store: Store, draws: int) -> Rows:
                 tables.append(rows[rows["control"] == "real"])
         for _, rows in pd.concat(tables).groupby("site"):
             for _, row in rows.iterrows():
-                yield row_of("probe: F1", size, read(row, "f1"), rows["f1"].mean())
+                yield row_of("probe: F1", size, read_interval(row, "f1"), rows["f1"].mean())
 
 
 def measure_questions(_store: Store, draws: int) -> Rows:
