@@ -91,7 +91,7 @@ class Moments:
         gram = np.sum([weight * _multiply_blocks(kernel, kernel_products) for weight, kernel, kernel_products in zip(weights, self.kernels, products, strict=True)], 0)  # fmt: skip
         of_blocks, of_names = _variance(influence, gram), 0.0
         df = len(blocks) - 1
-        t = stats.t.ppf(0.975, df)
+        t = float(stats.t.ppf(0.975, df))
         for kernel, kernel_products, power in zip(self.kernels, products, variances * self.sizes.sum(1), strict=True):  # fmt: skip
             if kernel.component.is_measured and kernel.component.names:
                 error = np.var(weights @ self.tables - self.table_sizes)
@@ -102,8 +102,8 @@ class Moments:
         square = totals.sum() ** 2
         if not of_blocks * t**2 < square:
             return Interval(np.nan, np.nan, np.nan)
-        ends = _ends(share, of_blocks / square, of_names / square, t)
-        return Interval(*(min(1.0, float(number)) for number in (share, *ends)), df)
+        low, high = _ends(share, of_blocks / square, of_names / square, t)
+        return Interval(min(1.0, float(share)), min(1.0, low), min(1.0, high), df)
 
 
 def _ends(share: float, of_blocks: float, of_names: float, t: float) -> tuple[float, float]:
