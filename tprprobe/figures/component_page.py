@@ -61,7 +61,7 @@ def list_relations(relations: "pd.Series[str]") -> str:
 
 def say_fewest(subject: Any) -> str:
     """How many texts intervals of heads need."""
-    return f"intervals need {FEWEST_GROUPS} {subject.groups} in each half: read more texts, of {2 * FEWEST_GROUPS} {subject.groups}"
+    return f"intervals need {2 * FEWEST_GROUPS} {subject.groups}: read more texts"
 
 
 def say_guesses(subject: Any) -> str:

@@ -1,5 +1,6 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -91,7 +92,7 @@ def describe_run(subject: Any) -> str:
 def explain_lack(name: str, reason: str, subject: Any) -> Section:
     """The section of a question that cannot be asked of this model or these texts, in one grey line."""
     reason = reason.replace("one document", f"one {subject.groups.removesuffix('s')}")
-    if "read more texts" in reason and subject.n_texts > len(subject.data):
+    if re.search(r"read (more|\d)", reason) and subject.n_texts > len(subject.data):
         reason += f" (the data have {subject.n_texts:,}: -n {subject.n_texts})"
     return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
 
@@ -114,7 +115,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     rival = rival if is_settled(baseline) else f"{UNKNOWN} it in the baseline model"
     text = f"At {site_label(site)}, an estimated {percent(words, 'share')} {due} ({rival})."
     if not is_settled(words):
-        text = f"{UNKNOWN} how much {due} at {site_label(site)}."
+        text = f"At {site_label(site)}, {UNKNOWN[0].lower()}{UNKNOWN[1:]} how much {due}."
     bound, unbound = describe_bindings(table)
     if subject.unit == "last":
         last = subject.store.tokens_of(site).groupby("sample")["token"].last().value_counts()
