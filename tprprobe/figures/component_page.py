@@ -25,7 +25,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import FEWEST_GROUPS, Row, write_interval
+from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
 N_LISTED = 6  # relations of a sentence
@@ -59,11 +59,6 @@ def list_relations(relations: "pd.Series[str]") -> str:
     return ", ".join([*names, *([f"others ({n_others})"] if n_others else [])])
 
 
-def say_fewest(subject: Any) -> str:
-    """How many texts intervals of heads need."""
-    return f"intervals need {2 * FEWEST_GROUPS} {subject.groups}: read more texts"
-
-
 def say_guesses(subject: Any) -> str:
     """Which labels of words no one has given, but a pipeline."""
     guessed = subject.store.facts.guessed
@@ -74,8 +69,6 @@ def say_guesses(subject: Any) -> str:
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     """The clearest head of cross-attention, and its mean map over places."""
     is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
-    if table["beyond_low"].isna().all():
-        return Section(DECODER, lack=f"Not measured: {say_fewest(subject)}.")
     best, n_heads = find_clearest(table), is_real.sum()
     text = (
         f"On {subject.store.facts.attention_samples} of the texts, {(is_clear & is_real).sum()} of {n_heads} heads of cross-attention look at one place of the source for a place of the output more often than "

@@ -29,7 +29,6 @@ from tprprobe.figures.component_page import (
     describe_rival,
     list_relations,
     percent,
-    say_fewest,
     say_guesses,
     show_decoder,
     show_roles,
@@ -52,7 +51,6 @@ UNKNOWN = "These texts do not settle"
 FEW = 50  # examples that a probe learned from, below which its scores are not drawn
 MOST = 0.5  # of all possible shares, that the interval of a settled one spans
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
-CONTROL = "a control, a random choice or a fixed distance"
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -91,7 +89,7 @@ def describe_run(subject: Any) -> str:
 
 def explain_lack(name: str, reason: str, subject: Any) -> Section:
     """The section of a question that cannot be asked of this model or these texts, in one grey line."""
-    reason = reason.replace("one document", f"one {subject.groups.removesuffix('s')}")
+    reason = re.sub(r"document(?!s? count)", subject.groups.removesuffix("s"), reason)
     if re.search(r"read (more|\d)", reason) and subject.n_texts > len(subject.data):
         reason += f" (the data have {subject.n_texts:,}: -n {subject.n_texts})"
     return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
@@ -174,25 +172,19 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows; in the text, how many of the baseline model follow one."""
     is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
-    n_clear = int((is_clear & ~is_real).sum())
-    table, follows = table[is_real], is_clear[is_real]
+    table, follows, n_clear = table[is_real], is_clear[is_real], (is_clear & ~is_real).sum()
     deeper = f"tprprobe app {subject.folder}    # page Attention"
-    if table["beyond_low"].isna().all():
-        return explain_lack("heads", say_fewest(subject), subject)
-    n_heads = len(table)
+    text = (
+        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {len(table)} heads look at a related word or token more often "
+        f"than a control, a random choice or a fixed distance, {BEYOND} ({n_clear} in the baseline model)"
+    )
     if not follows.any():
-        further = "relations that labels name" if subject.tasks else "place i from the right"
-        lack = (
-            f"None of {n_heads} heads looks at a related word or token more often than {CONTROL}, {BEYOND} (the lower end of the interval). "
-            f"Tested: the previous, the next, the first and the same token, and {further}."
-        )
-        return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
+        return Section(QUESTIONS["heads"], lack=f"{text}.", deeper=deeper)
     scene = relation_squares(table)
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
-    text = (
-        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {n_heads} heads look{'s' if follows.sum() == 1 else ''} at a related word or token more often "
-        f"than {CONTROL}, {BEYOND} ({n_clear} in the baseline model); by best relation: {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
+    text += (
+        f"; by best relation: {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
         f"({best['relation']}): it looks most at the related one in {share} of {best['n']:,} cases, against {describe_rival(best)}."
     )
     return _section("heads", text, render(replace(scene, note="")), deeper, scene.note)

@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of, sides_of
-from tprprobe.statistics import bootstrap_mean
+from tprprobe.statistics import FEWEST_GROUPS, bootstrap_mean
 from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special
 
@@ -171,34 +171,38 @@ def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, docu
 
 @dataclass(frozen=True)
 class Scores:
-    """The queries of a relation, of all samples: which heads look there, and a control that knows no head."""
+    """The queries of a relation, of all samples: which heads look there, and how much more often than the control; there NaN at the
+    output place where a head does so most, of a relation of all output places.
+    """
 
     hits: Float[np.ndarray, "query head"]
+    gains: Float[np.ndarray, "query head"]
     chance: Float[np.ndarray, " query"]
     control: Float[np.ndarray, " query"]
     offset: int | None
     documents: Int[np.ndarray, " query"]
     is_chosen_on: Bool[np.ndarray, " query"]
-    counted: Bool[np.ndarray, "query head"]  # of a law of all places, without a head's best output
 
-    @property
-    def gains(self) -> Float[np.ndarray, " head"]:
-        """How much more often than the control heads look there, on the texts that choose; NaN of heads with few queries."""
-        on, off = (self.counted & half[:, None] for half in (self.is_chosen_on, ~self.is_chosen_on))
-        sums = ((self.hits - self.control[:, None]) * on).sum(0)
-        is_enough = np.minimum(on.sum(0), off.sum(0)) >= head_relations.FEWEST
-        return np.where(is_enough, sums / np.maximum(on.sum(0), 1), np.nan)
+    def average(self) -> Float[np.ndarray, " head"]:
+        """The mean gain on the texts that choose; NaN of heads with few queries in one half."""
+        gains = pd.DataFrame(self.gains)
+        chosen_on, tested = gains[self.is_chosen_on], gains[~self.is_chosen_on]
+        n = np.minimum(chosen_on.count(), tested.count())
+        return np.where(n >= head_relations.FEWEST, chosen_on.mean(), np.nan)
 
     def describe(self, head: int) -> dict[str, Any]:
         """The scores of a head on the other texts."""
-        is_tested, counted = ~self.is_chosen_on, ~self.is_chosen_on & self.counted[:, head]
+        is_tested = ~self.is_chosen_on
+        is_counted = is_tested & ~np.isnan(self.gains[:, head])
         control = np.nan if self.offset is None else self.control[is_tested].mean()
         row = {"n": int(is_tested.sum()), "chance": self.chance[is_tested].mean()}
         row |= {"offset": self.offset, "by_offset": control}
-        hits, documents = self.hits[:, head], self.documents
-        row |= bootstrap_mean(hits[is_tested], documents[is_tested], lowest=0).columns("value")
-        gains = (hits - self.control)[counted]
-        return row | bootstrap_mean(gains, documents[counted], lowest=-1).columns("beyond")
+        for name, numbers, rows, lowest in (
+            ("value", self.hits, is_tested, 0), ("beyond", self.gains, is_counted, -1)
+        ):  # fmt: skip
+            values, documents = numbers[rows, head], self.documents[rows]
+            row |= bootstrap_mean(values, documents, lowest=lowest).columns(name)
+        return row
 
 
 def choose_relations(
@@ -211,6 +215,10 @@ def choose_relations(
     """
     groups = [group for tallies in candidates for group in tallies.values()]
     everyone = np.unique([tally.document for group in groups for tally in group])
+    if len(everyone) < 2 * FEWEST_GROUPS:
+        raise InputError(
+            f"intervals of heads need {2 * FEWEST_GROUPS} documents with maps: read more texts"
+        )
     chosen_on = everyone[halve_documents(everyone, seed)]
     scored = [
         {name: pool_tallies(group, chosen_on) for name, group in tallies.items()}
@@ -239,28 +247,25 @@ def pool_tallies(group: Sequence[Tally], chosen_on: Int[np.ndarray, " document"]
     hits = np.concatenate([tally.hits for tally in group]).astype(float)
     chance = np.concatenate([tally.chance for tally in group])
     documents = np.repeat([t.document for t in group], [len(t.hits) for t in group])
-    is_chosen_on = np.isin(documents, chosen_on)
-    control, offset, counted = chance, None, np.ones(hits.shape, bool)
-    offsets = [t.offsets for t in group if t.offsets is not None]
-    outputs = [t.outputs for t in group if t.outputs is not None]
-    if offsets and is_chosen_on.any():
+    is_chosen_on, control, offset = np.isin(documents, chosen_on), chance, None
+    if is_chosen_on.any() and (offsets := [t.offsets for t in group if t.offsets is not None]):
         leads = np.concatenate(offsets).astype(float)
         shares = leads[is_chosen_on].mean(0)
         if shares.max() > chance[is_chosen_on].mean():
             offset, control = head_relations.OFFSETS[shares.argmax()], leads[:, shares.argmax()]
-    if outputs and is_chosen_on.any():
+    gains = hits - control[:, None]
+    if is_chosen_on.any() and (outputs := [t.outputs for t in group if t.outputs is not None]):
         places = np.concatenate(outputs)
-        gains = pd.DataFrame(hits - control[:, None])[is_chosen_on]
-        counted = places[:, None] != gains.groupby(places[is_chosen_on]).sum().idxmax().to_numpy()
-    return Scores(hits, chance, control, offset, documents, is_chosen_on, counted)
+        sums = pd.DataFrame(gains[is_chosen_on]).groupby(places[is_chosen_on]).sum()
+        gains[places[:, None] == sums.idxmax().to_numpy()] = np.nan
+    return Scores(hits, gains, chance, control, offset, documents, is_chosen_on)
 
 
 def list_best(scores: Mapping[str, Scores]) -> dict[int, str]:
     """For every head the relation that it follows farthest beyond the control, on the texts that choose."""
-    gains = {name: s.gains for name, s in scores.items() if (s.chance < 1).any()}
+    gains = {name: s.average() for name, s in scores.items() if (s.chance < 1).any()}
     for name in gains:
         if name.endswith(MIRRORED):  # no name of a head that looks elsewhere more often
             gains[name] -= scores[name].hits[scores[name].is_chosen_on].mean(0) < HALF
-    by_head = pd.DataFrame(gains).dropna(how="all")
-    best = by_head.idxmax(axis=1) if len(by_head) else by_head.index
-    return dict(zip(by_head.index.tolist(), map(str, best), strict=True))
+    best = pd.DataFrame(gains).dropna(how="all").idxmax(axis=1)
+    return dict(zip(best.index.tolist(), map(str, best), strict=True))
