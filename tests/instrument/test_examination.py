@@ -97,13 +97,16 @@ def test_states_stand_beside_those_of_the_baseline_model(examined):
 
 
 def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):
-    texts = [f"the cat saw the {name} ." for name in ("dog", "man", "cat", "king") * 3]
-    examined = examine(model, data=texts, out=tmp_path / "run", layers=1)
+    texts = [f"the cat saw the {name} ." for name in ("dog", "man", "cat", "king") * 6]
+    examined = examine(model, data=texts, out=tmp_path / "run", layers=1, n=12, labels="none")
     lines = dict(zip(MEASURES, examined.lines, strict=True))
     assert lines["behavior"].endswith(
         "Not measured: it needs minimal pairs, in which two words change places (--data pairs:FRAME)."
     )
     assert "Not measured: the words of these texts have no labels" in lines["probes"]
+    assert lines["heads"].endswith(
+        "need 20 texts with maps: read more texts (the data have 24: -n 24)."
+    )
     assert "behavior" not in examined.tables
 
 
@@ -194,6 +197,8 @@ def test_sites_that_bind_are_counted_beside_those_of_the_baseline_model():
     assert text.endswith(
         "is 30.0\u00a0% [10.0, 60.0] of the variance, at layer 0 (20.0\u00a0% [10.0, 60.0] in the baseline model)."
     )
+    wide, _ = describe_bindings(pd.DataFrame(sites).assign(share_high=0.7))
+    assert wide.endswith("bind tokens to places (counted from the left).")
     rows = pd.DataFrame(sites[:1] * 2).assign(site=["layers.embedding", "layers.0.hidden"])
     rows["share"], rows["share_low"], rows["share_high"] = [0.0, np.nan], 0.0, [0.0, np.nan]
     assert describe_bindings(rows)[1].startswith("These texts do not settle a binding")  # not: none
