@@ -110,7 +110,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
 def find_clearest(examined_decoder: pd.DataFrame) -> pd.Series:
     """The head of the model that looks most surely at a place of the source more often than by chance."""
     heads = take_trained(examined_decoder)
-    return heads.sort_values("beyond_low", ascending=False, kind="stable").iloc[0]
+    return heads.sort_values(["beyond_low", "n"], ascending=False, kind="stable").iloc[0]
 
 
 def place_squares(examined_decoder: pd.DataFrame) -> Squares:
