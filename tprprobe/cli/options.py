@@ -71,13 +71,13 @@ def model_and_data(
     if data is None and ckpt.rpartition(TRANSFORMERS)[1]:
         raise InputError(f"{ckpt} names no data: give --data")
     examples, trained = None, trained_data(Path(ckpt))
-    if trained.get("data") == data is not None:
-        seed = trained["seed"]  # by which the data were divided
-        if split is None:
-            split = trained["split"]
-            say(
-                f"{ckpt} was trained on a part of {data}: reads its test split; --split all: everything"
-            )
+    if trained and data in (None, trained["data"]) and Path(trained["data"]).exists():
+        seed = trained["seed"]  # by which the file was divided
+    if split is None and trained.get("data") == data is not None:
+        split = trained["split"]
+        say(
+            f"{ckpt} was trained on a part of {data}: reads its test split; --split all: everything"
+        )
     if data is not None:
         examples = prepare(load_data(data, split=split, n=n, seed=seed))
     model = load_model(ckpt, device=device, **loading or {})

@@ -92,8 +92,9 @@ def test_the_test_pairs_are_those_of_the_training_by_any_seed(pairs):
     trained = run_command("train", "other.toml", "--out", "other", *options[:4])
     n_tested_otherwise = re.search(r"exact match on (\d+) test pairs", trained.stderr)[1]
     assert n_tested_otherwise != n_tested
-    scored = run_command("eval", "--ckpt", "other/model", "--data", pairs)
-    assert f"n {n_tested_otherwise}\n" in scored.stdout
+    for data in ([], ["--data", pairs]):
+        scored = run_command("eval", "--ckpt", "other/model", *data)
+        assert f"n {n_tested_otherwise}\n" in scored.stdout
 
 
 def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
@@ -106,6 +107,7 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
     assert "<h1>run</h1>" in page
     sections = json.loads(Path("page/examination.json").read_text("utf-8"))["sections"]
     commands = {section["heading"]: section["deeper"] for section in sections}
+    assert commands["How often is its answer right?"].startswith("tprprobe eval --ckpt run/model ")
     assert "place i" in "".join(section["text"] for section in sections)
     assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
     command = shlex.split(commands["Which tokens does a late layer group?"])
