@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.analyses.naming.fields import CLUSTER
+from tprprobe.analyses.naming.fields import CLUSTER, NONE
 from tprprobe.analyses.slices import find_slice
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.comparison import align_tokens
@@ -15,7 +15,6 @@ from tprprobe.dashboard.maps import (
     GREY,
     color_values,
     list_shown,
-    pack_colors,
     pack_looks,
     pack_names,
 )
@@ -91,6 +90,8 @@ def title_strips(scene: Cloud, field: str = CLUSTER) -> str:
 
 def read_values(scene: Cloud, field: str, tokens: pd.DataFrame) -> pd.Series:
     """The values of a field of some tokens, empty for those that the scene does not draw."""
+    if field == CLUSTER:
+        return tokens["cluster"].astype(str).replace("-1", NONE)
     values = pd.Series(scene.read_field(field).to_numpy(), scene.rows)
     return values.reindex(tokens["row"]).fillna("").reset_index(drop=True)
 
@@ -131,14 +132,10 @@ def pack_strips(
     With ``pair`` and one sample of each, tokens are found by those of its sample, see :func:`align_tokens`.
     """
     tokens, _, _ = read_strips(scene, samples)
-    tokens["label"] = tokens["cluster"]
-    tokens["text"] = tokens["cluster"].astype(str).replace("-1", "–")
-    looks: dict[str, object] = {"colors": pack_colors(pair or scene), "names": pack_names(scene)}
-    if field != CLUSTER:
-        colors = color_values(scene, field)
-        tokens["text"] = read_values(scene, field, tokens)
-        tokens["label"] = pd.Categorical(tokens["text"], [*colors]).codes
-        looks = {"colors": pack_looks([*colors.values()]), "names": None}
+    colors, tokens["text"] = color_values(pair or scene, field), read_values(scene, field, tokens)
+    tokens["label"] = pd.Categorical(tokens["text"], [*colors]).codes
+    names = pack_names(scene) if field == CLUSTER else None
+    looks = {"colors": pack_looks([*colors.values()]), "names": names}
     if pair is not None:
         pair_tokens = read_strips(pair, pair_samples)[0].assign(second=0)
         joined = align_tokens(tokens.assign(second=0), pair_tokens)
