@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.analyses.clustering.clusters import RECOVERED, STABLE
+from tprprobe.analyses.naming.fields import compare_places, count_places
 from tprprobe.analyses.naming.name_counts import (
     compare_names,
     compare_samples,
@@ -20,7 +21,6 @@ from tprprobe.analyses.naming.name_counts import (
     select_named,
 )
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.places import compare_places, count_places
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
