@@ -12,6 +12,7 @@ import numpy as np
 
 from tprprobe.analyses.clustering import find_heads
 from tprprobe.analyses.clustering.kmeans import Source
+from tprprobe.analyses.naming.name_counts import TRAINED
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -20,7 +21,7 @@ from tprprobe.store.layout import TWINS
 CONTROLS = ("query", "key", "filler", "hidden")  # filler is v̄, hidden the layer's output z
 FREE = ("query", "key")  # up to a linear map
 RANDOM, SHUFFLED = "random", "shuffled"
-TRAINED, BASELINE = "trained", "baseline"  # models beside those of the store's twins
+BASELINE = "baseline"  # the model of another store
 
 
 @dataclass(frozen=True, eq=False)
