@@ -209,9 +209,9 @@ def test_agreement_is_that_of_scikit_learn():
 def test_agreement_is_told_from_chance_within_strata(gold):
     kind = gold.tokens["kind"].cat.codes.to_numpy(int)
     noise = np.random.default_rng(0).integers(0, 4, len(kind))
-    by_character = gold.characters
+    by_character = pd.factorize(gold.tokens["token"])[0]
     labels = np.stack([kind, noise, by_character], 1)
-    nulls = {"question": gold.questions, "character": gold.characters}
+    nulls = {"question": gold.questions, "character": by_character}
     tables = [
         agreement(labels, gold.described, field, nulls, permutations=39)
         for field in ("kind", "place")

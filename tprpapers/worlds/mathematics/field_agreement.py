@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Int, Shaped
 
 from tprprobe.analyses.naming.partition_agreement import Tables, measure_gain
-from tprprobe.statistics import exceedance, permutations_within
+from tprprobe.statistics import permutations_within
 
 PERMUTATIONS = 50
 Strata = Shaped[np.ndarray, " token"]
@@ -50,7 +50,7 @@ def agreement(
             continue
         value, *null_gains = np.sum(gains, 0) / possible
         for null, chance in zip(nulls, np.split(np.array(null_gains), len(nulls)), strict=True):
-            p = float(exceedance(np.array([value]), chance[:, None])[0])
+            p = (1 + int((chance >= value).sum())) / (1 + len(chance))  # one-sided
             numbers = {"value": value, "null": null, "null_mean": chance.mean(), "p_value": p}
             rows.append({"clustering": clustering, "field": field, "measure": measure, **numbers})
     return pd.DataFrame(rows)

@@ -291,7 +291,7 @@ class NamingPlan:
         gold = self.golds[model]
         clusterings = [clustering for clustering in self._labels if clustering[0].model == model]
         labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
-        nulls = {"question": gold.questions, "character": gold.characters}
+        nulls = {"question": gold.questions, "character": pd.factorize(gold.tokens["token"])[0]}
         if conditions:
             nulls = {"given": np.zeros(len(labels), int), "question": gold.questions}
         table = agreement(labels, gold.described, field, nulls, conditions, seed=self.seed)

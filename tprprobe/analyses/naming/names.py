@@ -205,10 +205,6 @@ class Gold:
         """The number of every token's question or document."""
         return self.origin.documents
 
-    @property
-    def characters(self) -> Shaped[np.ndarray, " token"]:
-        return pd.factorize(self.tokens["token"])[0]
-
 
 def read_gold(store: Store) -> Gold:
     """The gold structure of the source tokens of a store of arithmetic questions."""
