@@ -10,9 +10,15 @@ from jaxtyping import Bool, Float32, Int32, Integer
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
-from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, read_field
+from tprprobe.analyses.naming.fields import (
+    CLUSTER,
+    NONE,
+    OTHER,
+    build_places,
+    list_fields,
+    read_field,
+)
 from tprprobe.analyses.naming.names import name_clusters, read_structure
-from tprprobe.analyses.naming.places import build_places
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.kmeans import fill_unvaried

@@ -6,12 +6,12 @@ import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     compare_names,
     quote,
     select_named,
     state_names,
 )
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.analyses.token_maps import build_scene as build_scene
 from tprprobe.analyses.token_maps import fill as fill

@@ -10,13 +10,13 @@ import pandas as pd
 from tprprobe.analyses.attention.head_patterns import MARGIN
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
+from tprprobe.analyses.naming.fields import count_places
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     count_marks,
     select_named,
 )
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.places import count_places
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene, describe_change
 from tprprobe.figures.cluster_labels import describe_stability
