@@ -115,7 +115,9 @@ def test_words_of_one_sequence_may_add_nothing_or_more_than_others(length):
         bags = counts_of(draw_sequences(rng, 130, 3000, longest=12))
         vectors = rng.normal(size=(bags.fillers.shape[1], 32))
         vectors[np.bincount(bags.fillers.indices) == 1] *= length
-        share = BindingComponents(steps=[FILLERS]).fit(bags, bags.fillers @ vectors).shares_[FILLERS]
+        share = (
+            BindingComponents(steps=[FILLERS]).fit(bags, bags.fillers @ vectors).shares_[FILLERS]
+        )
         assert share.low <= 1 == share.high
 
 
