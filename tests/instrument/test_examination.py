@@ -175,7 +175,7 @@ def test_sites_that_bind_are_counted_beside_those_of_the_baseline_model():
     assert text.endswith(
         "is 30.0\u00a0% [10.0, 60.0] of the variance, at layer 0 (20.0\u00a0% [10.0, 60.0] in the baseline model)."
     )
-    wide, _ = describe_bindings(pd.DataFrame(sites).assign(share_high=0.7))
+    wide, _ = describe_bindings(pd.DataFrame(sites).assign(share_high=0.9))
     assert wide.endswith("bind tokens to places (counted from the left).")
     rows = pd.DataFrame(sites[:1] * 2).assign(site=["layers.embedding", "layers.0.hidden"])
     rows["share"], rows["share_low"], rows["share_high"] = [0.0, np.nan], 0.0, [0.0, np.nan]
