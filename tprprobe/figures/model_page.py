@@ -87,11 +87,16 @@ def describe_run(subject: Any) -> str:
     )
 
 
+def offer_texts(subject: Any) -> str:
+    """How to read all texts, where the data have more than were read."""
+    n = subject.n_texts
+    return f" (the data have {n:,}: -n {n})" if n > len(subject.data) else ""
+
+
 def explain_lack(name: str, reason: str, subject: Any) -> Section:
     """The section of a question that cannot be asked of this model or these texts, in one grey line."""
     reason = re.sub(r"document(?!s? count)", subject.groups.removesuffix("s"), reason)
-    if re.search(r"read (more|\d)", reason) and subject.n_texts > len(subject.data):
-        reason += f" (the data have {subject.n_texts:,}: -n {subject.n_texts})"
+    reason += offer_texts(subject) if re.search(r"read (more|\d)", reason) else ""
     return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
 
 
@@ -110,10 +115,10 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
     due = f"of the variance of {STATES[subject.unit]} is due to which tokens a text has, wherever they stand"
     rival = f"{percent(baseline, 'share')} in the baseline model; difference in percentage points: {write_interval(words, 'share_learned', '+.1f', 100)}"
-    rival = rival if is_settled(baseline) else f"{UNKNOWN} it in the baseline model"
+    rival = rival if is_settled(baseline) else "these texts do not settle it in the baseline model"
     text = f"At {site_label(site)}, an estimated {percent(words, 'share')} {due} ({rival})."
     if not is_settled(words):
-        text = f"At {site_label(site)}, {UNKNOWN[0].lower()}{UNKNOWN[1:]} how much {due}."
+        text = f"At {site_label(site)}, these texts{offer_texts(subject)} do not settle how much {due}."
     bound, unbound = describe_bindings(table)
     if subject.unit == "last":
         last = subject.store.tokens_of(site).groupby("sample")["token"].last().value_counts()
@@ -166,7 +171,8 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
     is_none = bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
     verdict = f"No binding of {name} was found" if is_none else f"{UNKNOWN} a binding of {name}"
     shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"
-    return "", f"{verdict}; the largest estimate is {share} ({shuffled}), at {where}."
+    largest = f"; the largest estimate is {share} ({shuffled}), at {where}"
+    return "", f"{verdict}{largest * is_settled(best)}."
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
