@@ -40,7 +40,7 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.state_shares import PLACE, STATES, UNITS, share_bars
+from tprprobe.figures.state_shares import MOST, PLACE, STATES, UNITS, share_bars
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
@@ -49,7 +49,6 @@ FURTHER = " Why a share is not the R² of `tprprobe decompose`: `tprprobe docs s
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 UNKNOWN = "These texts do not settle"
 FEW = 50  # examples that a probe learned from, below which its scores are not drawn
-MOST = 0.75  # of all possible shares, that the interval of a settled one spans
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
