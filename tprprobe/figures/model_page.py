@@ -181,7 +181,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     table, follows, n_clear = table[is_real], is_clear[is_real], (is_clear & ~is_real).sum()
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     text = (
-        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {len(table)} heads look at a related word or token more often "
+        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {len(table)} heads look{'s' * (follows.sum() == 1)} at a related word or token more often "
         f"than a control, a random choice or a fixed distance, {BEYOND} ({n_clear} in the baseline model)"
     )
     if not follows.any():
