@@ -586,11 +586,11 @@ class Strips {
   cell(strip, at, sign, i) {
     const label = strip.labels[i], look = this.data.colors[label] ?? { color: "#9aa3b2", ink: "black" };
     const text = make("span", { className: "sign", textContent: sign });
-    const number = make("span", { className: "number", textContent: label < 0 ? "–" : label });
+    const number = make("span", { className: "number", textContent: strip.texts[i] });
     const cell = make("button", { tabIndex: i ? -1 : 0, className: strip.outsides[i] ? "outside" : "" }, text, number);
     Object.assign(text.style, { background: look.color, color: look.ink });
     const name = this.data.names?.[label]?.name;
-    const title = `‘${sign}’ · token ${strip.positions[i]} · cluster ${number.textContent}${name ? ` (${name})` : ""}`;
+    const title = `‘${sign}’ · token ${strip.positions[i]} · ${this.data.field} ${strip.texts[i]}${name ? ` (${name})` : ""}`;
     return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], outside: strip.outsides[i], strip: at, title });
   }
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,18 +156,18 @@ class Place:
         names = tp.dashboard.maps.pack_names(self.clustered)
         self.mount("map", "linked-map", {"advice": ADVICE, "names": names} | packed)
 
-    def show_strips(self, samples: Sequence[int], mark: Any) -> None:
+    def show_strips(self, samples: Sequence[int], mark: Any, field: str = "cluster") -> None:
         """Samples as strips, under their title with its exports."""
         views, scene = tp.dashboard, self.clustered
-        title = f"Clusters of {scene.place}"
-        widgets.head(title, lambda: views.show_strips(scene, samples, mark), f"strips-{self.name}")
-        packed = views.strips.pack_strips(scene, samples, where=self.where)
+        view = partial(views.show_strips, scene, samples, mark, field)
+        widgets.head(views.strips.title_strips(scene, field), view, f"strips-{self.name}")
+        packed = views.strips.pack_strips(scene, samples, where=self.where, field=field)
         self.mount("strips", "linked-strips", packed)
 
     def show_pair(self, scenes: Sequence[Any], samples: tuple[int, int]) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
         views, (left, right) = tp.dashboard, scenes
-        title = f"Clusters of {right.place}"
+        title = views.strips.title_strips(right)
         widgets.head(title, lambda: views.show_strips(right, [samples[1]]), "strips-second")
         packed = views.strips.pack_strips(right, [samples[1]], left, [samples[0]])
         self.mount("strips", "linked-beside", packed)

@@ -122,15 +122,6 @@ def _draw(rng: np.random.Generator, n: int, rows: int) -> Int[np.ndarray, "repli
     return np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n)
 
 
-def draw_runs(
-    values: Float[np.ndarray, "replicate run"], seed: int = 0
-) -> Float[np.ndarray, " replicate"]:
-    """One run's value per replicate, drawn at random, so that the spread includes the runs' differences."""
-    replicates, runs = values.shape
-    run_index = np.random.default_rng(seed).integers(runs, size=replicates)
-    return values[np.arange(replicates), run_index]
-
-
 def bounds(
     replicates: Float[np.ndarray, "replicate *statistic"],
     n_groups: int,
@@ -295,13 +286,6 @@ def permutations_within(
     for _ in range(n):
         order[grouped] = grouped[np.argsort(index[grouped] + rng.random(len(index)))]
         yield order.copy()
-
-
-def exceedance(
-    observed: Float[np.ndarray, "*test"], null: Float[np.ndarray, "permutation *test"]
-) -> Float[np.ndarray, "*test"]:
-    """One-sided p of a permutation test: (1 + #{null ≥ observed}) / (1 + permutations)."""
-    return (1 + np.sum(null >= observed, axis=0)) / (1 + len(null))
 
 
 def adjust(p_values: Float[np.ndarray, " test"], method: str = "bh") -> Float[np.ndarray, " test"]:

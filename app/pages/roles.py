@@ -66,6 +66,7 @@ def roles() -> None:
         alike, layer = contents.like(sites, site), views.maps.LAYER
         fields = scene.list_fields() + [layer] * (len(alike) > 1)
         field = widgets.choose("Color", fields, "color")
+    strip_field = views.maps.CLUSTER if field == layer else field
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     where = state.where(store.side(site))
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
@@ -78,7 +79,9 @@ def roles() -> None:
     note = st.container()
     if marked is not None:
         _bring_marked(cloud.tokens.loc[marked, "sample"], mark)
-    place.show_strips(widgets.choose_samples(store, range(store.samples), MAX_STRIPS), mark)
+    place.show_strips(
+        widgets.choose_samples(store, range(store.samples), MAX_STRIPS), mark, strip_field
+    )
     below = st.container()
     place.feed_points()
     canvas.feed_mark(mark)

@@ -7,22 +7,15 @@ from tprprobe.figures.dots import EMBEDDING_LAYER
 from tprprobe.figures.probe_captions import TITLES, write_caption
 from tprprobe.figures.probes import KINDS, average_probes
 from tprprobe.figures.tables import Table
-from tprprobe.files import assets
 
-KNOWN = (
-    "\nOf the paper's Table 4 (XSum) four numbers are known, all of its last decoder layer: "
-    "POS role 56.0, TPR 74.5; NEL role 42.2, TPR 73.8."
-)
 VECTORS = (
     "role / filler / TPR where a model has roles, else its filler; of a whole layer its output"
 )
-CELLS = ": {}. In brackets the strongest control of these.\nThe widest 95 % interval over documents is ±{:.1f} points"
+CELLS = " (widest 95 % interval ±{:.1f}): {}. In parentheses the strongest control"
 
 
 def table4(probes: pd.DataFrame) -> Table:
     """F1 of every model by layer (rows) and task (columns), as in the paper's Table 4: of the vectors that it probes.
-
-    The caption has the paper's numbers where all models are shipped ones.
 
     Raises:
         InputError: no row is of a role, filler, tpr or hidden state with all its heads.
@@ -42,14 +35,10 @@ def table4(probes: pd.DataFrame) -> Table:
     wide["layer"] = ["emb" if layer == EMBEDDING_LAYER else f"{layer:g}" for layer in wide["layer"]]
     places = wide["vectors of"].tolist()
     ruled = tuple(i for i in range(1, len(places)) if places[i] != places[i - 1])
-    models = probes["model"].astype(str).str.partition(" (")[0]  # in brackets: a folder
-    is_ours = models.isin([*assets.available("models")]).all()
     vectors = "the output of a layer" if {*rows["kind"]} == {"hidden"} else VECTORS
     widest = 100 * (rows["f1_high"] - rows["f1_low"]).max() / 2
-    note = KNOWN * bool(is_ours)
-    if wide["model"].nunique() == 1:
-        note = f"\nModel: {wide.pop('model')[0]}.{note}"
-    caption = write_caption(probes, rows, CELLS.format(vectors, widest), note)
+    note = f"\nModel: {wide.pop('model')[0]}." if wide["model"].nunique() == 1 else ""
+    caption = write_caption(probes, rows, CELLS.format(widest, vectors), note)
     title = f"What vectors know about words: {rows.attrs['label']}"
     return Table(wide, title, caption, ruled, block=("vectors of",))
 

@@ -10,9 +10,15 @@ from jaxtyping import Bool, Float32, Int32, Integer
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
-from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, read_field
+from tprprobe.analyses.naming.fields import (
+    CLUSTER,
+    NONE,
+    OTHER,
+    build_places,
+    list_fields,
+    read_field,
+)
 from tprprobe.analyses.naming.names import name_clusters, read_structure
-from tprprobe.analyses.naming.places import build_places
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.kmeans import fill_unvaried
@@ -42,6 +48,7 @@ class Cloud:
     rows: Integer[np.ndarray, " token"]
     left_out: int  # samples with vectors that are not finite
     layers: int = 1  # that the same tokens are drawn of; the clusters are of one
+    whole: "Cloud | None" = None  # of a slice: what it was taken of
 
     def __repr__(self) -> str:
         return f"Cloud({len(self.rows):,} vectors of {self.place} in {self.roles.k} clusters)"
@@ -69,6 +76,10 @@ class Cloud:
         total = self.store.facts.lengths.get(self.side, 0)
         n_drawn = len(self.rows) if self.layers == 1 else len(np.unique(self.rows))
         notes = []
+        if self.whole is not None:
+            n_whole = len(self.whole.rows) // self.layers
+            notes = [f"a slice: {n_drawn:,} of {n_whole:,} tokens", self.whole.note]
+            return " · ".join(filter(None, notes))
         if n_drawn < total:
             how = ", whole samples drawn at random" if self.layers == 1 else ""
             notes.append(f"{n_drawn:,} of {total:,} tokens{how}")
@@ -134,6 +145,9 @@ class Cloud:
 
     def read_field(self, name: str) -> pd.Series:
         """The values of a field, one per token, as texts."""
+        if self.whole is not None:
+            in_slice = np.isin(self.whole.rows, self.rows)
+            return self.whole.read_field(name)[in_slice].reset_index(drop=True)
         if name == CLUSTER:
             return pd.Series(self.roles.labels.astype(str))
         return read_field(self.tokens, self.gold, name)

@@ -175,7 +175,9 @@ def _draw(scene: Any, path: Path, *endings: str) -> None:
     common.say(f"{path}{', '.join(endings)}")
 
 
-@options_of("analyses.naming.run:name_all", without=["progress", "projections"], patterns="site")
+@options_of(
+    "analyses.naming.arithmetic:name_all", without=["progress", "projections"], patterns="site"
+)
 def name(
     store: common.StoreFolder,
     scheduler: common.Scheduler = None,

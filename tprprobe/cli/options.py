@@ -13,6 +13,7 @@ from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
+    from tprprobe.data.annotated.sentencesets import Source
     from tprprobe.data.dataset import Dataset
     from tprprobe.gold.labellers import Labeller
     from tprprobe.models.protocol import Readable
@@ -71,6 +72,8 @@ def model_and_data(
     if data is None and ckpt.rpartition(TRANSFORMERS)[1]:
         raise InputError(f"{ckpt} names no data: give --data")
     examples, trained = None, trained_data(Path(ckpt))
+    if trained and data in (None, trained["data"]) and Path(trained["data"]).exists():
+        seed = trained["seed"]  # by which the file was divided
     if split is None and trained.get("data") == data is not None:
         split = trained["split"]
         say(
@@ -85,9 +88,32 @@ def model_and_data(
     return model, examples
 
 
-def take(examples: "Dataset", n: int | None, spaced: bool) -> "Dataset":
-    """The examples, or n of them from all over the data."""
-    return examples.spaced(n) if spaced and n else examples
+def model_and_labelled_data(
+    ckpt: str,
+    data: str | None,
+    split: str | None,
+    n: int | None,
+    spaced: bool,
+    seed: int,
+    device: str,
+    loading: Loading,
+    labels: list[str] | None,
+    source: "Source | None" = None,
+) -> "tuple[Readable, Dataset, list[Labeller]]":
+    """The model, n examples (``spaced``: from all over the data) with the labels of files, and what labels them otherwise."""
+    from tprprobe.data.annotated.sentencesets import set_source
+
+    labellers: list[Labeller] = []
+
+    def prepare(examples: "Dataset") -> "Dataset":
+        examples = examples.spaced(n) if spaced and n else examples
+        examples = set_source(examples, source) if source else examples
+        examples, labellers[:] = labelled(examples, labels or [])
+        return examples
+
+    limit = None if spaced else n
+    model, examples = model_and_data(ckpt, data, split, limit, seed, device, loading, prepare)
+    return model, examples, labellers
 
 
 def say_first(store: "Store", n: int | None, spaced: bool) -> None:

@@ -12,10 +12,9 @@ from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.attention.head_relations import list_self_maps
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition.variance_shares import score_shares
-from tprprobe.analyses.naming.fields import Field, describe, label_words
+from tprprobe.analyses.naming.fields import Field, build_places, count_places, describe, label_words
 from tprprobe.analyses.naming.name_counts import select_named
 from tprprobe.analyses.naming.names import name_clusters, name_roles
-from tprprobe.analyses.naming.places import build_places, count_places
 from tprprobe.analyses.probing import probe
 from tprprobe.console import quiet
 from tprprobe.data import load_data

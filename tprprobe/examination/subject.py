@@ -110,7 +110,9 @@ class Subject:
 
     @property
     def checkpoint(self) -> str:
-        """What commands call the model."""
+        """What commands call the model: the name that it was loaded by, paths from the folder of work on."""
+        if self.model.loaded_by is not None:
+            return str(self.model.loaded_by[0][0]).replace(f"{Path.cwd()}/", "")
         folder = self.store.facts.model_folder
         kind = "hf:" if folder and self.model.name.startswith("hf:") else ""
         return f"{kind}{folder or self.model.name}"

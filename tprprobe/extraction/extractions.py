@@ -20,8 +20,14 @@ from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_s
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.alignment import align_words, as_category, token_table
 from tprprobe.extraction.division import block_sizes, split_blocks
-from tprprobe.extraction.padding import compare_padded
-from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
+from tprprobe.extraction.passes import (
+    Block,
+    compare_padded,
+    decoder_inputs,
+    known_spec,
+    read_block,
+    spec_of,
+)
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
@@ -38,8 +44,6 @@ N_SEARCHED = 1000  # texts whose lengths and symbols tell those of all
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
 Target = Literal["reference", "generated"]
-
-
 # a block with the model of a control, which may be the examined one, its weights permuted
 Control = Callable[[], AbstractContextManager[Readable]]
 

@@ -17,7 +17,7 @@ from tprprobe.store.token_texts import is_special, quote_sign, sign, visible
 KEY_LENGTH = 34  # characters of what a color means
 SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
 TAGS = "Capitals, pos=…: parts of speech; small letters: relations to the head; in quotes: tokens; in parentheses: the one that a cluster consists of"
-NOT_STABLE = f"*: not stable, other random starts find the cluster with a mean Jaccard index below {RECOVERED:g}"
+NOT_STABLE = f"*: not found again from other random starts (Jaccard index below {RECOVERED:g})"
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
 MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens

@@ -26,7 +26,7 @@ from tprprobe.figures.cluster_labels import (
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
-from tprprobe.figures.overlay import FRAMES, mark_polarity, marks_legend
+from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import (
     COLUMNS,
     Color,
@@ -153,7 +153,7 @@ def cluster_strips(
         notes = [
             f"Model: {store.facts.model.name}" * bool(store.facts.model.name),
             f"data: {Path(str(store.facts.data.name)).name}" * bool(store.facts.data.name),
-            f"k-means, k = {roles.k}, {vectors} vectors; stability: ARI of {roles.n_seeds} seeds {roles.stability:.2f}",
+            f"k-means, k = {roles.k}, {vectors} vectors, stability {roles.stability:.2f} (ARI of {roles.n_seeds} seeds)",
         ]
         if samples is None:
             n, noun = len(candidates), "questions" if store.has_answers else "texts"
@@ -163,8 +163,10 @@ def cluster_strips(
                 f"{len(ids)} of the {n} {noun}, chosen to show many clusters: {len(labels)} of {n_clusters}"
             )
         if baseline is not None:
-            bars = "bars: clusters of the baseline model, in color where most tokens are those of the cluster of that number"
-            notes.append(f"{bars} (Jaccard index above 0.5; ARI of all {likeness:.2f})")
+            bars = (
+                "bars: clusters of the baseline model, in color where like the one of that number"
+            )
+            notes.append(f"{bars} (ARI of all {likeness:.2f})")
         notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
             precision = (
@@ -172,7 +174,6 @@ def cluster_strips(
             )
             notes += [precision, explain_tags(list_exact(store))]
             notes.append(NOT_STABLE * any("*" in text for _, text in key))
-        notes.append(FRAMES * any(strip.frames for strip in strips))
         notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
         title = f"{kind}: {site_label(roles.site, roles.head)}"
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))

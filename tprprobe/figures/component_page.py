@@ -10,14 +10,14 @@ import pandas as pd
 from tprprobe.analyses.attention.cross_places import mean_map
 from tprprobe.analyses.attention.head_patterns import MARGIN
 from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.naming.fields import count_places
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     count_by_model,
     find_most_named,
     select_named,
     state_names,
 )
-from tprprobe.analyses.naming.places import count_places
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import find_clearest, place_squares

@@ -61,9 +61,10 @@ def legend(
 
 
 def _make_room(axes: Axes, inches: float) -> None:
-    """Shortens axes, and those beside them, so that so many inches are below."""
+    """Shortens axes, and those beside them, so that so many inches are below, above the title of lower ones."""
     bottom, panels = axes.get_position().y0, axes.figure.axes
     tops = [y for panel in panels if (y := panel.get_position().y1) < bottom]
+    inches += 2 * float(axes.title.get_fontsize()) / 72 * bool(tops)
     low = max(tops, default=0) + inches * axes.figure.dpi / axes.figure.bbox.height
     for panel in panels:
         box = panel.get_position()

@@ -10,13 +10,13 @@ import pandas as pd
 from tprprobe.analyses.attention.head_patterns import MARGIN
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
+from tprprobe.analyses.naming.fields import count_places
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     count_marks,
     select_named,
 )
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.places import count_places
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene, describe_change
 from tprprobe.figures.cluster_labels import describe_stability
@@ -49,7 +49,7 @@ FURTHER = " Why a share is not the R² of `tprprobe decompose`: `tprprobe docs s
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 UNKNOWN = "These texts do not settle"
 FEW = 50  # examples that a probe learned from, below which its scores are not drawn
-MOST = 0.5  # of all possible shares, that the interval of a settled one spans
+MOST = 0.75  # of all possible shares, that the interval of a settled one spans
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {

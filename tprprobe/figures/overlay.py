@@ -7,7 +7,6 @@ import pandas as pd
 from tprprobe.figures.strips import StripFrame
 
 LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
-FRAMES = "frames: blue numerators, dashed denominators"
 LETTERS = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
 DISCORDANT = " (capital: the symbol before misleads)"
 

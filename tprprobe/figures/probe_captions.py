@@ -33,7 +33,8 @@ def describe_probes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[
     ranks, controls = _rank(probes, rows), probe_rows.explain_controls(rows["control_name"])
     lines = [*origins, *ranks, *[f"{RANKED}."] * bool(ranks), *controls]
     cells = BRACKETS.format(probe_rows.count_documents(_take_real(probes)))
-    return write_caption(probes, rows, cells, "".join(f"\n{line}" for line in lines))
+    caption = write_caption(probes, rows, cells, "".join(f"\n{line}" for line in lines))
+    return caption + _describe_targets(rows)
 
 
 def write_notes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]) -> str:
@@ -79,7 +80,7 @@ def write_caption(probes: pd.DataFrame, rows: pd.DataFrame, cells: str, note: st
     )
     opening = CAPTION.format(score[0].upper() + score[1:], seeds, cells, predicted)
     warnings = _warn_of_fewer_targets(probes) + f"\n{UNALIKE}" * _is_unalike(rows)
-    return f"{opening}{note}{marked}{_describe_targets(rows)}{warnings}"
+    return f"{opening}{note}{marked}{warnings}"
 
 
 def _describe_targets(rows: pd.DataFrame) -> str:

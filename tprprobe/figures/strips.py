@@ -184,7 +184,7 @@ class _Layout:
 
 def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
     look, cell = current_look(), _cell()
-    columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
+    columns = max(int((NARROWEST - 2 * MARGIN) / cell), *(strip.columns for strip in scene.strips))
     room = ax.bbox.width / ax.figure.dpi if ax else (look.inches or 0) - 2 * MARGIN
     if look.inches or ax:
         columns = max(int(room / cell), 1)
@@ -193,7 +193,7 @@ def _lay_out(scene: Strips, ax: Axes | None = None) -> _Layout:
     key = _place_key([text for _, text in scene.key] if look.legend else [], columns, letter)
     rows = sum(strip.height for strip in scene.strips)
     rows += KEY_LINE * (key[-1][0] + 1) if key else 0
-    width = look.inches or max(columns * cell + 2 * MARGIN, NARROWEST)
+    width = look.inches or columns * cell + 2 * MARGIN
     title = wrap_lines(scene.title, width - 2 * MARGIN, BOLD_LETTER * title_size() / TITLE)
     note = wrap_lines(scene.note * look.notes, width - 2 * MARGIN, LETTER)
     foot = FOOT + 0.11 * note.count("\n") if note else MARGIN

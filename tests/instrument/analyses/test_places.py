@@ -6,14 +6,14 @@ import pytest
 
 from tprprobe.analyses.attention.cross_places import mean_map, score_cross_heads
 from tprprobe.analyses.attention.head_patterns import score_heads
-from tprprobe.analyses.naming.names import name_clusters
-from tprprobe.analyses.naming.places import (
+from tprprobe.analyses.naming.fields import (
     build_places,
     build_tokens,
     build_tokens_at_places,
     compare_places,
     read_places,
 )
+from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.store import Store
 

@@ -108,6 +108,19 @@ def test_sums_of_words_are_all_words_though_most_words_stand_in_one_sequence():
     assert sum(share.low <= 1 <= share.high for share in intervals) >= DRAWS - 1
 
 
+@pytest.mark.parametrize("length", [0, 1.3])
+def test_words_of_one_sequence_may_add_nothing_or_more_than_others(length):
+    for seed in range(DRAWS):
+        rng = np.random.default_rng((seed, 9))
+        bags = counts_of(draw_sequences(rng, 130, 3000, longest=12))
+        vectors = rng.normal(size=(bags.fillers.shape[1], 32))
+        vectors[np.bincount(bags.fillers.indices) == 1] *= length
+        share = (
+            BindingComponents(steps=[FILLERS]).fit(bags, bags.fillers @ vectors).shares_[FILLERS]
+        )
+        assert share.low <= 1 == share.high
+
+
 def test_sums_of_frequent_words_are_all_words_exactly():
     intervals, _ = measure_words(300, 6)
     np.testing.assert_allclose([share.value for share in intervals], 1, atol=2e-3)

@@ -71,6 +71,30 @@ def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
     run_command("train", "--data", pairs, "--out", "run", "--resume", *options)
     with pytest.raises(InputError):
         run_command("train", "--data", pairs, "--out", "run")
+    again = run_command("train", "run/recipe.toml", "--out", "again", *options)  # as by --data
+    assert line[0] in again.stderr
+    assert (
+        "next: tprprobe examine again/model --data pairs.tsv --out again/examined" in again.stderr
+    )
+
+
+def test_the_test_pairs_are_those_of_the_training_by_any_seed(pairs):
+    options = ["--set", "stages.0.steps=2", "--set", "model.d_model=16", "--seed", 3]
+    trained = run_command("train", "--data", pairs, "--out", "run", *options)
+    n_tested = re.search(r"exact match on (\d+) test pairs", trained.stderr)[1]
+    for seed in (0, 1):
+        scored = run_command("eval", "--ckpt", "run/model", "--data", pairs, "--seed", seed)
+        assert f"n {n_tested}\n" in scored.stdout
+    mix = (
+        Path("run/recipe.toml").read_text().replace('split = "train"', 'split = "train", seed = 1')
+    )
+    Path("other.toml").write_text(mix)
+    trained = run_command("train", "other.toml", "--out", "other", *options[:4])
+    n_tested_otherwise = re.search(r"exact match on (\d+) test pairs", trained.stderr)[1]
+    assert n_tested_otherwise != n_tested
+    for data in ([], ["--data", pairs]):
+        scored = run_command("eval", "--ckpt", "other/model", *data)
+        assert f"n {n_tested_otherwise}\n" in scored.stdout
 
 
 def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
@@ -83,6 +107,7 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
     assert "<h1>run</h1>" in page
     sections = json.loads(Path("page/examination.json").read_text("utf-8"))["sections"]
     commands = {section["heading"]: section["deeper"] for section in sections}
+    assert commands["How often is its answer right?"].startswith("tprprobe eval --ckpt run/model ")
     assert "place i" in "".join(section["text"] for section in sections)
     assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
     command = shlex.split(commands["Which tokens does a late layer group?"])

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from tprprobe.analyses.attention.head_patterns import SHIFTS, Tally, choose_relations
 from tprprobe.analyses.attention.head_relations import list_maps
-from tprprobe.analyses.naming.places import SIDES, read_places
+from tprprobe.analyses.naming.fields import SIDES, read_places
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import sides_of

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from tprprobe.analyses.clustering.clusters import ESTIMATOR
-from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.analyses.naming.name_counts import TRAINED
 from tprprobe.evaluation.results import Results, join_tables, melt
 
 PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table

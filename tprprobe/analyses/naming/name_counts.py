@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.store.token_texts import SPECIAL
+
+TRAINED = "trained"  # the model of a store, beside those of its twins
 
 
 def select_named(names: pd.DataFrame) -> pd.DataFrame:

@@ -14,9 +14,9 @@ from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import NAMES, WORD_NAMES
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
+from tprprobe.analyses.naming.name_counts import TRAINED
 from tprprobe.analyses.naming.names import list_held_out, name_roles
 from tprprobe.analyses.naming.partition_agreement import agree_without_parts
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.evaluation.results import load_view
 from tprprobe.evaluation.runner import Progress, run_jobs
 from tprprobe.evaluation.splits import read_provenance

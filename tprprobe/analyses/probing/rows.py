@@ -119,7 +119,7 @@ def name_control(control: object) -> str:
 
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels: the score with its interval and name (accuracy or micro-F1:
-    the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the best control, the macro F1.
+    the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the strongest control, the macro F1.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
     if lines[MEASURE].nunique() == 1:
@@ -194,7 +194,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             MEASURE: names[row["task"]],
             "": BEYOND if row["beats_controls"] is True else "",
             BEHIND_BEST: _write_behind(row),
-            "best control": best_f1 and f"{best_f1} {name_control(best)}",
+            "strongest control": best_f1 and f"{best_f1} {name_control(best)}",
             **_macro(row),
             "learned from": f"{row['n_train']:,}",
         }

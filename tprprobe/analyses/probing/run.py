@@ -80,7 +80,7 @@ def probe(
             others), and of an estimator that is named the parameters of its constructor (``schedule``, ``loss``).
 
     Returns:
-        One row per probe, with f1, accuracy and their intervals over held-out documents, and the best control; see
+        One row per probe, with f1, accuracy and their intervals over held-out documents, and the strongest control; see
         [columns](probing.md#columns-of-probes).
 
     Raises:

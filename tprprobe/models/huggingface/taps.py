@@ -9,8 +9,17 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
-from tprprobe.models.huggingface.calls import Attend, AttentionResult, intercepted
-from tprprobe.models.huggingface.products import Letters, Tap, Tensors, Watched, unview, view
+from tprprobe.models.huggingface.calls import (
+    Attend,
+    AttentionResult,
+    Letters,
+    Tap,
+    Tensors,
+    Watched,
+    intercepted,
+    unview,
+    view,
+)
 from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.patterns import layer_of
 from tprprobe.site.site import FOREIGN, Site
