@@ -69,12 +69,12 @@ def say_guesses(subject: Any) -> str:
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     """The clearest head of cross-attention, and its mean map over places."""
     is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
-    best, n_heads = find_clearest(table), is_real.sum()
+    best, n = find_clearest(table), int((is_clear & is_real).sum())
     text = (
-        f"On {subject.store.facts.attention_samples} of the texts, {(is_clear & is_real).sum()} of {n_heads} heads of cross-attention look at one place of the source for a place of the output more often than "
+        f"On {subject.store.facts.attention_samples} of the texts, {n} of {is_real.sum()} heads of cross-attention look{'s' * (n == 1)} at one place of the source for a place of the output more often than "
         f"chance, {BEYOND} ({(is_clear & ~is_real).sum()} in the baseline model)."
     )
-    if best["beyond_low"] > MARGIN:
+    if n:
         where = site_label(best["site"], best["head"])
         text += f" Clearest is {where}: it looks most at source {best['relation']}, in {percent(best, 'value')} of {best['n']:,} cases, against {describe_rival(best)}."
     table.attrs["map"] = mean_map(subject.store, best["site"], int(best["head"]))

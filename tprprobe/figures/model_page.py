@@ -177,13 +177,14 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows; in the text, how many of the baseline model follow one."""
     is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
-    table, follows, n_clear = table[is_real], is_clear[is_real], (is_clear & ~is_real).sum()
+    table, follows = table[is_real], is_clear[is_real]
+    n, n_baseline = int(follows.sum()), (is_clear & ~is_real).sum()
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     text = (
-        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {len(table)} heads look at a related word or token more often "
-        f"than a control, a random choice or a fixed distance, {BEYOND} ({n_clear} in the baseline model)"
+        f"On {subject.store.facts.attention_samples} of the texts, {n} of {len(table)} heads look{'s' * (n == 1)} at a related word or token more often "
+        f"than a control, a random choice or a fixed distance, {BEYOND} ({n_baseline} in the baseline model)"
     )
-    if not follows.any():
+    if not n:
         return Section(QUESTIONS["heads"], lack=f"{text}.", deeper=deeper)
     scene = relation_squares(table)
     best = top(table[follows], "beyond")

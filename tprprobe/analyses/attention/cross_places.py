@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,7 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     written, `place i from the right at output place i` or up to two places beside it, counted from the left or from the right; where that is not clear at
     the output places besides the best one, a place of the source at one output place.
 
-    The columns are those of :func:`score_heads`; ``beyond`` of a place i is that without its best output place.
+    The columns are those of :func:`score_heads`.
     Places i that are possible for fewer than half as many outputs as the most frequent one are left out.
     """
     sites = list_cross_maps(store)
@@ -46,17 +45,18 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     for sample, queries, keys in read_queries(store, sites):
         weights = np.concatenate([store.attention(site, sample) for site in sites])
         attended = np.nan_to_num(weights[:, queries.index][..., keys.index]).argmax(-1).T
-        document, outputs = int(queries["document"].iloc[0]), queries[OUTPUT].to_numpy(float)
+        document, outputs = int(queries["document"].iloc[0]), queries[OUTPUT].to_numpy(int)
         for relation, (side, offset) in RELATIONS.items():
             related = keys[side].to_numpy(float, na_value=np.nan) == outputs[:, None] + offset
             rows = np.flatnonzero(related.any(1))
             hits, chance = related[rows[:, None], attended[rows]], related[rows].mean(1)
-            laws[relation].append(Tally(document, hits, chance, outputs=outputs[rows]))
-        for side, (row, output) in product(SIDES, enumerate(outputs)):
+            laws[relation].append(Tally(document, hits, chance, places=outputs[rows]))
+        for side in SIDES:
             for place, related in pd.get_dummies(keys[side]).items():
-                hits, chance = related.to_numpy()[attended[[row]]], np.array([related.mean()])
-                relation = f"place {place} from the {side} {AT} {output:.0f}"
-                places[relation].append(Tally(document, hits, chance))
+                hits, chance = related.to_numpy()[attended], np.array([related.mean()])
+                for row, output in enumerate(outputs):
+                    relation = f"place {place} from the {side} {AT} {output}"
+                    places[relation].append(Tally(document, hits[[row]], chance))
     counts = {name: sum(len(tally.hits) for tally in group) for name, group in laws.items()}
     common = {name: laws[name] for name, n in counts.items() if 2 * n >= max(counts.values())}
     n_heads = [len(store.attention(site, 0)) for site in sites]

@@ -39,14 +39,14 @@ Related = Iterator[tuple[str, int, int]]  # a relation, and the units that it re
 @dataclass(frozen=True)
 class Tally:
     """The queries of one sample that have a target: which heads look there most, how probable that is by chance, which
-    OFFSETS lead there (None where the relation is an offset), and at which places of the output a law of all places is tested.
+    OFFSETS lead there (None where the relation is an offset), and the places i of a relation of place i, which must hold at several.
     """
 
     document: int
     hits: Bool[np.ndarray, "query head"]
     chance: Float[np.ndarray, " query"]
     offsets: Bool[np.ndarray, "query offset"] | None = None
-    outputs: Float[np.ndarray, " query"] | None = None
+    places: Int[np.ndarray, " query"] | None = None
 
 
 def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
@@ -61,7 +61,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     related one), chance (that of a random visible one), offset and by_offset (the fixed distance that does best and its share, where
     that is more than chance) and beyond (value less the larger of both), with 95 % intervals over documents. Relation and
     distance are chosen on one half of the documents and scored on the other half. A head whose relation is not clear there (MARGIN)
-    gets the best one without labels, if this is. Source: Clark et al. 2019.
+    gets the best one without labels, if this is. ``beyond`` of a place i leaves out the one where it is largest. Source: Clark et al. 2019.
     """
     sites = [
         site for site in head_relations.list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)
@@ -79,8 +79,9 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
         maps = np.concatenate([head_relations.join_words(x, units) for x in token_maps])
         for relation, targets in find_targets(store, sample, tokens, units).items():
             tally = count_hits(maps, targets, int(tokens["origin"].iloc[0]))
-            is_offset = relation.startswith(("previous ", "next "))
-            tallies[relation].append(replace(tally, offsets=None) if is_offset else tally)
+            offsets = None if relation.startswith(("previous ", "next ")) else tally.offsets
+            places = tally.places if relation.endswith(MIRRORED) else None
+            tallies[relation].append(replace(tally, offsets=offsets, places=places))
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
     unlabelled = {name: tallies[name] for name in tallies if name.startswith(PATTERNS)}
@@ -166,13 +167,13 @@ def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, docu
     places = queries[:, None] + np.array(head_relations.OFFSETS)
     is_inside = (places >= 0) & (places < len(targets))
     offsets = is_inside & targets[queries[:, None], places.clip(0, len(targets) - 1)]
-    return Tally(document, targets[queries[:, None], keys.T], chance, offsets)
+    return Tally(document, targets[queries[:, None], keys.T], chance, offsets, queries)
 
 
 @dataclass(frozen=True)
 class Scores:
     """The queries of a relation, of all samples: which heads look there, and how much more often than the control; there NaN at the
-    output place where a head does so most, of a relation of all output places.
+    place i where a head does so most, of a relation of place i.
     """
 
     hits: Float[np.ndarray, "query head"]
@@ -254,8 +255,8 @@ def pool_tallies(group: Sequence[Tally], chosen_on: Int[np.ndarray, " document"]
         if shares.max() > chance[is_chosen_on].mean():
             offset, control = head_relations.OFFSETS[shares.argmax()], leads[:, shares.argmax()]
     gains = hits - control[:, None]
-    if is_chosen_on.any() and (outputs := [t.outputs for t in group if t.outputs is not None]):
-        places = np.concatenate(outputs)
+    if is_chosen_on.any() and (pooled := [t.places for t in group if t.places is not None]):
+        places = np.concatenate(pooled)
         sums = pd.DataFrame(gains[is_chosen_on]).groupby(places[is_chosen_on]).sum()
         gains[places[:, None] == sums.idxmax().to_numpy()] = np.nan
     return Scores(hits, gains, chance, control, offset, documents, is_chosen_on)
