@@ -109,6 +109,18 @@ def test_saved_labels_are_there_when_the_store_is_opened_again(store):
         _ = tp.open_store(store.path).tokens
 
 
+def test_a_token_without_a_label_is_missing_and_no_target_of_a_probe(store):
+    several = store.with_labels("part", [None, "first", "second"] * 60, save=True)
+    for labeled in (several, tp.open_store(store.path)):
+        assert labeled.tokens["part"].isna().tolist() == [True, False, False] * 60
+        rows = tp.probe(labeled, "part", controls=["shuffled"])
+        assert set(rows["n_test"]) == {120}
+        assert set(rows["labels"]) == {2}
+        names = tp.name_roles(labeled, tp.cluster(labeled, labeled.sites[0], k=3))["name"]
+        assert {"part first", "part second"} <= {*names}
+        assert not names.str.contains("nan").any()
+
+
 def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
     tokens = number_tokens([["Rome", "shines"], ["It", "rains"]])
     texts = ["Rome shines", "It rains"]
@@ -177,7 +189,7 @@ def test_pieces_of_words_and_tokens_without_words(store):
     object.__setattr__(store, "table", store.tokens.assign(word=words))
     del store.__dict__["tokens"]
     labeled = store.with_labels("place", ["whole", "whole", None] * 60)
-    assert labeled.tokens["place"].tolist() == ["whole", "whole", ""] * 60
+    assert labeled.tokens["place"].isna().tolist() == [False, False, True] * 60
     with pytest.raises(InputError, match="sample 0 has several labels of next in word 0"):
         labeled.with_labels("next", PLACES * 60)
     pieces = store.with_labels("place", PLACES * 60)

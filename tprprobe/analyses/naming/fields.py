@@ -90,7 +90,9 @@ def read_labels(store: Store, side: str) -> pd.DataFrame:
 def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
     words = tokens[["sample", WORD]].set_axis(["sample", "word"], axis=1)
-    is_last = ~words.duplicated(keep="last") & (words["word"] >= 0)  # tokens of words
+    is_last = (
+        ~words.duplicated(keep="last") & (words["word"] >= 0) & tokens[task].notna()
+    )  # tokens of words
     cells = words[is_last].assign(cell=tokens.loc[is_last, task].astype(str))
     targets = [
         (cell, *target) for cell in cells["cell"].unique() for target in decode_cell(cell, -1)

@@ -55,7 +55,9 @@ def name_words(
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
-    labels = {task: store.tokens[task].astype(str).str.cat(sep=" ") for task in store.labels}
+    labels = {
+        task: store.tokens[task].astype(str).str.cat(sep=" ", na_rep="") for task in store.labels
+    }
     digests = [[task, sum_bytes(texts.encode())] for task, texts in labels.items()]
     settings |= {"raw": raw, "seed": seed, "labels": digests}
     settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}

@@ -142,7 +142,7 @@ def describe_basis(rows: pd.DataFrame) -> str:
     real = rows[rows["control"] == REAL]
     counts: Any = real.groupby("task", sort=False)[["n_test", "n_train"]].max().reset_index()
     targets = [
-        f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
+        f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe of other documents (the first one learned from {n_train:,})"
         f"{f'; {REORDERED}' * may_reorder(real, n_train)}"
         for (n_test, n_train), tasks in counts.groupby(["n_test", "n_train"], sort=False)["task"]
     ]
