@@ -15,7 +15,6 @@ from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.analyses.token_maps import build_scene as build_scene
 from tprprobe.analyses.token_maps import fill as fill
-from tprprobe.analyses.token_maps import stack_layers as stack_layers
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
 from tprprobe.figures.labels import site_label
 from tprprobe.statistics import Row
