@@ -680,7 +680,8 @@ class Attend {
   // Words stand at the rows of the map beside them.
   align() {
     const map = this.pair.querySelector(".nsewdrag")?.getBoundingClientRect(), box = this.words.getBoundingClientRect();
-    const [top, row] = map?.left > box.right ? [map.top - box.top, map.height / this.data.height] : [0, 20];
+    const isLevel = map?.left > box.right && this.data.keys.signs.length <= this.data.height; // else rows are too high
+    const [top, row] = isLevel ? [map.top - box.top, map.height / this.data.height] : [0, 20];
     this.words.style.cssText = `padding-top: ${top}px; --row: ${row}px`;
   }
 
