@@ -61,7 +61,8 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
 
 def test_a_run_tells_its_score_and_how_many_clusters_have_a_name(named_run):
     store = named_run.open("runs/store")
-    (statement,) = run_summary.summarize(named_run, store)
+    heads, statement = run_summary.summarize(named_run, store)
+    assert heads.links[0].page == "attention"
     lead = contents.summarize_store(store).text
     assert "80 samples" in lead
     assert "75.0 %" in lead
@@ -70,7 +71,7 @@ def test_a_run_tells_its_score_and_how_many_clusters_have_a_name(named_run):
     (folder,) = named_run.beside(store, "names").values()
     view = names.show_names(names.load_named(folder))
     expected = "5 of 12 clusters of the trained model have a name that holds on held-out texts"
-    assert expected in statement.text == names.summarize_names(view.data).text
+    assert expected in statement.text == names.summarize_names(names.load_named(folder)).text
     assert view.export("csv")
 
 

@@ -110,14 +110,6 @@ def test_a_slice_is_kept_by_every_page_and_cuts_maps_and_samples(open_page, runs
     )
 
 
-def test_the_map_is_colored_by_layer(open_page, runs):
-    app = open_page(runs, "roles", color="layer", mark="cluster:0")
-    assert not app.exception
-    assert any("colored by layer" in text.value for text in app.markdown)
-    assert components_by_kind(app)["points"]["layers"] == 2
-    assert any("Marked tokens" in text.value for text in app.markdown)
-
-
 def test_every_kind_of_intervention_is_shown(open_page, runs):
     app = open_page(runs, "interventions")
     first_lines = {}

@@ -60,21 +60,6 @@ def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, s
     assert adjusted_rand_score(sampled_strips["cluster"], all_strips["cluster"]) > 0.95
 
 
-def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
-    sites = tp.dashboard.contents.like(store.sites, LAST)
-    assert len(sites) > 1
-    every = tp.dashboard.scene.stack_layers(scene, sites)
-    layers = every.tokens["layer"].value_counts()
-    assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
-    view = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
-    assert view.title == "all layers, role, head 0, colored by layer"
-    assert len(view.data) == len(scene.rows) * len(sites)
-    assert view.export("pdf").startswith(b"%PDF")
-    sampled = tp.dashboard.scene.stack_layers(scene, sites, max_vectors=len(scene.rows))
-    assert len(sampled.rows) <= len(scene.rows) + len(sites)
-    assert f"of {len(scene.rows):,} tokens" in sampled.note
-
-
 def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path):
     twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
     trained = plant(tmp_path / "store", 4, model={"name": "planted"})

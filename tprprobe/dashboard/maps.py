@@ -27,7 +27,6 @@ from tprprobe.store.token_texts import sign, visible
 
 SPECIAL = "{}: special tokens count as unnamed"
 VALUELESS, GREY = (OTHER, NONE), to_rgb(NEITHER)
-LAYER = "layer"  # of the same tokens in all layers: a map of its own
 GRID = 65_535  # steps of a point's place on either axis
 RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
 
@@ -118,19 +117,13 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
 
 
 def _pack_clusters(scene: Cloud, field: str) -> list[dict[str, Any]]:
-    """A row a cluster; colors of values would be taken for theirs, which are gray then."""
-    looks, rows = (
-        pack_colors(scene, field in (CLUSTER, LAYER)),
-        scene.roles.summary[["cluster", "size", "top"]],
-    )
+    """A row a cluster; gray where colors are those of values."""
+    rows = scene.roles.summary[["cluster", "size", "top"]]
+    colors = color_clusters(scene.roles) if field == CLUSTER else [GREY] * scene.roles.k
     tokens = [visible(list_tokens(top), 60) for top in rows["top"]]
     records = rows.assign(top=tokens).rename(columns={"size": "tokens"}).to_dict("records")
+    looks = pack_looks(colors)
     return [record | looks[record["cluster"]] for record in records]
-
-
-def pack_colors(scene: Cloud, is_colored: bool = True) -> list[dict[str, str]]:
-    """The color of every cluster, and of a text on it."""
-    return pack_looks(color_clusters(scene.roles) if is_colored else [GREY] * scene.roles.k)
 
 
 def pack_looks(colors: Sequence[tuple[float, ...]]) -> list[dict[str, str]]:
@@ -153,7 +146,6 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
     runs |= {"count": np.diff(starts, append=len(places)).astype(np.int32)}
     return {
         "side": scene.side,
-        "layers": scene.layers,
         "bounds": [*low.tolist(), *(low + span).tolist()],
         "view": choose_view(grid / GRID),
         "points": pa.table(columns),

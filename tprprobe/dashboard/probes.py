@@ -15,8 +15,6 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 
-SIGNS = "filled: above every control (paired, Holm), but of baseline models; gray: the strongest control with its 95 % interval"
-
 
 def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = None) -> View:
     """A task's score by layer, a line a kind of vectors (and model, of which the first is shown if none is chosen), over the band of
@@ -30,7 +28,7 @@ def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = No
     if data.empty:
         raise unknown("model", models[0], of_task["model"].unique().tolist())
     lines = probe_table(data).lines
-    return View(f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines, SIGNS)
+    return View(f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines)
 
 
 def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> Statement:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tprprobe.dashboard.contents import EXAMINATION, list_maps
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.statements import Link, Statement
+from tprprobe.dashboard.statements import Link, Statement, link_vectors
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
@@ -31,16 +31,15 @@ def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
 
 
 def _names(name: str, folder: Path) -> Iterator[Statement]:
-    from tprprobe.dashboard.names import load_named, show_names, summarize_names
+    from tprprobe.dashboard.names import load_named, summarize_names
 
     link = Link("Show on Roles", "roles", {"names": name})
-    yield replace(summarize_names(show_names(load_named(folder)).data), links=(link,))
+    yield replace(summarize_names(load_named(folder)), links=(link,))
 
 
 def _clusters(_: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.analyses.clustering import load_clusters
     from tprprobe.dashboard.scene import describe_clusters
-    from tprprobe.dashboard.statements import link_vectors
 
     clusters = load_clusters(folder)
     roles = clusters[0]

@@ -15,7 +15,6 @@ from tprprobe.analyses.naming.name_counts import (
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.analyses.token_maps import build_scene as build_scene
 from tprprobe.analyses.token_maps import fill as fill
-from tprprobe.analyses.token_maps import stack_layers as stack_layers
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
 from tprprobe.figures.labels import site_label
 from tprprobe.statistics import Row
@@ -50,11 +49,11 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
 def describe_clusters(clusters: Sequence[Clusters]) -> str:
     """How many clusters there are of which vectors, and how well random starts agree."""
     first, stable = clusters[0], sorted(f"{roles.stability:.2f}" for roles in clusters)
-    place = f"{first.size:,} vectors of {site_label(first.site, first.head)}"
-    if len(clusters) > 1:
-        place = f"{site_label(first.site, first.head)} and of each of {len(clusters) - 1} more"
+    place = site_label(first.site, first.head)
+    many = f"at each of {len(clusters)} places ({place}, …)"
+    where = many if len(clusters) > 1 else f"of {first.size:,} vectors of {place}"
     span = "–".join(dict.fromkeys([stable[0], stable[-1]]))
-    return f"{first.k} clusters of {place}: agreement of random starts {span} (adjusted Rand index; 1: the same, 0: chance)."
+    return f"{first.k} clusters {where}: agreement of random starts {span} (adjusted Rand index; 1: the same, 0: chance)."
 
 
 def _explain_best(names: pd.DataFrame) -> str:

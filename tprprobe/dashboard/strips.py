@@ -11,13 +11,7 @@ from tprprobe.analyses.slices import find_slice
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.comparison import align_tokens
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.maps import (
-    GREY,
-    color_values,
-    list_shown,
-    pack_looks,
-    pack_names,
-)
+from tprprobe.dashboard.maps import GREY, color_values, list_shown, pack_looks, pack_names
 from tprprobe.dashboard.marks import ROW_KINDS, Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
@@ -64,28 +58,20 @@ def show_strips(
     lengths = tokens["sample"].value_counts(sort=False)
     long_samples = ", ".join(map(str, lengths.index[lengths > MAX_TOKENS]))
     note = f"the first {MAX_TOKENS} tokens of sample {long_samples}" if long_samples else ""
+    title = f"{scene.place}, colored by {field}"
     if field == CLUSTER:
         names = {} if scene.names is None else label_named(scene.names)
         picture = cluster_strips(part, roles, samples=drawn, gold=True, names=names)
-        return View(title_strips(scene), tokens, picture, note)
+        return View(title, tokens, picture, note)
     tokens["value"], colors = read_values(scene, field, tokens), color_values(scene, field)
-    strips = [
-        Strip(
-            [*rows["token"]],
-            [colors.get(value, GREY) for value in rows["value"]],
-            [""] * len(rows),
-            f"sample {sample}",
-        )
-        for sample, rows in tokens.groupby("sample")
-    ]
-    key: list[Any] = [
-        (colors[value], f": {value}") for value in list_shown(colors, tokens["value"])
-    ]
-    return View(title_strips(scene, field), tokens, Strips(strips, key), note)
-
-
-def title_strips(scene: Cloud, field: str = CLUSTER) -> str:
-    return f"Clusters of {scene.place}" if field == CLUSTER else f"Tokens, colored by {field}"
+    strips = []
+    for _, rows in tokens.groupby("sample"):
+        shades = [colors.get(value, GREY) for value in rows["value"]]
+        heading = summarize_sample(rows.iloc[0])
+        strips += [Strip(rows["token"].tolist(), shades, [""] * len(rows), heading)]
+    shown = list_shown(colors, tokens["value"])
+    key: list[Any] = [(colors[value], f": {value}") for value in shown]
+    return View(title, tokens, Strips(strips, key), note)
 
 
 def read_values(scene: Cloud, field: str, tokens: pd.DataFrame) -> pd.Series:
