@@ -105,11 +105,11 @@ class Cloud:
         twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
         if twin is None:
             return None
-        drawn = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
+        sample = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
         settings = {name: getattr(roles, name) for name in ("head", "k", "seed", "raw", "n_seeds")}
         try:
             return replace(
-                self, store=twin, drawn=drawn, roles=cluster(drawn, roles.site, **settings)
+                self, store=twin, drawn=sample, roles=cluster(sample, roles.site, **settings)
             )
         except InputError:  # vectors that are not finite, or too few that differ
             return None

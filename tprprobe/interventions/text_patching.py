@@ -177,9 +177,9 @@ def patch_positions(
     """
     model = require_head(model, "patching").eval()
     names = select_source_sites(model, sites)
-    if others := [name for name in names if find_sites(model)[name].axes[1] != "seq"]:
+    if unplaced := [name for name in names if find_sites(model)[name].axes[1] != "seq"]:
         raise InputError(
-            f"{others[0]} has no vector for every token: patch *.hidden or *.self.filler"
+            f"{unplaced[0]} has no vector for every token: patch *.hidden or *.self.filler"
         )
     settings = {"model": describe_origin(model), "text": text, "against": against}
     settings |= {"answers": list(answers or ()), "sites": names, "seed": seed}

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Shaped
 from scipy.special import entr
 from sklearn.metrics.cluster import expected_mutual_information
 
-PARTS = 50  # of documents, each left out once for an interval
+MAX_LEFT_OUT = 50  # of documents, each left out once for an interval
 Tables = Float[np.ndarray, "table cluster class"]
 
 
@@ -17,11 +17,11 @@ def agree_without_parts(
     values: Shaped[np.ndarray, " token"],
     documents: Int[np.ndarray, " token"],
 ) -> Float[np.ndarray, " value_and_part"]:
-    """The AMI of clusters and classes, and after it that without every document, or without every one of PARTS parts of more."""
+    """The AMI of clusters and classes, and after it that without every document, or without every one of MAX_LEFT_OUT parts of more."""
     clusters, classes, numbers = (
         np.unique(column, return_inverse=True)[1] for column in (labels, values, documents)
     )
-    part_numbers = numbers % PARTS
+    part_numbers = numbers % MAX_LEFT_OUT
     shape = (int(part_numbers.max()) + 1, int(clusters.max()) + 1, int(classes.max()) + 1)
     cells = np.ravel_multi_index((part_numbers, clusters, classes), shape)
     counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(float)

@@ -162,7 +162,7 @@ def check_symbols(file: Path) -> None:
     if not isinstance(tokenizer, dict) or not isinstance(model := tokenizer.get("model"), dict):
         return
     vocab = model.get("vocab") or {}
-    ids = vocab if isinstance(vocab, dict) else {piece: i for i, (piece, _) in enumerate(vocab)}
+    ids = vocab if isinstance(vocab, dict) else {symbol: i for i, (symbol, _) in enumerate(vocab)}
     _check_ids(file, ids, tokenizer.get("added_tokens") or ())
     if model.get("dropout"):
         raise InputError(
@@ -186,11 +186,11 @@ def check_symbols(file: Path) -> None:
 
 
 def _check_ids(file: Path, ids: dict[str, int], added: Iterable[AddedToken]) -> None:
-    for each in added:
-        symbol, i = each["content"], each["id"]
+    for token in added:
+        symbol, i = token["content"], token["id"]
         if ids.get(symbol, i) != i:
             raise InputError(f"{file}: {symbol!r} has the ids {ids[symbol]} and {i}: get it again")
     if len({*ids.values()}) < len(ids):
         (i, _), *_ = Counter(ids.values()).most_common(1)
-        twice = [symbol for symbol, its in ids.items() if its == i]
+        twice = [symbol for symbol, symbol_id in ids.items() if symbol_id == i]
         raise InputError(f"{file}: {twice[0]!r} and {twice[1]!r} have the id {i}: get it again")
