@@ -29,7 +29,7 @@ from tprprobe.site.labels import site_label
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
-from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
+from tprprobe.store.samples import N_DRAWN, Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time

@@ -27,7 +27,7 @@ from tprprobe.interventions.edits import patch
 from tprprobe.interventions.folders import begin_run
 from tprprobe.interventions.kinds import PATCHINGS
 from tprprobe.interventions.word_edits import draw_directions
-from tprprobe.models.origins import describe_origin
+from tprprobe.models.architectures import describe_origin
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, hold, intervene, record
 from tprprobe.site.patterns import layer_of

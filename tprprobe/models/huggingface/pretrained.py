@@ -19,8 +19,7 @@ from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface import faults
 from tprprobe.models.huggingface.anatomy import explore
-from tprprobe.models.huggingface.contradictions import check_symbols
-from tprprobe.models.huggingface.gguf_file import find_gguf, read_once
+from tprprobe.models.huggingface.contradictions import check_symbols, find_gguf, read_once
 from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.taps import EAGER, attending
