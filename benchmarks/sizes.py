@@ -34,7 +34,7 @@ from tprprobe.statistics import (
     wilson,
 )
 from tprprobe.store import Store, StoreWriter, open_store
-from tprprobe.store.sampling import take
+from tprprobe.store.samples import take
 
 SIZES, QUESTIONS = (60, 200, 600), (5, 10, 30)
 FEWEST_DOCUMENTS = 4  # that can be divided into halves

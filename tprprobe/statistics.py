@@ -186,8 +186,8 @@ def bootstrap(
     lowest: float | None = None,
 ) -> Interval:
     """A statistic of totals over groups, with its interval by drawing groups; ``lowest`` as in :func:`bounds`."""
-    drawn = (sums.sum(0, keepdims=True), replicate_totals(sums, replicates, seed))
-    return interval_of_replicates(np.concatenate([*map(statistic, drawn)]), len(sums), lowest)
+    totals = (sums.sum(0, keepdims=True), replicate_totals(sums, replicates, seed))
+    return interval_of_replicates(np.concatenate([*map(statistic, totals)]), len(sums), lowest)
 
 
 def jackknife(
@@ -233,7 +233,9 @@ def bootstrap_difference(
     width = sums.shape[1]
     paired = np.concatenate([sums, other_sums], 1)
     return bootstrap(
-        paired, lambda both: statistic(both[:, :width]) - statistic(both[:, width:]), **options
+        paired,
+        lambda totals: statistic(totals[:, :width]) - statistic(totals[:, width:]),
+        **options,
     )
 
 

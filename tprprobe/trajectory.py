@@ -22,12 +22,12 @@ from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, join_tables
 from tprprobe.figures.dots import render
 from tprprobe.figures.trajectories import trajectory_scene
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.locks import alone
 from tprprobe.files.runs import PARTS_FOLDER, KeptRun
 from tprprobe.files.tables import read_table
+from tprprobe.files.writing import alone
 from tprprobe.models import load_model
+from tprprobe.models.architectures import sum_origin
 from tprprobe.models.checkpoint import TRANSFORMERS
-from tprprobe.models.origins import sum_origin
 from tprprobe.models.protocol import Readable
 
 BOUNDS = ("pca", "itself")  # controls that nothing has to pass

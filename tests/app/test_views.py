@@ -15,7 +15,7 @@ from tprprobe.analyses import projections, token_maps
 from tprprobe.cli import server
 from tprprobe.dashboard import comparison, maps, strips
 from tprprobe.errors import InputError
-from tprprobe.store import sampling
+from tprprobe.store import samples as store_samples
 from tprprobe.store.token_texts import visible
 
 
@@ -73,7 +73,7 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
 
 
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
-    samples = sampling.take(store, np.array([2, 5]))
+    samples = store_samples.take(store, np.array([2, 5]))
     tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()
     assert np.array_equal(samples.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
     assert np.array_equal(samples.read(LAST, np.array([1, 0]), 1), samples.read(LAST)[[1, 0], 1])

@@ -27,7 +27,7 @@ from tprprobe.gold.labels import WORD
 from tprprobe.site.labels import site_label
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
-from tprprobe.store.sampling import Thinned, count_drawn, take, thin
+from tprprobe.store.samples import Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
@@ -98,11 +98,11 @@ class Cloud:
         twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
         if twin is None:
             return None
-        drawn = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
+        sample = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
         settings = {name: getattr(roles, name) for name in ("head", "k", "seed", "raw", "n_seeds")}
         try:
             return replace(
-                self, store=twin, drawn=drawn, roles=cluster(drawn, roles.site, **settings)
+                self, store=twin, drawn=sample, roles=cluster(sample, roles.site, **settings)
             )
         except InputError:  # vectors that are not finite, or too few that differ
             return None

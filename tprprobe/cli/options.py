@@ -137,8 +137,7 @@ def default_folder(command: str, ckpt: str, **question: object) -> Path:
 
 def check_folder(folder: Path, resume: bool) -> None:
     """Checks that results can be written into a folder, before anything is computed."""
-    from tprprobe.files.locks import alone
-    from tprprobe.files.writing import is_partial
+    from tprprobe.files.writing import alone, is_partial
 
     missing = [parent for parent in folder.absolute().parents if not parent.exists()]
     with alone(folder):

@@ -23,9 +23,9 @@ from tprprobe.statistics import Interval, interval_text
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES, twins_in
 from tprprobe.store.manifests import Origin
-from tprprobe.store.sample_texts import find_samples as find_samples
-from tprprobe.store.sample_texts import read_texts as read_texts
-from tprprobe.store.sample_texts import score_answers
+from tprprobe.store.samples import find_samples as find_samples
+from tprprobe.store.samples import read_texts as read_texts
+from tprprobe.store.samples import score_answers
 from tprprobe.store.token_texts import visible
 
 EXAMINATION = "examination.json"  # of `tprprobe examine`

@@ -15,7 +15,7 @@ from tprprobe.dashboard.maps import GREY, color_values, list_shown, pack_looks, 
 from tprprobe.dashboard.marks import ROW_KINDS, Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
-from tprprobe.store.sampling import Thinned
+from tprprobe.store.samples import Thinned
 from tprprobe.store.token_texts import sign, visible
 
 MAX_TOKENS = 600  # of a sample that are drawn

@@ -21,8 +21,8 @@ from tprprobe.extraction.blocks import find_vocabulary
 from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
 from tprprobe.figures.report.sections import Section
-from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
+from tprprobe.files.writing import alone
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data, trained_data
 from tprprobe.models.loading import load_model

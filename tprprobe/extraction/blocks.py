@@ -21,9 +21,8 @@ from tprprobe.extraction.contexts import Contexts
 from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
 from tprprobe.extraction.extractions import Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
-from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
-from tprprobe.files.writing import refuse_existing
+from tprprobe.files.writing import alone, refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.gold.labels import report_counts
 from tprprobe.models.loading import find_controls, load_model

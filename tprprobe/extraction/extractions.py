@@ -31,8 +31,8 @@ from tprprobe.extraction.passes import (
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
+from tprprobe.models.architectures import describe_origin, find_folder
 from tprprobe.models.loading import find_arguments, load_again
-from tprprobe.models.origins import describe_origin, find_folder
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, side_of

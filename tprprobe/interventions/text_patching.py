@@ -27,7 +27,7 @@ from tprprobe.interventions.edits import patch
 from tprprobe.interventions.folders import begin_run
 from tprprobe.interventions.kinds import PATCHINGS
 from tprprobe.interventions.word_edits import draw_directions
-from tprprobe.models.origins import describe_origin
+from tprprobe.models.architectures import describe_origin
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, hold, intervene, record
 from tprprobe.site.patterns import layer_of
@@ -177,9 +177,9 @@ def patch_positions(
     """
     model = require_head(model, "patching").eval()
     names = select_source_sites(model, sites)
-    if others := [name for name in names if find_sites(model)[name].axes[1] != "seq"]:
+    if unplaced := [name for name in names if find_sites(model)[name].axes[1] != "seq"]:
         raise InputError(
-            f"{others[0]} has no vector for every token: patch *.hidden or *.self.filler"
+            f"{unplaced[0]} has no vector for every token: patch *.hidden or *.self.filler"
         )
     settings = {"model": describe_origin(model), "text": text, "against": against}
     settings |= {"answers": list(answers or ()), "sites": names, "seed": seed}

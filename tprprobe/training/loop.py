@@ -27,8 +27,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.hub import STATE
-from tprprobe.files.locks import alone
-from tprprobe.files.writing import whole
+from tprprobe.files.writing import alone, whole
 from tprprobe.models import build
 from tprprobe.models.answers import CAPTIONS, exact_matches, find_scores
 from tprprobe.models.architectures import expand, find_architecture

@@ -17,7 +17,7 @@ from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.names import decide, name_clusters, p_values, read_gold
-from tprprobe.analyses.naming.partition_agreement import agree_without_parts
+from tprprobe.analyses.naming.word_names import agree_without_parts
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import halve_documents

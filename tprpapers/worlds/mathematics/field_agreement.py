@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int, Shaped
 
-from tprprobe.analyses.naming.partition_agreement import Tables, measure_gain
+from tprprobe.analyses.naming.word_names import Tables, measure_gain
 from tprprobe.statistics import permutations_within
 
 PERMUTATIONS = 50

@@ -26,9 +26,9 @@ from tprpapers.worlds.mathematics.polarity import (
 )
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
-from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.name_counts import TRAINED, compare_names, count_by_model
 from tprprobe.analyses.naming.names import Gold, decide, list_held_out, read_gold, score_candidates
+from tprprobe.analyses.naming.word_names import stack_tables, view_table
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, load_view
 from tprprobe.evaluation.runner import Progress

@@ -13,7 +13,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
-from tprprobe.store.sampling import Thinned, count_drawn, take, thin
+from tprprobe.store.samples import Thinned, count_drawn, take, thin
 
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:

@@ -24,7 +24,7 @@ SAMPLE_COLUMNS = ("question", "answer", "prediction", "source", "target", "side"
 
 @dataclass(frozen=True)
 class Field:
-    """One or more gold columns whose values, clipped to least … most, become a text.
+    """One or more gold columns whose values, clipped to lowest … highest, become a text.
 
     `words` has the texts of values; others are put into `text`, a label without letters or digits behind its task (`pos=.`).
     """
@@ -32,14 +32,14 @@ class Field:
     columns: tuple[str, ...]
     text: str = "{}"
     words: Mapping[Any, str] = field(default_factory=dict)
-    least: int | None = None
-    most: int | None = None
+    lowest: int | None = None
+    highest: int | None = None
 
     def describe(self, gold: pd.DataFrame) -> pd.Series:
         """The texts of a gold table's rows, missing where any of its columns is."""
         values = gold.loc[:, list(self.columns)]
-        if self.least is not None or self.most is not None:
-            values = values.clip(self.least, self.most)
+        if self.lowest is not None or self.highest is not None:
+            values = values.clip(self.lowest, self.highest)
         number = values.groupby(list(self.columns), observed=True).ngroup().fillna(-1).astype(int)
         codes, first_rows = np.unique(number, return_index=True)
         rows = values.iloc[first_rows[codes >= 0]].itertuples(index=False, name=None)
@@ -60,7 +60,7 @@ def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
 
 LABELS = {name: Field((name,)) for name in ("pos", "dep", "srl")}
 LABELS |= {"nel": Field(("nel",), "in {}")}
-OWN = (-1, 0)  # a span that is not written: the word itself
+WORD_ITSELF = (-1, 0)  # a span that is not written: the word itself
 OTHER_LABELS = {*LABELS, "upos", "role", "place"}  # beside these, labels are a user's own
 
 
@@ -97,10 +97,12 @@ def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     targets = [
         (cell, *target) for cell in cells["cell"].unique() for target in decode_cell(cell, -1)
     ]
-    spans = [span2 if task == "srl" and span2 else span1 or OWN for _, _, span1, span2 in targets]
+    spans = [
+        span2 if task == "srl" and span2 else span1 or WORD_ITSELF for _, _, span1, span2 in targets
+    ]
     rows = [(*target[:2], *span) for target, span in zip(targets, spans, strict=True)]
     labels = cells.merge(pd.DataFrame(rows, columns=["cell", "label", "start", "stop"]), on="cell")
-    is_own = labels["start"] == OWN[0]
+    is_own = labels["start"] == WORD_ITSELF[0]
     starts = labels["start"].where(~is_own, labels["word"])
     stops = labels["stop"].where(~is_own, labels["word"] + 1)
     labels = labels.loc[labels.index.repeat(stops - starts)]

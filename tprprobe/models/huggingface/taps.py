@@ -40,7 +40,9 @@ class Taps:
         self.sites: dict[str, Site] = anatomy.sites
         module = attached.get_submodule(FOREIGN)
         attentions = {module.get_submodule(path): a for path, a in anatomy.attentions.items()}
-        self.kinds = {id(part): kind for part, (kind, taps) in attentions.items() if not taps}
+        self.kinds = {
+            id(submodule): kind for submodule, (kind, taps) in attentions.items() if not taps
+        }
         self.layer, self.stack, self.passed = "", "", Counter()
         self.orders = {name: stack.order for name, stack in anatomy.stacks.items()}
         self.layer_modules = {
@@ -68,11 +70,11 @@ class Taps:
         for route in sorted(anatomy.routes, key=lambda route: route.path):
             passed = partial(self._states, route.site)
             pass_through(module.get_submodule(route.path), route.end, passed)
-        for part, (kind, taps) in attentions.items():
+        for submodule, (kind, taps) in attentions.items():
             if taps:
                 begin = partial(self._begin, kind, taps)
-                part.register_forward_pre_hook(begin)
-                part.register_forward_hook(self._end, always_call=True)
+                submodule.register_forward_pre_hook(begin)
+                submodule.register_forward_hook(self._end, always_call=True)
 
     @contextmanager
     def opened(
