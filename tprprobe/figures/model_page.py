@@ -136,7 +136,7 @@ def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str 
 
 
 def is_settled(row: Row) -> bool:
-    """Whether the interval of a share leaves out at least half of all shares."""
+    """Whether the interval of a share spans at most MOST of all shares."""
     return bool(row["share_high"] - row["share_low"] <= MOST)
 
 
