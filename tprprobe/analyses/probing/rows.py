@@ -15,7 +15,7 @@ from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, Results, load_res
 from tprprobe.evaluation.runner import SCORE
 from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import read_table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
 
 PROBE = ["task", "side", "site", "layer", "head", "seed", "control", "probe"]
 PROBE += ["n_train", "labels", "lost", "validations"]
@@ -147,6 +147,8 @@ def describe_basis(rows: pd.DataFrame) -> str:
         for (n_test, n_train), tasks in counts.groupby(["n_test", "n_train"], sort=False)["task"]
     ]
     basis = f"every interval and p-value rests on {count_documents(real)}documents"
+    if (real["documents"] < FEWEST_GROUPS).any():
+        basis += f" (no interval of fewer than {FEWEST_GROUPS})"
     return "\n".join([basis, *targets])
 
 
