@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import matplotlib
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
@@ -20,6 +19,7 @@ from matplotlib.transforms import Bbox, TransformedBbox
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import shade_color, text_color
 from tprprobe.figures.look import FONTSIZE, SOFT, TICKS, current_look, named_ticks
+from tprprobe.figures.text_sizes import REACH, OwnTexts
 from tprprobe.files.writing import whole
 
 FORMATS = (".pdf", ".svg", ".png")
@@ -37,7 +37,6 @@ TALL, CURVES, MAP, ROW = 20.0, 0.8, 0.3, 0.085  # inches: of a trial, of panels 
 PAD = 0.1  # inches around a panel or legend
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
 WIDEST = 0.98  # of the width: lines of notes, which other resolutions draw a little wider
-REACH = 1.15  # sides of given axes that their title and labels may take
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 AnyFigure = Figure | SubFigure
@@ -248,19 +247,6 @@ def tidy(
 def is_ours(axes: Axes) -> bool:
     """False for axes that a user gives, whose titles and fonts are as in the user's other panels."""
     return isinstance(axes.get_figure(root=True), Drawing)
-
-
-class OwnTexts(Artist):
-    """Nothing that is seen: where title and labels of given axes would reach beyond these, they are smaller."""
-
-    def draw(self, renderer: Any) -> None:
-        """Sets the sizes before the texts are drawn."""
-        axes: Any = self.axes
-        width, height = REACH * np.array(axes.get_window_extent(renderer).size)
-        rooms = {axes.title: width, axes.xaxis.label: width, axes.yaxis.label: height}
-        for text, room in rooms.items():
-            length = max(text.get_window_extent(renderer).size) if text.get_text() else room
-            text.set_fontsize(min(1.0, room / length) * float(text.get_fontsize()))
 
 
 def wrap_own_labels(axes: Axes) -> None:
