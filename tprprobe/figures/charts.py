@@ -130,16 +130,15 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
                 showlegend=name not in legended, hoverinfo="skip", **cell,
             )  # fmt: skip
             legended.add(name)
+        low, high = of_panel["x"].min(), of_panel["x"].max()
+        shift = 0.3 * (low == high)  # as wide as a mark
         for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
-            dash = DASHES[LEVELS.get(level["line"], ":")]
-            style = {"color": find_theme(dark).soft, "width": 1, "dash": dash}
-            chart.add_hline(
-                level["value"],
-                line=style,
-                annotation_text=level["line"],
-                annotation_position="bottom left",
-                **cell,
-            )
+            name, dash = str(level["line"]), DASHES[LEVELS.get(level["line"], ":")]
+            chart.add_scatter(
+                x=[low - shift, high + shift], y=[level["value"]] * 2, mode="lines", name=name, legendgroup=name, showlegend=name not in legended,
+                line={"color": find_theme(dark).soft, "width": 1, "dash": dash}, hoverinfo="name+y", **cell,
+            )  # fmt: skip
+            legended.add(name)
         tick_format = ".0%" if lines.is_percent(panel) else None
         chart.update_yaxes(_room(of_panel), tickformat=tick_format, **cell)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(legended) > 1)

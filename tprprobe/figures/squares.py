@@ -24,6 +24,7 @@ from tprprobe.figures.style import (
     is_ours,
     open_panels,
     tidy,
+    title_size,
     wrap_own_labels,
 )
 
@@ -67,7 +68,7 @@ def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
         bar.ax.yaxis.set_label_position("left")  # at the right the next panel has its own
         if squares.signed:
             bar.set_ticks([-1, 0, 1])
-    tidy(panel, squares.title)
+    tidy(panel, squares.title, size=title_size())
     frame(panel)
     return figure
 

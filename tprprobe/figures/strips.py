@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, zip_longest
 from operator import itemgetter
-from typing import Any
 
-import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgb
@@ -38,6 +35,7 @@ from tprprobe.figures.style import (
     wrap_lines,
     wrap_title,
 )
+from tprprobe.figures.text_sizes import TextSizes
 from tprprobe.store.token_texts import sign, spell
 
 SIGNS = {"<sos>": "⊢", "<eos>": "⊣", "": ""}  # which texts hardly contain
@@ -226,23 +224,6 @@ def draw_strips(scene: Strips, ax: Axes | None = None) -> AnyFigure:
     if ax:
         axes.add_artist(TextSizes(_cell()))
     return figure
-
-
-class TextSizes(Artist):
-    """Nothing that is seen: where a later layout leaves squares less than so many inches, all texts are as much smaller."""
-
-    def __init__(self, cell: float):
-        super().__init__()
-        self.rest = cell
-
-    def draw(self, renderer: Any) -> None:
-        """Sets the sizes before the texts are drawn."""
-        assert self.axes is not None
-        corners = self.axes.transData.transform([(0, 0), (0, 1)])
-        height = abs(np.diff(corners[:, 1]).item()) / renderer.points_to_pixels(72)
-        ratio, self.rest = min(1.0, height / self.rest), min(self.rest, height)
-        for text in self.axes.texts:
-            text.set_fontsize(ratio * float(text.get_fontsize()))
 
 
 def _fit_rows(ax: Axes, layout: _Layout) -> float:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import matplotlib
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
@@ -20,6 +19,7 @@ from matplotlib.transforms import Bbox, TransformedBbox
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import shade_color, text_color
 from tprprobe.figures.look import FONTSIZE, SOFT, TICKS, current_look, named_ticks
+from tprprobe.figures.text_sizes import REACH, OwnTexts
 from tprprobe.files.writing import whole
 
 FORMATS = (".pdf", ".svg", ".png")
@@ -34,9 +34,9 @@ NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Softw
 LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
 TITLE, PANEL_TITLE, SMALL = 9, 7.5, 6.5  # points: figures, one of several panels, small text
 TALL, CURVES, MAP, ROW = 20.0, 0.8, 0.3, 0.085  # inches: of a trial, of panels that can be read
+PAD = 0.1  # inches around a panel or legend
 MARK = 0.03  # of an axis: what marks at its ends reach beyond it
 WIDEST = 0.98  # of the width: lines of notes, which other resolutions draw a little wider
-REACH = 1.15  # sides of given axes that their title and labels may take
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 AnyFigure = Figure | SubFigure
@@ -56,7 +56,7 @@ class Drawing(Figure):
         >>> tp.draw("attention", store, head=0).savefig("map.svg")
     """
 
-    _below = 0.0  # inches
+    _below, _has_height = 0.0, False  # inches; whether a height was asked for
     _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
     scene: Any
@@ -122,7 +122,20 @@ class Drawing(Figure):
                 f"height {height:g}: this figure needs {needed_height:.1f} or more{advice}"
             )
         self.set_figheight(height - self._below)
+        self._has_height = True
         self.place_notes()
+
+    def _trim(self) -> None:
+        """Takes away the height that the squares of a single panel leave empty."""
+        panels = [panel for panel in self.axes if panel.get_label() != "<colorbar>"]
+        if len(panels) > 1 or panels[0].get_aspect() == "auto":
+            return
+        boxes = [part.get_tightbbox() for part in (panels[0], *self.legends)]
+        height = sum(box.height / self.dpi + PAD for box in boxes if box)
+        share = min(1, height / self.get_figheight())
+        self.set_figheight(share * self.get_figheight())
+        for text, _ in self._notes:
+            text.set_y(text.get_position()[1] / share)
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the file of the figure.
@@ -135,6 +148,9 @@ class Drawing(Figure):
             with matplotlib.rc_context(FILES):
                 _wrap_labels(self, engine)
                 engine.execute(self)
+                if not self._has_height:
+                    self._trim()
+                    engine.execute(self)
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
@@ -231,19 +247,6 @@ def tidy(
 def is_ours(axes: Axes) -> bool:
     """False for axes that a user gives, whose titles and fonts are as in the user's other panels."""
     return isinstance(axes.get_figure(root=True), Drawing)
-
-
-class OwnTexts(Artist):
-    """Nothing that is seen: where title and labels of given axes would reach beyond these, they are smaller."""
-
-    def draw(self, renderer: Any) -> None:
-        """Sets the sizes before the texts are drawn."""
-        axes: Any = self.axes
-        width, height = REACH * np.array(axes.get_window_extent(renderer).size)
-        rooms = {axes.title: width, axes.xaxis.label: width, axes.yaxis.label: height}
-        for text, room in rooms.items():
-            length = max(text.get_window_extent(renderer).size) if text.get_text() else room
-            text.set_fontsize(min(1.0, room / length) * float(text.get_fontsize()))
 
 
 def wrap_own_labels(axes: Axes) -> None:
