@@ -145,6 +145,7 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     assert "first 600 tokens" in view.note
     maps = tp.dashboard.read_maps(store, MAPS, 0)
     view = tp.dashboard.show_matrix(store, maps, 0)
+    assert view.data[["query_token", "key_token"]].iloc[1].tolist() == ["a", "b"]
     assert view.scene.values.shape == (320, 320)  # the largest of 4 × 4 weights
     assert view.scene.values[0, 0] == maps.weights[0][:4, :4].max()
 

@@ -171,6 +171,26 @@ def test_another_coloring_sends_a_byte_a_point(scene):
     assert len(by_cluster["colors"]) == len(by_cluster["clusters"]) == 6
 
 
+def test_a_value_has_one_color_on_maps_slices_strips_and_in_files(store, scene):
+    whole, colors = maps.pack_map(scene, "token"), maps.color_values(scene, "token")
+    part = tp.dashboard.slices.take_slice(scene, "token!=1")
+    sliced = maps.pack_map(part, "token")
+    shades = dict(zip(whole["values"], whole["colors"], strict=True))
+    assert {*sliced["values"]} < {*whole["values"]}
+    assert sliced["colors"] == [shades[value] for value in sliced["values"]]
+    assert part.note.startswith(f"a slice: {len(part.rows):,} of {len(scene.rows):,} tokens")
+    packed = strips.pack_strips(scene, [0], field="token")
+    (strip,) = packed["strips"]
+    assert strip["texts"] == [whole["values"][label] for label in strip["labels"]]
+    picture = tp.dashboard.show_strips(scene, [0], field="token").scene
+    assert picture.strips[0].colors == [colors[value] for value in strip["texts"]]
+    named = tp.dashboard.show_map(scene)
+    assert {*named.data["value"]} == {
+        f"{n}: {maps.name_clusters(scene)[n]}" if n in maps.name_clusters(scene) else n
+        for n in scene.read_field("cluster")
+    }
+
+
 def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene):
     sampled = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
     filled = token_maps.fill(sampled)

@@ -69,10 +69,11 @@ def show_map(
 
 def color_values(scene: Cloud, field: str) -> dict[str, tuple[float, ...]]:
     """The values of a field in order, each with its color, which it keeps in every slice; clusters have theirs."""
+    if field == CLUSTER:
+        return {str(n): color for n, color in enumerate(color_clusters(scene.roles))}
     order = order_values((scene.whole or scene).read_field(field))
-    named, clusters = [name for name in order if name not in VALUELESS], color_clusters(scene.roles)
-    colors = [clusters[int(name)] for name in named] if field == CLUSTER else value_colors(named)
-    return dict.fromkeys(order, GREY) | dict(zip(named, colors, strict=True))
+    named = [name for name in order if name not in VALUELESS]
+    return dict.fromkeys(order, GREY) | dict(zip(named, value_colors(named), strict=True))
 
 
 def list_shown(colors: Mapping[str, Any], values: pd.Series) -> list[str]:
