@@ -76,15 +76,6 @@ class PatchedRuns:
         batches = [cells[start : start + size] for start in range(0, len(cells), size)]
         return np.concatenate([np.empty(0), *map(self._measure, batches)])
 
-    def _first_changed(self, site: str) -> int:
-        """The lowest layer that computes anything after an edit of the site; a layer's output may pass its site outside of the layer."""
-        if (layer := layer_of(site)) is None:
-            return -1
-        is_outside = site.endswith(".hidden") and not site.startswith(
-            f"{self.step_of_layer.get(layer)}."
-        )
-        return layer + is_outside
-
     def _measure(self, cells: Sequence[Cell]) -> Float[np.ndarray, " cell"]:
         n_rows, length = len(cells), self.source.shape[1]
         edits = {}
@@ -96,7 +87,7 @@ class PatchedRuns:
                 is_replaced[row, cell.position] = True
                 values[row, cell.position] = cell.state
             edits[site] = patch(values, positions=is_replaced)
-        lowest = min(map(self._first_changed, edits)) if self.can_hold else 0
+        lowest = min(layer_of(site) or 0 for site in edits) if self.can_hold else 0
         with intervene(self.model, edits), self._hold(lowest, n_rows):
             rows = self.source.expand(n_rows, -1)
             return contrast_answers(self.model, rows, self.answer_ids).double().cpu().numpy()
