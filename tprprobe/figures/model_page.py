@@ -73,6 +73,9 @@ def describe_run(subject: Any) -> str:
     count = ""
     if subject.groups == "documents":
         count = f" of {subject.store.tokens['document'].nunique():,} documents"
+    n_texts = f"{len(subject.data):,}"
+    if subject.n_texts > len(subject.data):
+        n_texts += f" of {subject.n_texts:,}"
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -80,7 +83,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} text{'s' * (len(subject.data) != 1)}{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
+        f"{subject.name} read {n_texts} text{'s' * (n_texts != '1')}{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
         f"In brackets: 95 % intervals over {subject.groups}. Baseline model: the same network with {baseline} weights (the "
         "numbers of every matrix in random order)."
     )
