@@ -70,8 +70,8 @@ def extract(
     Pooling(options.get("pool"), options.get("words"))
     if HF in ckpt:
         check_possible(options.get("sites") or ())
-    model, examples, labellers = common.model_and_labelled_data(
-        ckpt, data, split, n, spaced, seed, ranks.place(device), loading, labels, source
+    model, examples, labellers = common.model_and_data(
+        ckpt, data, split, n, seed, ranks.place(device), loading, spaced, labels, source
     )
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))

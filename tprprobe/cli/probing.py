@@ -1,7 +1,7 @@
 """Commands that train probes on labels and predict by them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -9,11 +9,6 @@ from tprprobe.analyses.probing.settings import SITES
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tprprobe.store import Store
 
 PROBED_N = 300  # examples of a model's own data that are read
 PROBES, MODEL = "Probes", "Without a store"
@@ -71,8 +66,10 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
+    from tprprobe.analyses.probing import probe as run
     from tprprobe.analyses.probing.features import needed_sites
     from tprprobe.analyses.probing.file_labels import add_file_labels
+    from tprprobe.analyses.probing.rows import print_rows
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
     from tprprobe.store import open_store
@@ -84,8 +81,8 @@ def probe(
         n = n or (PROBED_N if data is None else None)
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt)
         common.check_folder(out, resume)
-        model, examples, labellers = common.model_and_labelled_data(
-            ckpt, data, split, n, spaced, seed, device, loading, labels
+        model, examples, labellers = common.model_and_data(
+            ckpt, data, split, n, seed, device, loading, spaced, labels
         )
         sites = needed_sites(settings.get("sites", SITES), list(find_sites(model)))
         opened = extract(
@@ -102,30 +99,10 @@ def probe(
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
     with scheduled(scheduler):
         tasks = task.split(",") if "," in task else task
-        rows, text = _probe(opened, tasks, out, settings | {"estimator": estimator})
-    common.show(as_json, rows, lambda: text)
+        rows = run(opened, tasks, estimator=estimator, out=out, **settings)
+    common.show(as_json, rows, lambda: print_rows(rows))
     if out is not None:
         common.say(f"next: tprprobe figure probes --ckpt {out} --out probes.pdf")
-
-
-def _probe(
-    store: "Store", task: str | list[str], out: Path | None, settings: dict[str, Any]
-) -> "tuple[pd.DataFrame, str]":
-    from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.rows import (
-        BEHIND_BEST,
-        BEHIND_NOTE,
-        NOTE,
-        describe_basis,
-        explain_controls,
-        screen,
-    )
-
-    rows = probe(store, task, out=out, **settings)
-    table = screen(rows)
-    note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
-    lines = [note, table.to_string(index=False), *explain_controls(rows["best_control"])]
-    return rows, "\n".join([*lines, describe_basis(rows)])
 
 
 @common.of_model

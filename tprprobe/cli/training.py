@@ -156,7 +156,7 @@ def evaluate(
 
     if out:
         common.check_folder(out, resume=True)
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
+    model, examples, _ = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
     rows = rows if is_scored(rows) else add_control(rows, examples)
     summary = summarize(rows)

@@ -117,6 +117,13 @@ def name_control(control: object) -> str:
     return "control task" if control == "control" else str(control)
 
 
+def print_rows(rows: pd.DataFrame) -> str:
+    """What the command prints of a run: its table, and what its numbers are."""
+    table = screen(rows)
+    lines = [NOTE + BEHIND_NOTE * (BEHIND_BEST in table), table.to_string(index=False)]
+    return "\n".join([*lines, *explain_controls(rows["best_control"]), describe_basis(rows)])
+
+
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels: the score with its interval and name (accuracy or micro-F1:
     the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the strongest control, the macro F1.

@@ -42,7 +42,8 @@ class Task(Settings):
 
 def read_task(name: str | os.PathLike[str]) -> Task:
     """The task in a folder: a path, or the name of one that ships."""
-    folder = assets.find("probes", name)
+    shipped = None if (Path(name) / FILE).exists() else assets.available("probes").get(str(name))
+    folder = shipped or assets.find("probes", name)  # another folder may have the name of a task
     settings = read_toml(folder / FILE)
     if "name" in settings:
         raise InputError(f"{folder / FILE}: the name is the folder's: leave it out")
