@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from tprpapers.claims import Evidence, Verdict, find_claim, judge
 from tprprobe.figures.scenes import Scene
 from tprprobe.figures.style import Drawing
-from tprprobe.figures.tables import Table
+from tprprobe.figures.tables import Table, write_minus
 from tprprobe.files import assets
 from tprprobe.statistics import Interval
 
@@ -147,6 +147,7 @@ def add_verdicts(drawing: Drawing | Table, claims: Sequence[str]) -> Drawing | T
         lines = [HERE, *judgements, *lines]
     if not lines:
         return drawing
+    lines = [*map(write_minus, lines)]
     if isinstance(drawing, Table):
         wrapped = [row for line in lines for row in wrap(line, LINE, subsequent_indent="  ")]
         caption = "\n".join(filter(None, [drawing.caption, *wrapped]))

@@ -43,6 +43,7 @@ HATCH = "/////"  # of a part that is not shown to be there
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
 DASHES = (*LEVELS.values(), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))  # of other levels
+UNSETTLED = 0.5  # the width of an interval whose part has no number
 LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
@@ -133,7 +134,8 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
                     bar.set(facecolor="white", edgecolor=colors[step], hatch=HATCH, linewidth=0)
                 elif is_sure and high > low:
                     panel.hlines(y + 0.28, start + low, start + high, color=MUTED, linewidth=0.9)
-                if is_sure and value * room / end >= LEGIBLE * figure.dpi:
+                is_settled = is_sure and not high - low > UNSETTLED
+                if is_settled and value * room / end >= LEGIBLE * figure.dpi:
                     look: Options = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + value / 2, y, f"{value:.0%}", **look)

@@ -11,6 +11,7 @@ from tprprobe.analyses.probing import rows as probe_rows
 from tprprobe.errors import InputError
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import FEWEST_GROUPS
 
 PLAIN = ("encoder", "layers")  # the only stack of a model, which no title names
 ALL_HEADS = -1  # as head; where it is missing, too
@@ -19,7 +20,7 @@ NAMES = {name: CONTROLS[name] for name in ("majority", "identity")}
 UNREAD = " (no control here: the probed state precedes the word)"
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
 NEEDED = {"task", "site", "f1", *(f"f1{end}" for end in ENDS)}  # columns of a table of probes
-BRACKETS = ", in brackets the 95 % interval over {}documents"
+BRACKETS = ", in brackets the 95 % interval over {}"
 CAPTION = "{} in percent on held-out documents{}{}.{}"
 MARKED = f"\n{probe_rows.BEYOND}: beyond every control (paired, Holm)."
 RANKED = f"best: the best layer; {probe_rows.ALIKE}: not distinguished from it (paired, Holm)"
@@ -32,7 +33,7 @@ def describe_probes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[
     """The caption of the table."""
     ranks, controls = _rank(probes, rows), probe_rows.explain_controls(rows["control_name"])
     lines = [*origins, *ranks, *[f"{RANKED}."] * bool(ranks), *controls]
-    cells = BRACKETS.format(probe_rows.count_documents(_take_real(probes)))
+    cells = BRACKETS.format(_count_documents(probes))
     caption = write_caption(probes, rows, cells, "".join(f"\n{line}" for line in lines))
     return caption + _describe_targets(rows)
 
@@ -41,12 +42,18 @@ def write_notes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]
     """The lines below the figure."""
     titled_rows, ranks = rows.assign(task=rows["task"].map(title_of)), _rank(probes, rows)
     counts = probe_rows.count_by_task(titled_rows, "n_train")
-    facts = [
-        f"Shaded: 95 % intervals over {probe_rows.count_documents(_take_real(probes))}documents."
-    ]
-    facts += [*origins, *[f"Targets learned from: {', '.join(counts)}."] * bool(counts)]
+    facts = [f"Shaded: 95 % intervals over {_count_documents(probes)}.", *origins]
+    facts += [f"Targets that the first probe learned from: {', '.join(counts)}."] * bool(counts)
     facts += [UNALIKE] * _is_unalike(rows)
     return "\n".join([" ".join(facts), *ranks])
+
+
+def _count_documents(probes: pd.DataFrame) -> str:
+    """On how many documents intervals rest, and that fewer have none."""
+    real = _take_real(probes)
+    is_few = bool((real.get("documents", pd.Series(dtype=float)) < FEWEST_GROUPS).any())
+    few = f" (no interval of fewer than {FEWEST_GROUPS})" * is_few
+    return f"{probe_rows.count_documents(real)}documents{few}"
 
 
 def _take_real(probes: pd.DataFrame) -> pd.DataFrame:
@@ -89,7 +96,9 @@ def _describe_targets(rows: pd.DataFrame) -> str:
     keys = ["task", rows["place"].map(side_of), "model"]
     for (task, side, model), points in rows.groupby(keys, sort=False):
         n_train, n_test = (int(points[name].max()) for name in ("n_train", "n_test"))
-        facts = [f"learned from {n_train:,} targets, {n_test:,} tested"] * bool(n_train)
+        facts = [f"{n_test:,} targets tested, the first probe learned from {n_train:,}"] * bool(
+            n_train
+        )
         facts += [
             f"{NAMES[row['control']]}{LEARNED * (row['control'] == 'majority')} {100 * row['f1']:.1f}{UNREAD * is_unread(row)}"
             for row in rows.attrs["baselines"]

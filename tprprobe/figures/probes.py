@@ -319,7 +319,9 @@ def _list_twins(means: pd.DataFrame, controls: Sequence[dict]) -> Iterator[dict[
 def _describe(row: Row) -> str:
     """What is written of a mark under the pointer."""
     text = f"{row['site']}: {100 * row['f1']:.1f} %"
-    text += f" · learned from {row['n_train']:.0f} targets" if row["n_train"] else ""
+    text += (
+        f" · the first probe learned from {row['n_train']:.0f} targets" if row["n_train"] else ""
+    )
     if row["control_name"] == "none":
         return text
     return f"{text} · strongest control: {probe_rows.name_control(row['control_name'])} {100 * row['control_f1']:.1f} %"

@@ -68,7 +68,7 @@ class Dots(Scene):
 @dataclass(frozen=True, eq=False)
 class Shares(Scene):
     """Bars of parts of a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
-    sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line.
+    sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line, and a number unless this is wide.
     """
 
     rows: pd.DataFrame

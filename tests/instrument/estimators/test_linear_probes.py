@@ -241,12 +241,15 @@ def test_documents_and_targets_are_those_of_a_task_and_a_model():
     assert "rests on 9 documents (no interval of fewer than 10)" in few
     table = probe_table(pd.concat([rows, rules], ignore_index=True))
     assert "over 400 (rel, a), 124 (NEL), 150 (rel, b) documents" in table.caption
-    learned = "learned from 684 targets, 90 tested, most frequent label of the word 50.0"
+    learned = (
+        "90 targets tested, the first probe learned from 684, most frequent label of the word 50.0"
+    )
     assert f"rel (source, b): {learned}." in table.caption
     assert "different numbers of targets cannot be compared" in table.caption
     scene = table.lines.choose("NEL")
     assert (
-        scene.note == "Shaded: 95 % intervals over 124 documents. Targets learned from: 138 (NEL)."
+        scene.note
+        == "Shaded: 95 % intervals over 124 documents. Targets that the first probe learned from: 138 (NEL)."
     )
 
 
@@ -271,11 +274,11 @@ def test_input_embeddings_are_a_control(tmp_path):
     assert hidden["best_control"] in ("static", "identity")
     table = probe_table(rows.assign(model="planted"))
     assert [*table.cells["side"]] == ["layers", "layers self"]
-    assert f"learned from {hidden['n_train']:,} targets" in table.caption
+    assert f"the first probe learned from {hidden['n_train']:,}" in table.caption
     assert table.cells["strongest control"].str.contains("static|identity").all()
     titles = [axes.get_title(loc="left") for axes in table.draw().axes]
     assert titles == ["POS, layers", "POS, layers self"]
-    assert f"Targets learned from: {hidden['n_train']:,} (POS)" in table.scene.note
+    assert f"first probe learned from: {hidden['n_train']:,} (POS)" in table.scene.note
     assert screen(rows)["learned from"].tolist() == [f"{hidden['n_train']:,}"] * 2
     without = probe(store, "pos", sites="*.hidden", most=1000, controls="static")
     assert {*without["control"]} == {"real", "static", "majority", "identity"}

@@ -333,6 +333,13 @@ def test_a_rule_that_knows_the_word_is_no_control_of_a_decoders_states():
     assert "most frequent label of the word" not in {*table.scene.levels["line"]}
 
 
+@pytest.mark.parametrize(("n", "few"), [(9, " (no interval of fewer than 10)"), (10, "")])
+def test_captions_say_that_few_documents_have_no_interval(n, few):
+    table = probe_table(drawn_rows().assign(documents=n))
+    assert f"in brackets the 95 % interval over {n} documents{few}." in table.caption
+    assert f"Shaded: 95 % intervals over {n} documents{few}." in table.scene.note
+
+
 def test_the_table_marks_what_beats_its_strongest_control():
     rows = drawn_rows().assign(best_control="majority", beyond=None)
     is_real = rows["control"] == "real"
