@@ -184,11 +184,9 @@ def test_a_value_has_one_color_on_maps_slices_strips_and_in_files(store, scene):
     assert strip["texts"] == [whole["values"][label] for label in strip["labels"]]
     picture = tp.dashboard.show_strips(scene, [0], field="token").scene
     assert picture.strips[0].colors == [colors[value] for value in strip["texts"]]
-    named = tp.dashboard.show_map(scene)
-    assert {*named.data["value"]} == {
-        f"{n}: {maps.name_clusters(scene)[n]}" if n in maps.name_clusters(scene) else n
-        for n in scene.read_field("cluster")
-    }
+    names = maps.name_clusters(scene)
+    expected = {f"{n}: {names[n]}" if n in names else n for n in scene.read_field("cluster")}
+    assert {*tp.dashboard.show_map(scene).data["value"]} == expected
 
 
 def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene):

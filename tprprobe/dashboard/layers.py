@@ -115,6 +115,8 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             panel = f"{TITLES.get(str(task), task)} {scene.label} ({kind})"
             lines = scene.rows.assign(panel=panel, page="probes")
             lines = lines[lines["stands_for"] != BASELINE]  # they stand on their own page
+            if of_kind["model"].nunique() == 1 < rows["model"].nunique():  # as in other panels
+                lines["line"] = f"{of_kind['model'].iloc[0]}: " + lines["line"]
             lines["query"] = _queries(task=[task] * len(lines))
             ranks = [*rank_layers(of_kind[of_kind["control"] == "real"]).values()]
             lines["ranked"] = ranks[0].partition("; ")[2] or None if len(ranks) == 1 else None

@@ -47,7 +47,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         is_beyond = pd.notna(best["beats_controls"]) and bool(best["beats_controls"])
         verdict = "beyond" if is_beyond else "not beyond"
         rival = f"; {verdict} its strongest control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
-    text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
+    text = f"{claim}, held out{rival}"
     if "static" not in set(rows.loc[rows["task"] == task, "control"]):
         text += "; not compared with input embeddings, often the strongest control"
     tested = real[real["beats_controls"].notna()]
