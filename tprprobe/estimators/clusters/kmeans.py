@@ -53,7 +53,7 @@ def fit_means(
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         try:
-            means = KMeans(k, n_init=starts, random_state=seed)
+            means = KMeans(k, n_init=starts, random_state=seed)  # type: ignore[arg-type]
             return means.fit(vectors)
         except ConvergenceWarning as warning:
             raise too_few from warning
