@@ -22,6 +22,7 @@ from tprprobe.estimators.clusters.kmeans import (
 )
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part, parts_of
+from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.reader import takes_paths
 
 BUDGET = 2**30  # bytes of vectors that are held in memory; a site with more is streamed from disk
@@ -59,20 +60,18 @@ class Source:
     @classmethod
     def find(cls, store: Store, site: str, head: int | None) -> "Source":
         """The source of a site and head; layer -1 and head -1 are the last."""
-        names = store.select(site)
-        if len(names) > 1:
-            raise InputError(f"{site!r} names {len(names)} sites ({names[0]}, …): give one of them")
-        spec, heads = store.specs[names[0]], _heads(store, names[0])
+        rows, (name, *_) = store.count_rows(site), store.select(site)
+        spec, heads = store.specs[name], _heads(store, name)
         if spec.is_attention:
-            raise InputError(f"{names[0]} holds attention maps, only vectors can be clustered")
+            raise InputError(f"{name} holds attention maps, only vectors can be clustered")
         if head is None and heads != (None,):
-            raise InputError(f"{names[0]} has {len(heads)} heads: give one, 0 to {len(heads) - 1}")
+            raise InputError(f"{name} has {len(heads)} heads: give one, 0 to {len(heads) - 1}")
         if head is not None:
             if head not in heads and head + len(heads) not in heads:
-                store.read(names[0], slice(0, 0), head)  # says which heads there are
+                store.read(name, slice(0, 0), head)  # says which heads there are
             head %= len(heads)
         width = int(np.prod(spec.shape)) // len(heads)
-        return cls(store, names[0], head, len(store.tokens_of(names[0])), width)
+        return cls(store, name, head, rows, width)
 
     def __str__(self) -> str:
         return self.site if self.head is None else f"{self.site}, head {self.head}"
@@ -88,11 +87,10 @@ class Source:
 
     def _typed(self, block: np.ndarray, start: int) -> Float32[np.ndarray, "_row width"]:
         vectors = block.reshape(len(block), -1).astype(np.float32, copy=False)
-        bad = np.flatnonzero(~np.isfinite(vectors).all(1))
-        if len(bad):
+        if (bad := first_infinite(vectors)) is not None:
             raise InputError(
                 f"{self} holds vectors that are not finite (the first is row "
-                f"{start + bad[0]} of {self.rows}): they cannot be clustered"
+                f"{start + bad} of {self.rows}): they cannot be clustered"
             )
         return vectors
 
