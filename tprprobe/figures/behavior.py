@@ -15,6 +15,7 @@ DOING = {
     "exchange": "Exchanging",
     "substitute": "Substituting",
     "surgery": "Surgery on",
+    "erase": "Erasing",
 }
 COLUMNS = (
     "difference: log p(other answer) − log p(answer), the mean over pairs; agrees: how often the next word is the other text's; kl: from the other text's answers; "

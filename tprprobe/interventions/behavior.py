@@ -57,7 +57,7 @@ def measure_pairs(
         data: Minimal pairs, ``tp.load_data("pairs:FRAME,asked")`` or :func:`pair_of_text`.
         sites: Sites of pairs' edits, as patterns; default: what the first layer reads, and every layer's output,
             of the source's side.
-        edits: exchange (default), substitute or surgery, of pairs.
+        edits: exchange (default), substitute, surgery or erase, of pairs.
         out: A new folder for behavior.csv and trials.parquet (every trial); default: nothing is written.
         resume: Go on with that folder.
         seed: Seed of random directions, and of the draws of intervals.

@@ -6,9 +6,10 @@ in which a and b have changed places.
 exchange     x_a ↔ x_b: the states change places, and with them all that they say of their words
 substitute   y: the states of the other text, a word at the other's place
 surgery      x + V[other word, role] − V[word, role]; V are means over the other items at a role (place)
+erase        x without what tells the two places linearly, as the other half of the items has it
 
-Controls: wrong role (the words stay, their roles change: x_a ← y_b; surgery with V of the other
-role), wrong position (the same at two other tokens), random (as far in a random direction).
+Controls: wrong role (the words stay, their roles change: x_a ← y_b; surgery with V of the other role; erasing
+what tells shuffled places), wrong position (the same at two other tokens), random (as far in a random direction).
 Of all: identity (x itself) and mean (the mean state of all words).
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -115,10 +117,29 @@ def _changes(words: WordStates, wrong: bool) -> tuple[States, Bool[Tensor, " ite
     return (new_mean - old_mean).reshape(words.x.shape), (new_known & old_known).all(1)
 
 
+def _erase(words: WordStates) -> EditedStates:
+    """Fitted on one half of the items, made in the other; it needs four items."""
+    enough = words.all & (len(words.x) >= 4)
+    shuffled = _erased(words, words.x, shuffled=True)
+    return (_erased(words, words.x), shuffled, _erased(words, words.aside_x)), enough, enough
+
+
+def _erased(words: WordStates, x: States, shuffled: bool = False) -> States:
+    out, half = x.clone(), torch.arange(len(x)) % 2 == 0
+    for fold in (half, ~half) if len(x) >= 4 else ():
+        classes = torch.arange(2).bool().expand(int((~fold).sum()), 2).flatten()
+        if shuffled:
+            order = np.random.default_rng(words.seed).permutation(len(classes))
+            classes = classes[torch.as_tensor(order)]
+        out[fold] = Eraser.fit(words.x[~fold].flatten(0, 1), classes).erase(x[fold])
+    return out
+
+
 EDITS: dict[str, Callable[[WordStates], EditedStates]] = {
     "exchange": lambda w: ((w.x.flip(1), w.y.flip(1), w.aside_x.flip(1)), w.all, w.all),
     "substitute": lambda w: ((w.y, w.y.flip(1), w.aside_y), w.all, w.all),
     "surgery": _surgery,
+    "erase": _erase,
 }
 
 
@@ -136,3 +157,38 @@ class SetAt(PlacedEdit):
         row, positions = torch.arange(len(tensor))[:, None], self.positions.to(tensor.device)
         out[row, positions] = self.states.to(tensor)
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Eraser:
+    """Least-squares concept erasure (LEACE): x − (x − μ) A, head by head where vectors have heads; A has rank one.
+
+    x − Σ^½ P Σ^−½ (x − μ), with P the projection on Σ^−½ cov(x, z), moves vectors as little as can be so that no
+    linear function of them predicts the class. Source: Belrose et al. 2023, arXiv:2306.03819.
+    """
+
+    mean: Float[Tensor, "*head d"]
+    matrix: Float[Tensor, "*head d d2"]
+
+    @classmethod
+    def fit(
+        cls, vectors: Float[Tensor, "token *head d"], classes: Bool[Tensor, " token"]
+    ) -> "Eraser":
+        """The least change of vectors after which no linear function of them tells two classes."""
+        mean = vectors.mean(0)
+        x = (vectors - mean).movedim(0, -2).double()  # [*head, token, d]
+        z = classes.double() - classes.double().mean()
+        values, basis = torch.linalg.eigh(x.mT @ x / x.shape[-2])
+        root = values.clamp_min(0).sqrt()
+        has_variance = root > 1e-6 * root.amax(-1, keepdim=True)
+        inverse = torch.where(has_variance, 1 / root, 0)
+        covariance = basis.mT @ (x.mT @ z)[..., None]
+        along = inverse[..., None] * covariance  # Σ^−½ cov(x, z), in the basis
+        along = along / along.norm(dim=-2, keepdim=True).clamp_min(1e-12)
+        writer = basis @ (root[..., None] * along)
+        reader = basis @ (inverse[..., None] * along)
+        return cls(mean, (reader @ writer.mT).to(vectors))
+
+    def erase(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+        """The vectors without what tells the classes."""
+        return x - torch.einsum("...d,...de->...e", x - self.mean.to(x), self.matrix.to(x))

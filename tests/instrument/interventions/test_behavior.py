@@ -134,6 +134,19 @@ def test_surgery_exchanges_the_means_of_words_at_a_place():
     assert torch.allclose(*moved, atol=1e-5)
 
 
+def test_erasing_leaves_nothing_linear_of_the_places():
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(400, 2, 6, generator=rng)
+    x[:, 1] += 2
+    ways = {
+        w.control: w.states
+        for w in list_edits(words_of(x, x, [("a", "b")] * 400), ["erase"])
+        if w.edit == "erase"
+    }
+    gap = {name: float((to[:, 1] - to[:, 0]).mean(0).norm()) for name, to in ways.items()}
+    assert gap[""] < 0.5 < 4 < gap["wrong role"]
+
+
 def test_trials_that_cannot_be_made_are_counted(model):
     data = pair_of_text("the dog sees the cat", EXCHANGED, ("dog", "dog"))
     with pytest.raises(
