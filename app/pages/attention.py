@@ -13,7 +13,8 @@ from tprprobe.dashboard.statements import Link
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
-CLICK = "Click a square: that head is shown below, on one sample. Squares are of {}."
+CLICK = "Click a square: that head is shown below, on one sample. Squares are of {} samples that have maps{}."
+HALVES = ", not of one half: another head may be highest"
 OWN = "Maps of another text, on Ask"
 
 
@@ -44,7 +45,8 @@ def attention() -> None:
         score = lambda: views.score_attention(store, followed, relation)  # noqa: E731
         scores = state.once(score, "heads", relation)
         pick = lambda: views.pick_head(followed, relation)  # noqa: E731
-        summary = views.summarize_attention(scores, state.once(pick, "picked", relation))
+        picked = state.once(pick, "picked", relation)
+        summary = views.summarize_attention(scores, picked)
         best = summary.links[0].query  # what the first line names is shown first
         site = widgets.choose_site("Sub-layer", sites, "maps", sites.index(best["maps"]))
         heads = range(tp.dashboard.contents.count_heads(store, site))
@@ -60,7 +62,7 @@ def attention() -> None:
     choice = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}
     n_maps = store.count_maps(site)
     samples = "all" if follows else f"the first {scores['n'].max()} of"
-    advice = CLICK.format(f"{samples} the {n_maps:,} samples that have maps")
+    advice = CLICK.format(f"{samples} the {n_maps:,}", HALVES * (picked is not None))
     canvas.offer_picks("scored-heads", squares, **choice, look="squares", advice=advice)
     [sample] = widgets.choose_samples(store, range(n_maps))
     maps = views.read_maps(store, site, sample)

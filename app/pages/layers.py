@@ -16,6 +16,7 @@ def layers() -> None:
     if lines.rows.empty and all(views.layer_of(site) is None for site in store.sites):
         st.info("The sites of this store have no layers.")
         return
+    widgets.link_examined(store, "nested", "heads")
     if lines.rows.empty:
         widgets.offer_runs("probes", "decomposition", "pairs", why=NOTHING)
         return
