@@ -59,7 +59,8 @@ def link_examined(store: Any, *pictures: str) -> None:
     questions = tp.dashboard.contents.read_examination(store)
     headings = [asked.heading for asked, path in questions if path and path.stem in pictures]
     link = tp.dashboard.statements.Link
-    show_links(link(f"Overview: {heading}", "overview") for heading in headings)
+    with st.container(horizontal=True):
+        show_links(link(f"Overview: {heading}", "overview") for heading in headings)
 
 
 def write(statement) -> None:
