@@ -104,7 +104,7 @@ def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
 
 def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     """How far an edit moves the next token towards that of the other text, by layer, beside all its controls."""
-    lines = contrast_rows(rows[rows["layer"] >= 0], edit, "change")
+    lines = contrast_rows(rows, edit, "change")
     hints = lines["line"].replace(EDIT_ITSELF, edit) + " at " + lines["site"]
     lines = lines.assign(told=hints + lines["value"].map(": {:.2f} nats".format))
     lines["sure"] = (lines["low"] > 0) & (lines["beyond_low"] > 0)  # as the sentence has it
