@@ -20,6 +20,7 @@ from typing import (
 )
 
 from tprprobe import plugins
+from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.files.checksums import digest_files
 from tprprobe.files.notebook import as_html
@@ -204,7 +205,8 @@ class Dataset(ABC, Generic[E]):
         return next(self.read(range(row, row + 1)))
 
     def spaced(self, n: int) -> "Dataset[E]":
-        """Examples at equal distances from all over the data: of many documents, where a corpus is in order.
+        """Examples at equal distances from all over the data: of many documents, where a corpus is in order. Of more than half of
+        them, which have no such distance, the first; a line says so.
 
         Args:
             n: How many, at most.
@@ -212,6 +214,10 @@ class Dataset(ABC, Generic[E]):
         Returns:
             The part.
         """
+        if len(self) // 2 < n < len(self):
+            note(
+                f"{self.name}: the first {n:,} of {len(self):,}; for texts from all over it ask for half or fewer"
+            )
         return self[:: max(1, len(self) // n)][:n]
 
     def examples(self, size: int = 8192) -> Iterator[list[E]]:

@@ -183,7 +183,7 @@ def test_inspect_tells_how_long_texts_are(write):
     assert "extractiveness" in inspect(write("own.jsonl", pairs)).as_dict()
 
 
-def test_parts_of_a_file_are_told_apart_and_may_be_from_all_over_it(tmp_path):
+def test_parts_of_a_file_are_told_apart_and_may_be_from_all_over_it(tmp_path, capsys):
     path = tmp_path / "lines.txt"
     path.write_text("".join(f"line {i}\n" for i in range(100)))
     data = load_data(str(path))
@@ -194,3 +194,6 @@ def test_parts_of_a_file_are_told_apart_and_may_be_from_all_over_it(tmp_path):
     assert (len(spaced), spaced.origin["rows"]) == (10, [0, 10])
     assert next(iter(spaced[9:])).source == "line 90"
     assert len(data.spaced(1000)) == 100
+    assert not capsys.readouterr().err.count("the first")
+    assert data.spaced(51).rows == range(51)
+    assert "lines.txt: the first 51 of 100; for texts from all over it" in capsys.readouterr().err
