@@ -36,7 +36,12 @@ def store(tmp_path):
 def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     labeled = store.with_labels("place", PLACES * 60)
     rows = tp.probe(labeled.with_labels("next", [*PLACES[1:], PLACES[0]] * 60), ["place", "next"])
-    assert capsys.readouterr().err.count("place, next: these data have at most 30 different") == 1
+    assert (
+        capsys.readouterr().err.count(
+            "place, next: the labeled words are few (at most 30 different"
+        )
+        == 1
+    )
     assert "f1_high best_control" in repr(rows)
     assert "<th>f1_high</th>\n      <th>best_control</th>" in rows._repr_html_()
     rows = rows[rows["task"] == "place"].set_index("control")
@@ -119,6 +124,18 @@ def test_a_token_without_a_label_is_missing_and_no_target_of_a_probe(store):
         names = tp.name_roles(labeled, tp.cluster(labeled, labeled.sites[0], k=3))["name"]
         assert {"part first", "part second"} <= {*names}
         assert not names.str.contains("nan").any()
+
+
+def test_a_word_of_a_quarter_of_the_targets_makes_the_control_task_no_rival(tmp_path, capsys):
+    """Such as the full stop, the last word of texts that have a label as a whole."""
+    ends = [f"word{i}" if i % 3 else "." for i in range(120)]
+    tokens = number_tokens([[end] for end in ends])
+    vectors = np.random.default_rng(0).normal(size=(120, 3))
+    store = write_store(tmp_path / "store", {"layers.0.hidden": vectors}, tokens)
+    options = {"controls": ["control"]}
+    rows = tp.probe(store.with_labels("odd", ["yes", "no"] * 60), "odd", **options)
+    assert rows.set_index("control").loc["real", "best_control"] in ("majority", "identity")
+    assert "one in more than a quarter of the targets" in " ".join(capsys.readouterr().err.split())
 
 
 def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
