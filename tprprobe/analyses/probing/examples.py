@@ -236,7 +236,7 @@ class Splits:
         by heart.
         """
         _, counts = np.unique(self.examples.forms, axis=0, return_counts=True)
-        return len(counts) <= FEW_TYPES or counts.max() > COMMON * counts.sum()
+        return len(counts) <= FEW_TYPES or bool(counts.max() > COMMON * counts.sum())
 
     def of_first_samples(self, n: int, n_tested: int) -> "Splits | None":
         """The examples in the first samples, which a twin has read; None where the first fold lacks a split there."""
