@@ -13,11 +13,12 @@ from planted.stores import number_tokens, write_store
 import tprprobe as tp
 from tprprobe.analyses.naming import name_words
 from tprprobe.analyses.probing.file_labels import add_file_labels
-from tprprobe.analyses.probing.plan import find_replaced
+from tprprobe.analyses.probing.plan import _with_symbols, find_replaced
 from tprprobe.cli.overview import inspect_store
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
+from tprprobe.store.own_labels import add_labels
 
 WORDS = ("dog", "cat", "king", "horse", "teacher", "woman")
 PLACES = ["first", "second", ""]
@@ -212,6 +213,17 @@ def test_pieces_of_words_and_tokens_without_words(store):
     pieces = store.with_labels("place", PLACES * 60)
     assert pieces.tokens["word"].tolist() == [0, 1, 2] * 60
     assert pieces.tokens["place"].tolist() == PLACES * 60
+
+
+def test_texts_of_one_word_are_one_target_and_their_tokens_places(store, capsys):
+    words = store.tokens.assign(word=[0, 0, -1] * 60, last_word=[0, 0, -1] * 60)
+    labels = ["whole", "whole", ""] * 60
+    assert add_labels(words, "kind", labels, "source")["word"].equals(words["word"])
+    assert "kind: every text is one word, and one target" in capsys.readouterr().err
+    assert _with_symbols(words, "token")["word"].tolist() == [0, 1, -1] * 60
+    assert "every text is one word: its tokens are the places" in capsys.readouterr().err
+    several = words.assign(word=[0, 1, -1] * 60)
+    assert _with_symbols(several, "token") is several
 
 
 @pytest.mark.parametrize(
