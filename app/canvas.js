@@ -103,7 +103,7 @@ function toggleCluster(cluster) {
 class Points {
   constructor(data) {
     const column = (table, name) => table.getChild(name).toArray();
-    Object.assign(this, { side: data.side, layers: data.layers, vocabulary: data.vocabulary, view: data.view });
+    Object.assign(this, { side: data.side, vocabulary: data.vocabulary, view: data.view });
     this.low = data.bounds.slice(0, 2);
     this.span = [data.bounds[2] - data.bounds[0], data.bounds[3] - data.bounds[1]];
     for (const name of ["x", "y", "cluster", "token"]) this[name] = column(data.points, name);
@@ -177,7 +177,7 @@ class Points {
     for (let run = 0, k = 0; run < this.starts.length; run++)
       for (let i = 0; i < this.run_count[run]; i++)
         if (flags[this.starts[run] + i]) rows[k++] = this.run_row[run] + i;
-    return this.layers > 1 ? rows.sort() : rows;
+    return rows;
   }
 
   // The mark of an area: by its rows where these are few, else by its outline.
@@ -399,7 +399,7 @@ class Map2D {
       this.stamp(found.flags, disc(this.radius, width), Uint32Array.from(this.shades, (each) => packed(each)));
     }
     this.canvas.getContext("2d").putImageData(this.image, 0, 0);
-    const count = found ? found.count / points.layers : 0;
+    const count = found?.count ?? 0;
     this.tally.textContent = page.mark ? `${count.toLocaleString("en")} ${this.data.unit} are marked` : this.data.advice;
     if (this.outside) this.tally.textContent += ` · ${this.outside.toLocaleString("en")} points lie outside: Fit shows all.`;
     this.unmark.hidden = !page.mark;
@@ -432,7 +432,7 @@ class Map2D {
       const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });
       Object.assign(number.style, { background: each.color, color: each.ink });
       const cell = (text, title = text, kind = "") => make("td", { textContent: text, title, className: kind });
-      const count = points ? Math.round(points.sizes[each.cluster] / points.layers) : each.tokens;
+      const count = points?.sizes[each.cluster] ?? each.tokens;
       const cells = [make("td", {}, number)];
       cells.push(cell(count.toLocaleString("en"), `${count} ${unit}`, "number"));
       if (names?.[i].name) {
@@ -586,11 +586,11 @@ class Strips {
   cell(strip, at, sign, i) {
     const label = strip.labels[i], look = this.data.colors[label] ?? { color: "#9aa3b2", ink: "black" };
     const text = make("span", { className: "sign", textContent: sign });
-    const number = make("span", { className: "number", textContent: label < 0 ? "–" : label });
+    const number = make("span", { className: "number", textContent: strip.texts[i] });
     const cell = make("button", { tabIndex: i ? -1 : 0, className: strip.outsides[i] ? "outside" : "" }, text, number);
     Object.assign(text.style, { background: look.color, color: look.ink });
     const name = this.data.names?.[label]?.name;
-    const title = `‘${sign}’ · token ${strip.positions[i]} · cluster ${number.textContent}${name ? ` (${name})` : ""}`;
+    const title = `‘${sign}’ · token ${strip.positions[i]} · ${this.data.field} ${strip.texts[i]}${name ? ` (${name})` : ""}`;
     return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], outside: strip.outsides[i], strip: at, title });
   }
 
@@ -680,7 +680,8 @@ class Attend {
   // Words stand at the rows of the map beside them.
   align() {
     const map = this.pair.querySelector(".nsewdrag")?.getBoundingClientRect(), box = this.words.getBoundingClientRect();
-    const [top, row] = map?.left > box.right ? [map.top - box.top, map.height / this.data.height] : [0, 20];
+    const isLevel = map?.left > box.right && this.data.keys.signs.length <= this.data.height; // else rows are too high
+    const [top, row] = isLevel ? [map.top - box.top, map.height / this.data.height] : [0, 20];
     this.words.style.cssText = `padding-top: ${top}px; --row: ${row}px`;
   }
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,44 +106,30 @@ def _fill(root: str, name: str, *options: Any) -> Any:
     return tp.dashboard.scene.fill(state.build_scene(root, name, *options))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Placing the vectors of all layers …")
-def _stack(root: str, name: str, sites: tuple[str, ...], method: str, *options: Any) -> Any:
-    scene = state.build_scene(root, name, *options, method)
-    return tp.dashboard.scene.stack_layers(scene, sites, "pca" if method == "umap" else method)
-
-
 @dataclass(frozen=True)
 class Place:
-    """Where the linked parts of a page look: a store, and site, head, number of clusters and method.
-
-    With ``layers``, the names of the site in all layers, the map is of all of them; with ``where``, of a slice.
-    """
+    """Where the linked parts of a page look: a store, site, head, number of clusters and method; with ``where``, the map of a slice."""
 
     root: str
     name: str
     options: Any  # site, head, number of clusters and method
-    layers: tuple[str, ...] = ()
     where: str = ""
 
     @property
     def key(self) -> str:
         """What tells this scene from others in the browser."""
         store = state.open_store(self.root, self.name)
-        return repr((store.fingerprint, self.options, self.layers, self.where))
+        return repr((store.fingerprint, self.options, self.where))
 
     def scene(self, complete: bool = False) -> Any:
         """The scene of the map; ``complete``: with every token of the store."""
-        if self.layers:
-            site, head, k, method = self.options
-            scene = _stack(self.root, self.name, self.layers, method, site, head, k)
-        else:
-            build = _fill if complete else state.build_scene
-            scene = build(self.root, self.name, *self.options)
+        build = _fill if complete else state.build_scene
+        scene = build(self.root, self.name, *self.options)
         return tp.dashboard.slices.take_slice(scene, self.where) if self.where else scene
 
     @property
     def clustered(self) -> Any:
-        """The scene of the one layer whose clusters are shown."""
+        """The scene whose clusters are shown, of all tokens."""
         return state.build_scene(self.root, self.name, *self.options)
 
     def mount(self, kind: str, key: str, sent: dict[str, Any]) -> None:
@@ -155,18 +142,18 @@ class Place:
         names = tp.dashboard.maps.pack_names(self.clustered)
         self.mount("map", "linked-map", {"advice": ADVICE, "names": names} | packed)
 
-    def show_strips(self, samples: Sequence[int], mark: Any) -> None:
+    def show_strips(self, samples: Sequence[int], mark: Any, field: str = "cluster") -> None:
         """Samples as strips, under their title with its exports."""
         views, scene = tp.dashboard, self.clustered
-        title = f"Clusters of {scene.place}"
-        widgets.head(title, lambda: views.show_strips(scene, samples, mark), f"strips-{self.name}")
-        packed = views.strips.pack_strips(scene, samples, where=self.where)
+        view = partial(views.show_strips, scene, samples, mark, field)
+        widgets.head(f"{scene.place}, colored by {field}", view, f"strips-{self.name}")
+        packed = views.strips.pack_strips(scene, samples, where=self.where, field=field)
         self.mount("strips", "linked-strips", packed)
 
     def show_pair(self, scenes: Sequence[Any], samples: tuple[int, int]) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
         views, (left, right) = tp.dashboard, scenes
-        title = f"Clusters of {right.place}"
+        title = f"{right.place}, colored by cluster"
         widgets.head(title, lambda: views.show_strips(right, [samples[1]]), "strips-second")
         packed = views.strips.pack_strips(right, [samples[1]], left, [samples[0]])
         self.mount("strips", "linked-beside", packed)

@@ -117,7 +117,7 @@ def show_beside(prompt, name: str, store) -> None:
         return
     compare = lambda: views.compare_texts(prompt.model, prompt.text, edited_text, store)  # noqa: E731
     texts = state.once(compare, "beside", name, prompt.text, edited_text)
-    st.markdown(state.escape(views.summarize_texts(texts)))
+    st.markdown(state.escape(widgets.write_minus(views.summarize_texts(texts))))
     if len(texts.outputs):
         outputs = texts.outputs.rename(columns={"text": "this text", "against": "the edited text"})
         columns = tp.dashboard.changes.name_columns(outputs)

@@ -1,13 +1,6 @@
-// What every page does in the browser: `?` lists the keys, texts that are cut are told by a tooltip, charts fit on paper.
+// What every page does in the browser: texts that are cut are told by a tooltip, charts fit on paper.
 
 const PAPER = 700; // pixels between the margins of a page of A4
-const FIELD = /^(INPUT|TEXTAREA|SELECT)$/;
-
-function press(event) {
-  const at = document.activeElement;
-  if (event.key !== "?" || FIELD.test(at?.tagName) || at?.isContentEditable) return;
-  document.querySelector('[class*="st-key-keys"] button')?.click();
-}
 
 function tell({ target }) {
   const isList = target.matches?.('input[role="combobox"]');
@@ -21,7 +14,7 @@ function fit(width) {
   for (const each of document.querySelectorAll(".js-plotly-plot")) each.style.zoom = Math.min(1, width / each.clientWidth);
 }
 
-const HEARD = [[document, "keydown", press], [document, "pointerover", tell], [window, "beforeprint", () => fit(PAPER)], [window, "afterprint", () => fit(Infinity)]];
+const HEARD = [[document, "pointerover", tell], [window, "beforeprint", () => fit(PAPER)], [window, "afterprint", () => fit(Infinity)]];
 
 export default function listen() {
   for (const [at, event, act] of HEARD) at.addEventListener(event, act);

@@ -24,21 +24,13 @@ REPLACED = "The store’s labels of {} are not those that {} was made with: make
 AXES = "In every map, down: tokens that attend; across: tokens that they attend to."
 CHOICES = {"names": "names", "decomposition": "decomposed"}  # that choose among results
 REFUSED = "Analyses that are impossible for this store, and why"
-KEYS = {
-    "← →": "step through the samples",
-    "Esc": "unmark",
-    "Ctrl P": "print the page",
-    "?": "show this list",
-}
 
 
 def surround() -> None:
-    """The looks of every page, and the keys behind `?`."""
+    """The looks of every page, and what its script does."""
     dark = state.is_dark()
     style = STYLE.replace("LINK", "#56B4E9" if dark else "#0072B2")
     st.html(f"<style>{style.replace('PAGE', tp.figures.theme.find_theme(dark).page)}</style>")
-    with st.sidebar.container(key="keys"), st.popover("Keys ( ? )"):
-        st.markdown("  \n".join(f"**{key}** – {does}" for key, does in KEYS.items()))
     LISTEN(key="listen")
 
 

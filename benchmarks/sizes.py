@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.analyses.clustering import cluster
@@ -22,6 +23,8 @@ from tprprobe.analyses.decomposition.variance_shares import score_shares
 from tprprobe.analyses.naming.names import UNNAMED, name_clusters, read_fields
 from tprprobe.analyses.probing import probe
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.components import FILLERS, BindingComponents
+from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.statistics import (
     Interval,
@@ -31,7 +34,7 @@ from tprprobe.statistics import (
     wilson,
 )
 from tprprobe.store import Store, StoreWriter, open_store
-from tprprobe.store.sampling import take
+from tprprobe.store.samples import take
 
 SIZES, QUESTIONS = (60, 200, 600), (5, 10, 30)
 FEWEST_DOCUMENTS = 4  # that can be divided into halves
@@ -87,12 +90,38 @@ def measure_shares(store: Store, draws: int) -> Rows:
     whole = score_shares(store, [SITE], ["left"], "mean").set_index("family")
     for number, size in product(range(draws), (*SIZES, 1600)):
         part = take(store, draw(size, number))
-        with suppress(InputError):  # too few documents, or tokens that stand in one of them alone
+        with suppress(InputError):  # too few documents
             table = score_shares(part, [SITE], ["left"], "mean", number).set_index("family")
             for family, word in WORDS.items():
                 rows, truths = (t[t["control"] == ""].to_dict("index") for t in (table, whole))
                 interval = read_interval(rows[family], "share")
                 yield row_of(f"share of {word}", size, interval, truths[family]["share"])
+
+
+def measure_word_means(store: Store, draws: int) -> Rows:
+    """Shares of words in means of vectors that depend on the word alone (the mean of a word's vectors at a site), and in
+    these with as much noise.
+    """
+    draw, samples, words = draw_documents(store), store.tokens["sample"], store.tokens["token"]
+    for site in ("encoder.embedding", SITE):
+        vectors = pd.DataFrame(store.read(site)).groupby(words.to_numpy()).transform("mean")
+        means = vectors.groupby(samples.to_numpy()).mean()
+        for number, size in product(range(draws), (*SIZES, 1600)):
+            chosen = draw(size, number)
+            is_chosen = samples.isin(chosen)
+            shares = pd.crosstab(samples[is_chosen], words[is_chosen], normalize="index")
+            roles = np.zeros(shares.shape[1], int)
+            lengths = samples[is_chosen].value_counts().loc[shares.index].to_numpy()
+            counts = PairCounts(csr_array(shares), np.arange(shares.shape[1]), roles, lengths)
+            states = means.loc[shares.index].to_numpy()
+            states = states - states.mean(0)
+            noise = np.random.default_rng(number).normal(size=states.shape)
+            noise *= np.linalg.norm(states) / np.linalg.norm(noise)
+            for share, planted in ((1.0, states), (0.5, states + noise)):
+                fit = BindingComponents([FILLERS], number).fit(counts, planted)
+                yield row_of(
+                    f"share of words, {share:g} ({site})", size, fit.shares_[FILLERS], share
+                )
 
 
 def measure_names(store: Store, draws: int) -> Rows:
@@ -161,7 +190,7 @@ def measure_questions(_store: Store, draws: int) -> Rows:
 
 
 PARTS = {
-    "questions": measure_questions, "shares": measure_shares, "heads": measure_heads,
+    "questions": measure_questions, "shares": measure_shares, "word means": measure_word_means, "heads": measure_heads,
     "names": measure_names, "probes": measure_probes
 }  # fmt: skip
 

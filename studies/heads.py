@@ -8,7 +8,7 @@ import torch
 import typer
 
 from tprpapers.schlag.relation_scores import score_relations
-from tprprobe.analyses.naming.run import name_all
+from tprprobe.analyses.naming import name_all
 from tprprobe.console import track
 from tprprobe.data import load_data
 from tprprobe.extraction import extract

@@ -12,7 +12,7 @@ from tprpapers.schlag.reconstruction_drawings import reconstruction_table
 from tprpapers.worlds.mathematics.polarity_tables import names_section
 from tprprobe import figures
 from tprprobe.analyses.clustering import cluster, find_heads, save_clusters
-from tprprobe.analyses.naming.run import name_all
+from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
 from tprprobe.data import load_data

@@ -122,15 +122,6 @@ def _draw(rng: np.random.Generator, n: int, rows: int) -> Int[np.ndarray, "repli
     return np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n)
 
 
-def draw_runs(
-    values: Float[np.ndarray, "replicate run"], seed: int = 0
-) -> Float[np.ndarray, " replicate"]:
-    """One run's value per replicate, drawn at random, so that the spread includes the runs' differences."""
-    replicates, runs = values.shape
-    run_index = np.random.default_rng(seed).integers(runs, size=replicates)
-    return values[np.arange(replicates), run_index]
-
-
 def bounds(
     replicates: Float[np.ndarray, "replicate *statistic"],
     n_groups: int,
@@ -195,8 +186,8 @@ def bootstrap(
     lowest: float | None = None,
 ) -> Interval:
     """A statistic of totals over groups, with its interval by drawing groups; ``lowest`` as in :func:`bounds`."""
-    drawn = (sums.sum(0, keepdims=True), replicate_totals(sums, replicates, seed))
-    return interval_of_replicates(np.concatenate([*map(statistic, drawn)]), len(sums), lowest)
+    totals = (sums.sum(0, keepdims=True), replicate_totals(sums, replicates, seed))
+    return interval_of_replicates(np.concatenate([*map(statistic, totals)]), len(sums), lowest)
 
 
 def jackknife(
@@ -242,7 +233,9 @@ def bootstrap_difference(
     width = sums.shape[1]
     paired = np.concatenate([sums, other_sums], 1)
     return bootstrap(
-        paired, lambda both: statistic(both[:, :width]) - statistic(both[:, width:]), **options
+        paired,
+        lambda totals: statistic(totals[:, :width]) - statistic(totals[:, width:]),
+        **options,
     )
 
 
@@ -295,13 +288,6 @@ def permutations_within(
     for _ in range(n):
         order[grouped] = grouped[np.argsort(index[grouped] + rng.random(len(index)))]
         yield order.copy()
-
-
-def exceedance(
-    observed: Float[np.ndarray, "*test"], null: Float[np.ndarray, "permutation *test"]
-) -> Float[np.ndarray, "*test"]:
-    """One-sided p of a permutation test: (1 + #{null ≥ observed}) / (1 + permutations)."""
-    return (1 + np.sum(null >= observed, axis=0)) / (1 + len(null))
 
 
 def adjust(p_values: Float[np.ndarray, " test"], method: str = "bh") -> Float[np.ndarray, " test"]:

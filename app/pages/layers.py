@@ -19,12 +19,7 @@ def layers() -> None:
     if lines.rows.empty:
         widgets.offer_runs("probes", "decomposition", "pairs", why=NOTHING)
         return
-    panels = lines.rows["panel"].unique().tolist()
-    lead = st.container()
-    measures = st.multiselect("Measures", panels, views.list_panels(lines)[:8], key="measures")
-    lines = views.select_panels(lines, measures or panels)
-    with lead:
-        widgets.lead(views.summarize_layers(lines))
+    widgets.lead(views.summarize_layers(lines))
     view = views.show_layers(lines)
     numbers = view.data.drop(columns=["told", "page"])
     if rows := widgets.show(view, "layers"):

@@ -7,14 +7,7 @@ from PIL import Image
 
 import tprprobe as tp
 
-MAX_RESULTS = 8  # in sight
 DENSITY = 2  # pixels of a picture in a pixel of the page
-
-
-def _show_sizes(store) -> None:
-    widgets.table(tp.dashboard.contents.list_sites(store))
-    if card := state.runs().read_card(store):
-        st.code(card, language=None, wrap_lines=True, height=300)
 
 
 def _show_examination(questions) -> None:
@@ -40,11 +33,8 @@ def _show_results(runs, store) -> bool:
     statements = state.once(summarize, "summary")
     if statements:
         st.subheader("Results")
-    for statement in statements[:MAX_RESULTS]:
+    for statement in statements:
         widgets.write(statement)
-    if folded := statements[MAX_RESULTS:]:
-        draw = lambda: [widgets.write(statement) for statement in folded]  # noqa: E731
-        widgets.fold(f"{len(folded)} more results", "results", draw)
     return bool(statements)
 
 
@@ -68,7 +58,9 @@ def overview() -> None:
     _show_examination(views.contents.read_examination(store))
     results = st.container()
     _show_slices(store)
-    widgets.fold("Sizes and types", "sizes", lambda: _show_sizes(store))
+    widgets.fold(
+        "Sizes and types", "sizes", lambda: widgets.table(views.contents.list_sites(store))
+    )
     widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")
     describe = lambda: widgets.table(views.folders.describe_all(runs, names))  # noqa: E731

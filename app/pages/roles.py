@@ -35,7 +35,7 @@ def _show_names() -> None:
         run = widgets.choose("Run", list(folders), "names")
         clusters = state.once(lambda: views.load_named(folders[run]), "names", run)
         view = views.show_names(clusters)
-        widgets.write(views.summarize_names(view.data))
+        widgets.write(views.summarize_names(clusters))
         if view.data["value"].any():
             widgets.show(view, "chart-names")
         if "candidate" in clusters:
@@ -63,12 +63,9 @@ def roles() -> None:
         scene = state.build_scene(state.root(), state.store_name(), site, head, k, method)
         with lead.container():  # the baseline model is clustered after the page stands there
             widgets.lead(views.scene.summarize_roles(scene, compare=scene.is_compared))
-        alike, layer = contents.like(sites, site), views.maps.LAYER
-        fields = scene.list_fields() + [layer] * (len(alike) > 1)
-        field = widgets.choose("Color", fields, "color")
-    layers = tuple(alike) if field == layer and len(alike) > 1 else ()
+        field = widgets.choose("Color", scene.list_fields(), "color")
     where = state.where(store.side(site))
-    place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers, where)
+    place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), where)
     cloud, mark = place.scene(), state.mark(state.store_name(), site, head or 0, k, method)
     marked = mark and mark.find(cloud)
     title = f"{cloud.place}, colored by {field}" + f", tokens of {where}" * bool(where)
@@ -78,15 +75,14 @@ def roles() -> None:
     note = st.container()
     if marked is not None:
         _bring_marked(cloud.tokens.loc[marked, "sample"], mark)
-    place.show_strips(widgets.choose_samples(store, range(store.samples), MAX_STRIPS), mark)
+    place.show_strips(widgets.choose_samples(store, range(store.samples), MAX_STRIPS), mark, field)
     below = st.container()
     place.feed_points()
     canvas.feed_mark(mark)
     complete = place.scene(complete=True) if field == views.maps.CLUSTER else cloud
     if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
         place.feed_points(complete=True)
-    n = len(complete.rows) // complete.layers
-    sliced = f"{n:,} tokens of {where}; in strips, others are dimmed"
+    sliced = f"{len(complete.rows):,} tokens of {where}; in strips, others are dimmed"
     note.caption(state.escape(sliced if where else complete.note))
     if mark is not None:
         flags = mark.find(complete)

@@ -13,8 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 import tprprobe as tp
 from tprprobe.algebra import bind, duals, unbind
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.run import name_all
 from tprprobe.figures.colors import palette
 from tprprobe.figures.dots import render
 from tprprobe.figures.scenes import Dots

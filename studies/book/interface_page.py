@@ -50,7 +50,6 @@ CLASSES = (
     "store.contents.StoreContents",
     "files.kinds.RunContents",
     "analyses.clustering.clusters.Clusters",
-    "analyses.naming.run.Naming",
     "analyses.decomposition.decompositions.Decomposition",
     "analyses.decomposition.role_findings.RoleSearch",
     "analyses.probing.saved_probe.SavedProbe",
@@ -59,6 +58,7 @@ CLASSES = (
     "figures.style.Drawing",
     "dashboard.view.View",
 )
+NAMING = "tprpapers.worlds.mathematics.naming.Naming"  # what `name` makes of arithmetic
 PLUGINS = ("plugins.find", "plugins.load_all", "plugins.Plugin")
 
 
@@ -78,7 +78,7 @@ def write_interface() -> str:
     blocks: list[str] = []
     for title, section in SECTIONS.items():
         blocks += [f"## {title}", *(f"::: tprprobe.{names[name]}.{name}" for name in section)]
-    blocks += ["## Classes", *(f"::: tprprobe.{path}" for path in CLASSES)]
+    blocks += ["## Classes", *(f"::: tprprobe.{path}" for path in CLASSES), f"::: {NAMING}"]
     for title, file in ROOMS.items():
         room = Path(file).parent.name
         blocks += [f"## {title}", *(f"::: tprprobe.{room}.{name}" for name in _exported(file))]

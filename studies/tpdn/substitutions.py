@@ -18,8 +18,7 @@ from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs, encode_texts
 from tprprobe.extraction import extract
-from tprprobe.files.locks import held
-from tprprobe.files.writing import write_file
+from tprprobe.files.writing import held, write_file
 from tprprobe.interventions.edits import patch
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import read_checkpoint

@@ -10,7 +10,7 @@ import torch
 
 from tprpapers.worlds.sequences import PREFIX, TASKS
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.files.locks import held
+from tprprobe.files.writing import held
 from tprprobe.training.loop import MODEL, train
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix, Recipe, read_recipe

@@ -14,9 +14,10 @@ from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.relation_scores import score_relations
 from tprpapers.swaps.fractions import binding_probe
+from tprpapers.worlds.mathematics.naming import Naming
 from tprprobe.algebra import bind
 from tprprobe.analyses.clustering import cluster, find_heads
-from tprprobe.analyses.naming.run import Naming, name_all
+from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
 from tprprobe.data import load_data

@@ -2,14 +2,17 @@
 
 import json
 import shlex
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from planted.questions import LAST
 from planted.sentences import plant as plant_words
 
 import tprprobe as tp
+from tprprobe.analyses import clustering
 from tprprobe.analyses.attention.head_relations import pick_heads
 from tprprobe.analyses.naming import name_all
 from tprprobe.dashboard import (
@@ -26,7 +29,7 @@ from tprprobe.errors import InputError
 @pytest.fixture(scope="module")
 def named_run(tmp_path_factory):
     """A run with named clusters of 80 planted questions."""
-    from planted.questions import LAST, plant
+    from planted.questions import plant
 
     root = tmp_path_factory.mktemp("named") / "runs"
     store = plant(root / "store", 80)
@@ -61,7 +64,17 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
 
 def test_a_run_tells_its_score_and_how_many_clusters_have_a_name(named_run):
     store = named_run.open("runs/store")
-    (statement,) = run_summary.summarize(named_run, store)
+    cluster_run = named_run.root / "clusters"
+    clustering.save_clusters(
+        [tp.cluster(store, LAST, head, k=3) for head in (0, 1)], cluster_run, store
+    )
+    runs = tp.dashboard.folders.find_runs(named_run.root)
+    heads, statement, clusters = run_summary.summarize(runs, store)
+    assert clusters.text.startswith(
+        "3 clusters at each of 2 places (layer 1, role, head 0, …): agreement of random starts "
+    )
+    shutil.rmtree(cluster_run)
+    assert heads.links[0].page == "attention"
     lead = contents.summarize_store(store).text
     assert "80 samples" in lead
     assert "75.0 %" in lead
@@ -70,7 +83,7 @@ def test_a_run_tells_its_score_and_how_many_clusters_have_a_name(named_run):
     (folder,) = named_run.beside(store, "names").values()
     view = names.show_names(names.load_named(folder))
     expected = "5 of 12 clusters of the trained model have a name that holds on held-out texts"
-    assert expected in statement.text == names.summarize_names(view.data).text
+    assert expected in statement.text == names.summarize_names(names.load_named(folder)).text
     assert view.export("csv")
 
 

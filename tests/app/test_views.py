@@ -15,7 +15,7 @@ from tprprobe.analyses import projections, token_maps
 from tprprobe.cli import server
 from tprprobe.dashboard import comparison, maps, strips
 from tprprobe.errors import InputError
-from tprprobe.store import sampling
+from tprprobe.store import samples as store_samples
 from tprprobe.store.token_texts import visible
 
 
@@ -60,21 +60,6 @@ def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, s
     assert adjusted_rand_score(sampled_strips["cluster"], all_strips["cluster"]) > 0.95
 
 
-def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
-    sites = tp.dashboard.contents.like(store.sites, LAST)
-    assert len(sites) > 1
-    every = tp.dashboard.scene.stack_layers(scene, sites)
-    layers = every.tokens["layer"].value_counts()
-    assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
-    view = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
-    assert view.title == "all layers, role, head 0, colored by layer"
-    assert len(view.data) == len(scene.rows) * len(sites)
-    assert view.export("pdf").startswith(b"%PDF")
-    sampled = tp.dashboard.scene.stack_layers(scene, sites, max_vectors=len(scene.rows))
-    assert len(sampled.rows) <= len(scene.rows) + len(sites)
-    assert f"of {len(scene.rows):,} tokens" in sampled.note
-
-
 def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path):
     twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
     trained = plant(tmp_path / "store", 4, model={"name": "planted"})
@@ -88,7 +73,7 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
 
 
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
-    samples = sampling.take(store, np.array([2, 5]))
+    samples = store_samples.take(store, np.array([2, 5]))
     tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()
     assert np.array_equal(samples.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
     assert np.array_equal(samples.read(LAST, np.array([1, 0]), 1), samples.read(LAST)[[1, 0], 1])
@@ -184,6 +169,24 @@ def test_another_coloring_sends_a_byte_a_point(scene):
     assert values.tolist() == expected.tolist()
     assert len(by_token["colors"]) == len(by_token["values"])
     assert len(by_cluster["colors"]) == len(by_cluster["clusters"]) == 6
+
+
+def test_a_value_has_one_color_on_maps_slices_strips_and_in_files(store, scene):
+    whole, colors = maps.pack_map(scene, "token"), maps.color_values(scene, "token")
+    part = tp.dashboard.slices.take_slice(scene, "token!=1")
+    sliced = maps.pack_map(part, "token")
+    shades = dict(zip(whole["values"], whole["colors"], strict=True))
+    assert {*sliced["values"]} < {*whole["values"]}
+    assert sliced["colors"] == [shades[value] for value in sliced["values"]]
+    assert part.note.startswith(f"a slice: {len(part.rows):,} of {len(scene.rows):,} tokens")
+    packed = strips.pack_strips(scene, [0], field="token")
+    (strip,) = packed["strips"]
+    assert strip["texts"] == [whole["values"][label] for label in strip["labels"]]
+    picture = tp.dashboard.show_strips(scene, [0], field="token").scene
+    assert picture.strips[0].colors == [colors[value] for value in strip["texts"]]
+    names = maps.name_clusters(scene)
+    expected = {f"{n}: {names[n]}" if n in names else n for n in scene.read_field("cluster")}
+    assert {*tp.dashboard.show_map(scene).data["value"]} == expected
 
 
 def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene):

@@ -18,7 +18,6 @@ from tprprobe.statistics import (
     bootstrap,
     bootstrap_difference,
     bootstrap_mean,
-    exceedance,
     f1,
     group_sums,
     interval_text,
@@ -178,11 +177,6 @@ def test_permutations_keep_strata_and_lose_nothing(seed, n_strata):
     for order in permutations_within(strata, 3, rng):
         assert sorted(order) == list(range(25))
         assert (strata[order] == strata).all()
-
-
-def test_permutation_p_values_count_the_observed_order():
-    null = np.array([[0.0, 5.0], [1.0, 6.0], [2.0, 7.0]])
-    np.testing.assert_allclose(exceedance(np.array([1.0, 8.0]), null), [0.75, 0.25])
 
 
 def step_down(p_values: np.ndarray, level: float) -> set[int]:

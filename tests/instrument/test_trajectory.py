@@ -11,11 +11,10 @@ from planted.recipes import arithmetic
 
 from tprprobe import trajectory
 from tprprobe.errors import InputError
-from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
 from tprprobe.evaluation.results import load_results, melt
 from tprprobe.files.runs import PARTS_FOLDER
 from tprprobe.training.loop import train
-from tprprobe.trajectory import find_checkpoints
+from tprprobe.trajectory import find_checkpoints, find_curves, find_onsets, pair_controls
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import numpy as np
 from planted.exchanges import without_checksums
 from planted.questions import HIDDEN, LAST, SITES, tokens_of
 
-from tprprobe.files.locks import alone
+from tprprobe.files.writing import alone
 from tprprobe.store import StoreWriter
 
 N_SAMPLES = 24

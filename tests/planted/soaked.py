@@ -6,8 +6,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import NamedTuple
 
-from tprprobe.files.locks import held
-from tprprobe.files.writing import write_file
+from tprprobe.files.writing import held, write_file
 
 FILE = Path(__file__).parents[1] / "soaked.csv"
 LOCK = Path(gettempdir()) / f"{FILE.name}.lock"

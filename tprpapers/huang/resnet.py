@@ -19,9 +19,8 @@ from jaxtyping import Float32
 from tprprobe.console import stderr, track
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
-from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
-from tprprobe.files.writing import write_file
+from tprprobe.files.writing import alone, write_file
 
 MODEL = "microsoft/resnet-152"  # the paper's network
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")

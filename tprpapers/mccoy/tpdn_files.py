@@ -17,7 +17,7 @@ from tprpapers.formats.samples import sequence_table
 from tprprobe.errors import InputError
 from tprprobe.files.lines import read_lines
 from tprprobe.store.dumps.dump import BLOCK_BYTES, Block, Dump, vector_spec
-from tprprobe.store.dumps.imports import Format
+from tprprobe.store.dumps.transfer import Format
 from tprprobe.store.layout import SAMPLE
 
 SITE = "encoding"

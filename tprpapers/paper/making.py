@@ -24,8 +24,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
-from tprprobe.files.locks import alone
-from tprprobe.files.writing import write_file
+from tprprobe.files.writing import alone, write_file
 
 WORK_FOLDER = "made"
 DIGITS = "%.6g"  # of drawn numbers

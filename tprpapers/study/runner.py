@@ -22,9 +22,8 @@ from tprprobe.data import load_data
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.locks import held
 from tprprobe.files.runs import KeptRun
-from tprprobe.files.writing import write_file
+from tprprobe.files.writing import held, write_file
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary

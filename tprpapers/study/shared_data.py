@@ -16,8 +16,7 @@ from tprprobe.data.batching import Ragged
 from tprprobe.data.pairs import Pairs, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.locks import held
-from tprprobe.files.writing import whole, write_file
+from tprprobe.files.writing import held, whole, write_file
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 

@@ -109,8 +109,8 @@ def _fit_discriminant(vectors: Rows, labels: Labels | None, _: int) -> Axes:
     names, explained = ("1st discriminant", "2nd discriminant"), (shares[0], shares[1])
     if len(classes) == 2:
         axis_1 *= np.sign((means[1] - means[0]) @ axis_1)
-        rest = PCA(1).fit(vectors - np.outer(vectors @ axis_1, axis_1))
-        axis_2 = np.asarray(rest.components_)[0]
+        remainder = PCA(1).fit(vectors - np.outer(vectors @ axis_1, axis_1))
+        axis_2 = np.asarray(remainder.components_)[0]
         names = f"{classes[0]} – {classes[1]}", "1st principal component of the rest"
         explained = (np.nan, np.nan)
     plane = np.stack([axis_1, axis_2], 1)

@@ -46,7 +46,8 @@ class Condition:
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         number = float(text) if is_number else np.nan
         return any(
-            asked.casefold() in spellings or _in_range(number, asked) for asked in self.values
+            accepted.casefold() in spellings or _in_range(number, accepted)
+            for accepted in self.values
         )
 
 
@@ -67,8 +68,10 @@ def parse_slice(where: str) -> list[Condition]:
         matches = [None]
     if not matches or not all(matches):
         raise InputError(f"no slice {where!r}: give COLUMN=VALUE, such as {EXAMPLE}")
-    parts = [match.groups() for match in matches if match]
-    return [Condition(name, tuple(text.split("|")), sign == "!=") for name, sign, text in parts]
+    conditions = [match.groups() for match in matches if match]
+    return [
+        Condition(name, tuple(text.split("|")), sign == "!=") for name, sign, text in conditions
+    ]
 
 
 @takes_paths

@@ -1,7 +1,7 @@
 """Maps of tokens: the vectors of one head, their clusters, names and places in the plane."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,20 +10,24 @@ from jaxtyping import Bool, Float32, Int32, Integer
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
-from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, read_field
+from tprprobe.analyses.naming.fields import (
+    CLUSTER,
+    NONE,
+    OTHER,
+    build_places,
+    list_fields,
+    read_field,
+)
 from tprprobe.analyses.naming.names import name_clusters, read_structure
-from tprprobe.analyses.naming.places import build_places
-from tprprobe.analyses.projections import Projection, place, place_more, project
+from tprprobe.analyses.projections import Projection, place, place_more
 from tprprobe.errors import InputError
-from tprprobe.estimators.clusters.kmeans import fill_unvaried
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.gold.labels import WORD
 from tprprobe.site.labels import site_label
-from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
-from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
+from tprprobe.store.samples import Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
@@ -41,7 +45,7 @@ class Cloud:
     tokens: pd.DataFrame
     rows: Integer[np.ndarray, " token"]
     left_out: int  # samples with vectors that are not finite
-    layers: int = 1  # that the same tokens are drawn of; the clusters are of one
+    whole: "Cloud | None" = None  # of a slice: what it was taken of
 
     def __repr__(self) -> str:
         return f"Cloud({len(self.rows):,} vectors of {self.place} in {self.roles.k} clusters)"
@@ -57,26 +61,21 @@ class Cloud:
     @property
     def place(self) -> str:
         """Site and head in words."""
-        site, head = self.roles.site, self.roles.head
-        if self.layers > 1:
-            label = f"layer {layer_of(site)}"
-            return site_label(site, head).replace(label, "all layers")
-        return site_label(site, head)
+        return site_label(self.roles.site, self.roles.head)
 
     @property
     def note(self) -> str:
         """A note on how much of the store is drawn; empty if all of it is."""
         total = self.store.facts.lengths.get(self.side, 0)
-        n_drawn = len(self.rows) if self.layers == 1 else len(np.unique(self.rows))
-        notes = []
+        n_drawn, notes = len(self.rows), []
+        if self.whole is not None:
+            notes = [f"a slice: {n_drawn:,} of {len(self.whole.rows):,} tokens", self.whole.note]
+            return " · ".join(filter(None, notes))
         if n_drawn < total:
-            how = ", whole samples drawn at random" if self.layers == 1 else ""
-            notes.append(f"{n_drawn:,} of {total:,} tokens{how}")
+            notes.append(f"{n_drawn:,} of {total:,} tokens, whole samples drawn at random")
         n_fitted = int(self.plane.fitted.sum())
-        if n_fitted < len(self.rows) and self.layers == 1 and self.plane.method != "umap":
+        if n_fitted < n_drawn and self.plane.method != "umap":
             notes.append(f"clusters and axes are those of {n_fitted:,} tokens")
-        if self.layers > 1:
-            notes.append(f"in {self.layers} layers; clusters are of {site_label(self.roles.site)}")
         if self.left_out:
             notes.append(f"{self.left_out} samples with vectors that are not finite are left out")
         return " · ".join(notes)
@@ -99,11 +98,11 @@ class Cloud:
         twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
         if twin is None:
             return None
-        drawn = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
+        sample = take(twin, self.drawn.sample_ids) if isinstance(self.drawn, Thinned) else twin
         settings = {name: getattr(roles, name) for name in ("head", "k", "seed", "raw", "n_seeds")}
         try:
             return replace(
-                self, store=twin, drawn=drawn, roles=cluster(drawn, roles.site, **settings)
+                self, store=twin, drawn=sample, roles=cluster(sample, roles.site, **settings)
             )
         except InputError:  # vectors that are not finite, or too few that differ
             return None
@@ -134,6 +133,9 @@ class Cloud:
 
     def read_field(self, name: str) -> pd.Series:
         """The values of a field, one per token, as texts."""
+        if self.whole is not None:
+            in_slice = np.isin(self.whole.rows, self.rows)
+            return self.whole.read_field(name)[in_slice].reset_index(drop=True)
         if name == CLUSTER:
             return pd.Series(self.roles.labels.astype(str))
         return read_field(self.tokens, self.gold, name)
@@ -203,26 +205,6 @@ def build_scene(
     return Cloud(store, finite_store, roles, plane, tokens, rows, left_out)
 
 
-def stack_layers(
-    scene: Cloud, sites: Sequence[str], method: str = "pca", max_vectors: int = N_DRAWN
-) -> Cloud:
-    """The scene's tokens in every layer (``sites``: the same site of each), placed together; the column ``layer`` tells them apart. Of
-    more than ``max_vectors``, every so many tokens.
-    """
-    token_ids = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // max_vectors))
-    vectors = [read_vectors(scene.drawn, site, scene.roles.head)[token_ids] for site in sites]
-    tokens = [scene.tokens.iloc[token_ids].assign(layer=layer_of(site)) for site in sites]
-    stacked = np.concatenate(vectors)
-    is_finite = np.isfinite(stacked).all(1)
-    stacked, table = stacked[is_finite], pd.concat(tokens)[is_finite].reset_index(drop=True)
-    scaled = (stacked - stacked.mean(0)) / fill_unvaried(stacked.std(0))
-    plane = project(scaled, method, table["layer"].to_numpy())
-    per_token = (scene.roles.labels, scene.rows)
-    labels, rows = (np.tile(values[token_ids], len(sites))[is_finite] for values in per_token)
-    roles = replace(scene.roles, labels=labels)
-    return replace(scene, roles=roles, plane=plane, tokens=table, rows=rows, layers=len(sites))
-
-
 def fill(scene: Cloud, max_numbers: int = MOST_NUMBERS) -> Cloud:
     """The scene with every token of the store: those that were left out get their nearest cluster, and a place on the same axes.
     The scene itself, if it is whole, of UMAP, or the vectors are more than ``max_numbers`` numbers.
@@ -272,5 +254,5 @@ def _finite(store: Store, site: str, is_finite: Bool[np.ndarray, " token"]) -> t
     good = np.setdiff1d(samples, bad)
     if not len(good):
         raise InputError(f"every sample of {store.path} has vectors of {site} that are not finite")
-    complete_store = store.whole if isinstance(store, Thinned) else store
+    complete_store = store.full_store if isinstance(store, Thinned) else store
     return take(complete_store, good), len(bad)

@@ -175,7 +175,9 @@ def _draw(scene: Any, path: Path, *endings: str) -> None:
     common.say(f"{path}{', '.join(endings)}")
 
 
-@options_of("analyses.naming.run:name_all", without=["progress", "projections"], patterns="site")
+@options_of(
+    "analyses.naming.arithmetic:name_all", without=["progress", "projections"], patterns="site"
+)
 def name(
     store: common.StoreFolder,
     scheduler: common.Scheduler = None,
@@ -223,7 +225,9 @@ def name(
 def examine(
     model: Annotated[str, typer.Argument(help="The model: a name, a folder, a hub id, hf:PATH.")],
     data: common.Data = None,
-    n: common.Number = None,
+    n: Annotated[
+        int | None, typer.Option("-n", help="How many texts at most, evenly spaced; default: 600.")
+    ] = None,
     out: common.Out = None,
     device: common.Device = "cpu",
     as_json: common.Json = False,
@@ -231,17 +235,18 @@ def examine(
     **options: Any,
 ) -> None:
     """Put a model on one page: its states, heads, clusters, probes, and what changes its answer."""
-    from tprprobe.data import load_data
-    from tprprobe.models import load_model
-
     out = out or common.default_folder("examined", model, data=data, n=n)
     common.check_folder(out, options.get("resume", False))
+    from tprprobe.data import load_data
+    from tprprobe.examination import TEXTS, examine
+    from tprprobe.examination.subject import check_labels
+    from tprprobe.models import load_model
+
+    check_labels(options.get("labels"))
     if data is not None:
         limit = None if Path(data).exists() else n  # texts of a file are taken all over it
         options["data"] = load_data(data, n=limit, seed=options.get("seed", 0))
     loaded = load_model(model, device=device, **loading or {})
-    from tprprobe.examination import TEXTS, examine  # torch's modules import faster before others
-
     examination = examine(loaded, n=n or TEXTS, out=out, **options)
     facts = {"lines": examination.lines, "page": str(examination.page)}
     common.show(as_json, facts, lambda: repr(examination))

@@ -1,17 +1,13 @@
 """Commands that read vectors out of models and describe models and stores."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
-
-if TYPE_CHECKING:
-    from tprprobe.data.dataset import Dataset
-    from tprprobe.gold.labellers import Labeller
 
 HF = "hf:"  # before the name of a model of transformers
 
@@ -59,7 +55,6 @@ def extract(
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
-    from tprprobe.data.annotated.sentencesets import set_source
     from tprprobe.extraction import extract as run
     from tprprobe.extraction.pooling import Pooling
     from tprprobe.files.processes import Ranks
@@ -75,17 +70,9 @@ def extract(
     Pooling(options.get("pool"), options.get("words"))
     if HF in ckpt:
         check_possible(options.get("sites") or ())
-    labellers: list[Labeller] = []
-
-    def prepare(examples: "Dataset") -> "Dataset":
-        examples = common.take(examples, n, spaced)
-        examples = set_source(examples, source) if source else examples
-        examples, labellers[:] = common.labelled(examples, labels or [])
-        return examples
-
-    place = ranks.place(device)
-    limit = None if spaced else n
-    model, examples = common.model_and_data(ckpt, data, split, limit, seed, place, loading, prepare)
+    model, examples, labellers = common.model_and_data(
+        ckpt, data, split, n, seed, ranks.place(device), loading, spaced, labels, source
+    )
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target, "control": not no_control, "labellers": labellers}

@@ -13,6 +13,7 @@ from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
+    from tprprobe.data.annotated.sentencesets import Source
     from tprprobe.data.dataset import Dataset
     from tprprobe.gold.labellers import Labeller
     from tprprobe.models.protocol import Readable
@@ -59,35 +60,38 @@ def model_and_data(
     seed: int,
     device: str,
     loading: Loading,
-    prepare: "Callable[[Dataset], Dataset]" = lambda examples: examples,
-) -> "tuple[Readable, Dataset]":
-    """The model, and the data as they are prepared, both before the weights are read, which takes longest; of data that
-    it was trained on a part of, the test split.
+    spaced: bool = False,
+    labels: list[str] | None = None,
+    source: "Source | None" = None,
+) -> "tuple[Readable, Dataset, list[Labeller]]":
+    """The model; n examples (``spaced``: from all over the data) with the labels of files; and what labels them otherwise. The
+    data are read before the weights, which takes longest; of data that the model was trained on a part of, the test split.
     """
     from tprprobe.data import load_data
+    from tprprobe.data.annotated.sentencesets import label_data, set_source
     from tprprobe.models import load_model
     from tprprobe.models.checkpoint import TRANSFORMERS, default_data, trained_data
 
     if data is None and ckpt.rpartition(TRANSFORMERS)[1]:
         raise InputError(f"{ckpt} names no data: give --data")
-    examples, trained = None, trained_data(Path(ckpt))
+    trained = trained_data(Path(ckpt))
+    if trained and data in (None, trained["data"]) and Path(trained["data"]).exists():
+        seed = trained["seed"]  # by which the file was divided
     if split is None and trained.get("data") == data is not None:
         split = trained["split"]
         say(
             f"{ckpt} was trained on a part of {data}: reads its test split; --split all: everything"
         )
-    if data is not None:
-        examples = prepare(load_data(data, split=split, n=n, seed=seed))
+
+    def read(name: str, split: str | None) -> "tuple[Dataset, list[Labeller]]":
+        examples = load_data(name, split=split, n=None if spaced else n, seed=seed)
+        examples = examples.spaced(n) if spaced and n else examples
+        examples = set_source(examples, source) if source else examples
+        return label_data(examples, split_labels(labels))
+
+    examples = read(data, split) if data is not None else None
     model = load_model(ckpt, device=device, **loading or {})
-    if examples is None:
-        data, split = default_data(model, split)
-        examples = prepare(load_data(data, split=split, n=n, seed=seed))
-    return model, examples
-
-
-def take(examples: "Dataset", n: int | None, spaced: bool) -> "Dataset":
-    """The examples, or n of them from all over the data."""
-    return examples.spaced(n) if spaced and n else examples
+    return model, *(examples or read(*default_data(model, split)))
 
 
 def say_first(store: "Store", n: int | None, spaced: bool) -> None:
@@ -111,8 +115,7 @@ def default_folder(command: str, ckpt: str, **question: object) -> Path:
 
 def check_folder(folder: Path, resume: bool) -> None:
     """Checks that results can be written into a folder, before anything is computed."""
-    from tprprobe.files.locks import alone
-    from tprprobe.files.writing import is_partial
+    from tprprobe.files.writing import alone, is_partial
 
     missing = [parent for parent in folder.absolute().parents if not parent.exists()]
     with alone(folder):
@@ -121,12 +124,6 @@ def check_folder(folder: Path, resume: bool) -> None:
         parent.rmdir()
     if not resume and not is_free:
         raise InputError(f"{folder} is not empty: give --resume, or another folder")
-
-
-def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":
-    from tprprobe.data.annotated.sentencesets import label_data
-
-    return label_data(examples, split_labels(labels))
 
 
 def split_labels(

@@ -1,8 +1,7 @@
 """Commands that train probes on labels and predict by them."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,14 +9,6 @@ from tprprobe.analyses.probing.settings import SITES
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tprprobe.data.dataset import Dataset
-    from tprprobe.gold.labellers import Labeller
-    from tprprobe.models.protocol import Readable
-    from tprprobe.store import Store
 
 PROBED_N = 300  # examples of a model's own data that are read
 PROBES, MODEL = "Probes", "Without a store"
@@ -75,7 +66,12 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
+    from tprprobe.analyses.probing import probe as run
+    from tprprobe.analyses.probing.features import needed_sites
     from tprprobe.analyses.probing.file_labels import add_file_labels
+    from tprprobe.analyses.probing.rows import print_rows
+    from tprprobe.extraction import extract
+    from tprprobe.site.hooks import find_sites
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -85,15 +81,13 @@ def probe(
         n = n or (PROBED_N if data is None else None)
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt)
         common.check_folder(out, resume)
-        labellers: list[Labeller] = []
-
-        def prepare(examples: "Dataset") -> "Dataset":
-            examples, labellers[:] = common.labelled(common.take(examples, n, spaced), labels or [])
-            return examples
-
-        limit = None if spaced else n
-        inputs = common.model_and_data(ckpt, data, split, limit, seed, device, loading, prepare)
-        opened = _extract(*inputs, settings.get("sites", SITES), out, resume, labellers)
+        model, examples, labellers = common.model_and_data(
+            ckpt, data, split, n, seed, device, loading, spaced, labels
+        )
+        sites = needed_sites(settings.get("sites", SITES), list(find_sites(model)))
+        opened = extract(
+            model, examples, sites, out / "store", 0, resume=resume, labellers=labellers
+        )
         common.say_first(opened, n, spaced)
     else:
         of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n, "--spaced": spaced}
@@ -105,46 +99,10 @@ def probe(
     settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
     with scheduled(scheduler):
         tasks = task.split(",") if "," in task else task
-        rows, text = _probe(opened, tasks, out, settings | {"estimator": estimator})
-    common.show(as_json, rows, lambda: text)
+        rows = run(opened, tasks, estimator=estimator, out=out, **settings)
+    common.show(as_json, rows, lambda: print_rows(rows))
     if out is not None:
         common.say(f"next: tprprobe figure probes --ckpt {out} --out probes.pdf")
-
-
-def _extract(
-    model: "Readable",
-    data: "Dataset",
-    sites: Sequence[str],
-    out: Path,
-    resume: bool,
-    labellers: "Sequence[Labeller]",
-) -> "Store":
-    from tprprobe.analyses.probing.features import needed_sites
-    from tprprobe.extraction import extract
-    from tprprobe.site.hooks import find_sites
-
-    site_names = needed_sites(sites, list(find_sites(model)))
-    return extract(model, data, site_names, out / "store", 0, resume=resume, labellers=labellers)
-
-
-def _probe(
-    store: "Store", task: str | list[str], out: Path | None, settings: dict[str, Any]
-) -> "tuple[pd.DataFrame, str]":
-    from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.rows import (
-        BEHIND_BEST,
-        BEHIND_NOTE,
-        NOTE,
-        describe_basis,
-        explain_controls,
-        screen,
-    )
-
-    rows = probe(store, task, out=out, **settings)
-    table = screen(rows)
-    note = NOTE + BEHIND_NOTE * (BEHIND_BEST in table)
-    lines = [note, table.to_string(index=False), *explain_controls(rows["best_control"])]
-    return rows, "\n".join([*lines, describe_basis(rows)])
 
 
 @common.of_model

@@ -9,7 +9,7 @@ from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 
 
-@options_of("store.dumps.imports:import_store", without=["layers"])
+@options_of("store.dumps.transfer:import_store", without=["layers"])
 def import_vectors(
     source: Annotated[Path, typer.Argument(help="The file or folder that another program wrote.")],
     out: Annotated[Path, typer.Argument(help="The folder of the new store.")],
@@ -30,7 +30,7 @@ def import_vectors(
     common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
-@options_of("store.dumps.exports:export_store", sites="site")
+@options_of("store.dumps.transfer:export_store", sites="site")
 def export(
     store: Annotated[Path, typer.Argument(help="The store.")],
     out: Annotated[Path, typer.Argument(help="A .npz or .safetensors file, or a folder.")],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tprprobe.data.dataset import Dataset
+    from tprprobe.training.recipes import Recipe
 
 N_WRONG, MAX_SHOWN = 10, 60  # wrong answers that are printed, and characters of each text
 
@@ -53,45 +54,57 @@ def train(
 ) -> None:
     """Train a model by a recipe or on pairs, or all runs of a study's plan; under torchrun, on all its processes."""
     from tprprobe import plugins
+    from tprprobe.files.processes import Ranks
     from tprprobe.files.settings import read_toml
     from tprprobe.training.loop import train as run
     from tprprobe.training.recipes import read_recipe
 
     if (recipe is None) == (data is None):
         raise InputError("give a recipe (TOML), or --data with pairs of texts: one of the two")
-    if recipe is None or data is not None:
-        return _train_on_pairs(str(data), set_ or [], seed, out, resume, device)
-    keys = plugins.find("recipes").keys() & read_toml(recipe).keys()
-    if keys:
-        train_plan = plugins.find("recipes")[min(keys)].load()
-        folder = train_plan(recipe, set_ or (), out, resume, device)
-    else:
-        settings = read_recipe(recipe, set_ or ())
-        folder = run(settings, out or Path("runs") / settings.name, resume, device)
-    return common.say(f"trained: {folder}")
+    overrides = set_ or []
+    if data is not None:
+        out = out or Path("runs") / Path(data).name.split(".")[0]
+        recipe = _write_recipe(data, overrides, seed, out, resume)
+    assert recipe is not None
+    plans = plugins.find("recipes")
+    if keys := plans.keys() & read_toml(recipe).keys():
+        return common.say(
+            f"trained: {plans[min(keys)].load()(recipe, overrides, out, resume, device)}"
+        )
+    settings = read_recipe(recipe, overrides)
+    folder = run(settings, out or Path("runs") / settings.name, resume, device)
+    return None if Ranks.of().rank else _report(folder, settings, device)
 
 
-def _train_on_pairs(
-    data: str, overrides: list[str], seed: int, out: Path | None, resume: bool, device: str
-) -> None:
-    """Trains by a recipe that is made for the data, scores the model on its test pairs, and names the next command."""
+def _write_recipe(data: str, overrides: list[str], seed: int, out: Path, resume: bool) -> Path:
+    """The recipe that is made for pairs, by the first of several processes."""
     from tprprobe.files.processes import Ranks
-    from tprprobe.training.loop import train as run
-    from tprprobe.training.pair_recipes import RECIPE, score_pairs, write_recipe
-    from tprprobe.training.recipes import read_recipe
+    from tprprobe.training.pair_recipes import RECIPE, write_recipe
 
-    ranks, out = Ranks.of(), out or Path("runs") / Path(data).name.split(".")[0]
-    path = out / RECIPE
+    ranks, path = Ranks.of(), out / RECIPE
     if not (ranks.rank or (resume and path.exists())):
         common.check_folder(out, resume)
         common.say(write_recipe(data, path, seed, overrides))
     ranks.wait(path.exists)
-    folder = run(read_recipe(path, overrides), out, resume, device)
-    if ranks.rank:
-        return
+    return path
+
+
+def _report(folder: Path, recipe: "Recipe", device: str) -> None:
+    """Says where a trained model lies, its score on test pairs beside the control where it has such, and the next command."""
+    from tprprobe.training.pair_recipes import score_pairs
+
     common.say(f"trained: {folder}")
-    common.say(score_pairs(folder, data, seed, device))
-    common.say(f"next: tprprobe examine {folder} --data {quote(data)} --out {out / 'examined'}")
+    data = recipe.stages[0].mix[0].data
+    if score := score_pairs(folder, device):
+        common.say(score)
+        common.say(
+            f"next: tprprobe examine {folder} --data {quote(data)} --out {folder.parent / 'examined'}"
+        )
+    elif recipe.evaluate:
+        data, split = recipe.evaluate[0].data, recipe.evaluate[0].split
+        common.say(
+            f"next: tprprobe eval --ckpt {folder} --data {quote(data)}{f' --split {split}' if split else ''}"
+        )
 
 
 def convert(
@@ -143,7 +156,7 @@ def evaluate(
 
     if out:
         common.check_folder(out, resume=True)
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
+    model, examples, _ = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
     rows = rows if is_scored(rows) else add_control(rows, examples)
     summary = summarize(rows)

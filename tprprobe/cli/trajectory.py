@@ -52,15 +52,16 @@ def trajectory(
     sites = [analysis.sites for analysis in analyses if analysis.sites is not None]
     if all(sites):
         options.setdefault("sites", [site for listed in sites for site in listed])
-    from tprprobe.cli.options import labelled, print_json
+    from tprprobe.cli.options import print_json, split_labels
     from tprprobe.data import load_data
+    from tprprobe.data.annotated.sentencesets import label_data
     from tprprobe.extraction import extract
     from tprprobe.models.checkpoint import default_data
     from tprprobe.trajectory import FIGURE, find_checkpoints, run_trajectory
 
     @cache
     def read(name: str, split_name: str | None) -> "tuple[Dataset, list[Labeller]]":
-        return labelled(load_data(name, split=split_name, n=n, seed=seed), labels or [])
+        return label_data(load_data(name, split=split_name, n=n, seed=seed), split_labels(labels))
 
     def write(model: "Readable", folder: Path) -> None:
         texts, labellers = read(*((data, split) if data else default_data(model, split)))

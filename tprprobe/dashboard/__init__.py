@@ -7,18 +7,14 @@ from typing import Any
 import lazy_loader
 
 _find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-MODULES = {  # of functions that are not public from version 0.6 on
-    "show_agreement": "comparison",
-    "show_interventions": "interventions",
-    "show_layers": "layers",
-    "show_probes": "probes",
-}
+MOVED = {"show_agreement": "comparison"}  # not public from version 0.6 on
+MOVED |= {f"show_{module}": module for module in ("interventions", "layers", "probes")}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in MODULES:
+    if name not in MOVED:
         return _find(name)
-    module = MODULES[name]
+    module = MOVED[name]
     replacement = f"tp.dashboard.{module}.{name}; tp.draw draws figures"
     warnings.warn(f"tp.dashboard.{name} is now {replacement}", FutureWarning, stacklevel=2)
     return getattr(import_module(f"tprprobe.dashboard.{module}"), name)

@@ -111,7 +111,9 @@ def _name_queries(tokens: pd.DataFrame) -> list[str]:
 
 def _list_weights(maps: Maps, head: int) -> pd.DataFrame:
     query, key = np.indices(maps.weights[head].shape).reshape(2, -1)
-    return pd.DataFrame({"query": query, "key": key, "weight": maps.weights[head].ravel()})
+    queries, keys = np.array(_name_queries(maps.queries)), np.array(_list_signs(maps.keys))
+    table = pd.DataFrame({"query": query, "query_token": queries[query], "key": key})
+    return table.assign(key_token=keys[key], weight=maps.weights[head].ravel())
 
 
 def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:

@@ -24,7 +24,6 @@ from tprprobe.store.token_texts import sign
 
 MAX_TOKENS = 600
 MEANINGS = {
-    UNEDITED: "nothing is edited",
     EDITED: "the two exchange their vectors, or a head is set to 0",
     BACK: "control: the same vectors are put back",
     ROLE: "control: both keep their places, with the vectors that they have at the other place",

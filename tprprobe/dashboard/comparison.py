@@ -17,7 +17,7 @@ from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.scenes import Squares
 from tprprobe.gold.labels import WORD
-from tprprobe.store.sample_texts import match_samples as match_samples
+from tprprobe.store.samples import match_samples as match_samples
 from tprprobe.store.token_texts import visible
 
 DISJOINT = "the two have no token in common: choose sites of the same side"

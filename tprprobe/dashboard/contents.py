@@ -23,9 +23,9 @@ from tprprobe.statistics import Interval, interval_text
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES, twins_in
 from tprprobe.store.manifests import Origin
-from tprprobe.store.sample_texts import find_samples as find_samples
-from tprprobe.store.sample_texts import read_texts as read_texts
-from tprprobe.store.sample_texts import score_answers
+from tprprobe.store.samples import find_samples as find_samples
+from tprprobe.store.samples import read_texts as read_texts
+from tprprobe.store.samples import score_answers
 from tprprobe.store.token_texts import visible
 
 EXAMINATION = "examination.json"  # of `tprprobe examine`
@@ -68,7 +68,10 @@ def list_contents(store: Store) -> Contents:
 
 def _find_test(store: Store) -> frozenset[int] | None:
     """The samples in the test split, where the recipe of the model names these data as what it was trained on; else None."""
-    data, recipe = store.facts.data, Path(store.facts.model_folder or "") / hub.RECIPE
+    data, folder = store.facts.data, Path(store.facts.model_folder or "")
+    moved = [parent / folder.name for parent in store.path.parents[:3] if folder.name]
+    recipes = [path / hub.RECIPE for path in (folder, *moved)]  # of a run that lies elsewhere now
+    recipe = next(filter(Path.is_file, recipes), recipes[0])
     try:
         mixes = [mix for stage in read_toml(recipe)["stages"] for mix in stage["mix"]]
         names = [Path(mix["data"]).name for mix in mixes if mix["split"] == TRAIN]

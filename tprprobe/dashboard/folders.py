@@ -13,7 +13,7 @@ import pandas as pd
 from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.dashboard.contents import describe_store
 from tprprobe.errors import InputError, unknown
-from tprprobe.files import assets, hub
+from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import list_kinds
 from tprprobe.store import Store, open_store
@@ -24,7 +24,6 @@ from tprprobe.store.token_texts import visible
 MAX_FOLDERS, MAX_DEPTH = 20_000, 8  # that are looked into, and how far down
 DEFAULT_CLUSTERS = 20
 FOREIGN = ("zarr.json", ".zgroup", ".zarray")
-LONGEST = 20_000  # characters of a model's card that are shown
 
 
 @dataclass(frozen=True)
@@ -100,12 +99,6 @@ class Runs:
             return name
         folder = None if kind else assets.available("models").get(name)
         return None if folder is None else str(folder)
-
-    def read_card(self, store: Store) -> str | None:
-        """The card of a store's model, as text; None if there is none."""
-        card = Path((self._find_known(store) or "").removeprefix("hf:")) / hub.CARD
-        is_there = card.is_absolute() and card.is_file() and is_within(card, card.parent.resolve())
-        return card.read_text("utf-8", errors="replace")[:LONGEST] if is_there else None
 
 
 def find_runs(root: str | os.PathLike[str]) -> Runs:

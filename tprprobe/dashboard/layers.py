@@ -1,7 +1,6 @@
 """Everything that was measured by layer, in one plot: probes, steps of decompositions, what is learned, effects on behavior."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,22 +49,11 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     )
 
 
-def list_panels(lines: Lines) -> list[str]:
-    """The measures of several layers; where there is none, all."""
-    n_layers = lines.rows.groupby("panel", sort=False)["x"].nunique()
-    return [str(panel) for panel in n_layers[n_layers > 1].index] or [*map(str, n_layers.index)]
-
-
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
     data = lines.rows.drop(columns=["query", "ranked", "size"])
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
-
-
-def select_panels(lines: Lines, panels: list[str]) -> Lines:
-    rows, bands = (table[table["panel"].isin(panels)] for table in (lines.rows, lines.bands))
-    return replace(lines, rows=rows.reset_index(drop=True), bands=bands)
 
 
 def summarize_layers(lines: Lines) -> Statement:
@@ -127,6 +115,8 @@ def _measure_probes(runs: Runs, store: Store) -> Measured:
             panel = f"{TITLES.get(str(task), task)} {scene.label} ({kind})"
             lines = scene.rows.assign(panel=panel, page="probes")
             lines = lines[lines["stands_for"] != BASELINE]  # they stand on their own page
+            if of_kind["model"].nunique() == 1 < rows["model"].nunique():  # as in other panels
+                lines["line"] = f"{of_kind['model'].iloc[0]}: " + lines["line"]
             lines["query"] = _queries(task=[task] * len(lines))
             ranks = [*rank_layers(of_kind[of_kind["control"] == "real"]).values()]
             lines["ranked"] = ranks[0].partition("; ")[2] or None if len(ranks) == 1 else None

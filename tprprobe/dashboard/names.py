@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tprprobe.analyses.naming import load_named as load_named
-from tprprobe.analyses.naming.name_counts import compare_names, count_names
+from tprprobe.analyses.naming.name_counts import compare_names, count_by_model, count_names
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
 from tprprobe.figures.labels import site_label
@@ -21,8 +21,6 @@ def show_names(clusters: pd.DataFrame) -> View:
     return View("Tokens in clusters that have a name", rows, Dots(rows, "share of tokens"))
 
 
-def summarize_names(rows: pd.DataFrame) -> Statement:
-    """How many clusters have a name, model by model, from the data of :func:`show_names`."""
-    sums = rows.groupby("group", sort=False)[["named", "clusters"]].sum().astype(int)
-    counts = {str(model): (named, n) for model, named, n in sums.itertuples()}
-    return Statement(compare_names(counts))
+def summarize_names(clusters: pd.DataFrame) -> Statement:
+    """How many clusters have a name, model by model."""
+    return Statement(compare_names(count_by_model(clusters)))

@@ -15,8 +15,6 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 
-SIGNS = "filled: above every control (paired, Holm), but of baseline models; gray: the strongest control with its 95 % interval"
-
 
 def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = None) -> View:
     """A task's score by layer, a line a kind of vectors (and model, of which the first is shown if none is chosen), over the band of
@@ -30,7 +28,7 @@ def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = No
     if data.empty:
         raise unknown("model", models[0], of_task["model"].unique().tolist())
     lines = probe_table(data).lines
-    return View(f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines, SIGNS)
+    return View(f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines)
 
 
 def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> Statement:
@@ -49,7 +47,7 @@ def summarize_probes(rows: pd.DataFrame, task: str, models: Sequence[str]) -> St
         is_beyond = pd.notna(best["beats_controls"]) and bool(best["beats_controls"])
         verdict = "beyond" if is_beyond else "not beyond"
         rival = f"; {verdict} its strongest control, {control}: {name} {100 * best['best_control_f1']:.1f} %"
-    text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
+    text = f"{claim}, held out{rival}"
     if "static" not in set(rows.loc[rows["task"] == task, "control"]):
         text += "; not compared with input embeddings, often the strongest control"
     tested = real[real["beats_controls"].notna()]

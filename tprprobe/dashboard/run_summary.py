@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tprprobe.dashboard.contents import EXAMINATION
+from tprprobe.dashboard.contents import EXAMINATION, list_maps
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.statements import Link, Statement
+from tprprobe.dashboard.statements import Link, Statement, link_vectors
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
@@ -18,12 +18,11 @@ def summarize(runs: Runs, store: Store | None) -> list[Statement]:
 
 
 def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
-    """A sentence for every probed task, decomposition (its best site) and intervention; a damaged result says so.
-    Probes of `examine` are on its page.
-    """
+    """A sentence for every result of a kind, task or edit; a damaged result says so. Those of `examine` are on its page."""
+    yield from summarize_heads(store) if store else ()
     for summarize_folder, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():
-            if folder.name == "probes" and (folder.parent / EXAMINATION).is_file():
+            if folder.name in kinds and (folder.parent / EXAMINATION).is_file():
                 continue
             try:
                 yield from summarize_folder(name, folder)
@@ -32,10 +31,32 @@ def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
 
 
 def _names(name: str, folder: Path) -> Iterator[Statement]:
-    from tprprobe.dashboard.names import load_named, show_names, summarize_names
+    from tprprobe.dashboard.names import load_named, summarize_names
 
     link = Link("Show on Roles", "roles", {"names": name})
-    yield replace(summarize_names(show_names(load_named(folder)).data), links=(link,))
+    yield replace(summarize_names(load_named(folder)), links=(link,))
+
+
+def _clusters(_: str, folder: Path) -> Iterator[Statement]:
+    from tprprobe.analyses.clustering import load_clusters
+    from tprprobe.dashboard.scene import describe_clusters
+
+    clusters = load_clusters(folder)
+    roles = clusters[0]
+    is_shown = not (roles.raw or roles.seed)  # the page makes clusters with the usual settings
+    link = link_vectors(roles.site, roles.head, "Show on Roles", k=str(roles.k))
+    yield Statement(describe_clusters(clusters), (link,) * is_shown)
+
+
+def summarize_heads(store: Store) -> Iterator[Statement]:
+    """The first line of the attention maps of a store, which no folder of results has; none where `examine` says it."""
+    from tprprobe.dashboard import attention
+
+    if not list_maps(store) or (store.path.parent / EXAMINATION).is_file():
+        return
+    followed = attention.follow(store)
+    scores = attention.score_attention(store, followed)
+    yield attention.summarize_attention(scores, attention.pick_head(followed))
 
 
 def _probes(name: str, folder: Path) -> Iterator[Statement]:
@@ -70,6 +91,7 @@ def _interventions(name: str, folder: Path) -> Iterator[Statement]:
 
 RESULTS: dict[Callable[[str, Path], Iterator[Statement]], tuple[str, ...]] = {
     _names: ("names", "word-names"),
+    _clusters: ("clusters",),
     _probes: ("probes",),
     _decompositions: ("decompositions",),
     _interventions: ("interventions", "behaviors"),

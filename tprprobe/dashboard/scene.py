@@ -1,19 +1,22 @@
 """A scene in words; :mod:`tprprobe.analyses.token_maps` builds it."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
+from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     compare_names,
     quote,
     select_named,
     state_names,
 )
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.analyses.token_maps import build_scene as build_scene
 from tprprobe.analyses.token_maps import fill as fill
-from tprprobe.analyses.token_maps import stack_layers as stack_layers
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
+from tprprobe.figures.labels import site_label
 from tprprobe.statistics import Row
 from tprprobe.store.token_texts import visible
 
@@ -24,8 +27,7 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
     """Which clusters of a head have a name, how sure the surest one is, and, with ``compare``, how many of the baseline model have one."""
     names, roles = scene.names, scene.roles
     if names is None:
-        text = f"{roles.k} clusters of {len(scene.rows):,} vectors of {scene.place}, with a stability of"
-        return Statement(f"{text} {roles.stability:.2f} over seeds (ARI; 1: the same clusters).")
+        return Statement(describe_clusters([roles]))
     rows = select_named(names)
     counts = {TRAINED: (len(rows), len(names))}
     if compare and scene.baseline is not None and scene.baseline.names is not None:
@@ -42,6 +44,16 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}
     label = f"Mark cluster {best['cluster']}"
     return Statement(text, (link_vectors(roles.site, roles.head, label, **query),))
+
+
+def describe_clusters(clusters: Sequence[Clusters]) -> str:
+    """How many clusters there are of which vectors, and how well random starts agree."""
+    first, stable = clusters[0], sorted(f"{roles.stability:.2f}" for roles in clusters)
+    place = site_label(first.site, first.head)
+    many = f"at each of {len(clusters)} places ({place}, …)"
+    where = many if len(clusters) > 1 else f"of {first.size:,} vectors of {place}"
+    span = "–".join(dict.fromkeys([stable[0], stable[-1]]))
+    return f"{first.k} clusters {where}: agreement of random starts {span} (adjusted Rand index; 1: the same, 0: chance)."
 
 
 def _explain_best(names: pd.DataFrame) -> str:

@@ -78,7 +78,5 @@ def take_slice(scene: "Cloud", where: str) -> "Cloud":
     plane = replace(scene.plane, points=scene.plane.points[flags], fitted=scene.plane.fitted[flags])
     roles = replace(scene.roles, labels=scene.roles.labels[flags])
     tokens = scene.tokens[flags].reset_index(drop=True)
-    part = replace(scene, plane=plane, roles=roles, tokens=tokens, rows=scene.rows[flags])
-    if scene.gold is not None:  # read from what is drawn, which stays whole
-        vars(part)["gold"] = scene.gold[flags].reset_index(drop=True)
-    return part
+    rows = scene.rows[flags]
+    return replace(scene, plane=plane, roles=roles, tokens=tokens, rows=rows, whole=scene)

@@ -1,32 +1,37 @@
 """Token strips: samples as rows of tokens on the color of their cluster; the browser draws its own (`app/canvas.js`)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.naming.fields import CLUSTER, NONE
 from tprprobe.analyses.slices import find_slice
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.comparison import align_tokens
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.maps import pack_colors, pack_names
+from tprprobe.dashboard.maps import GREY, color_values, list_shown, pack_looks, pack_names
 from tprprobe.dashboard.marks import ROW_KINDS, Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
-from tprprobe.store.sampling import Thinned
+from tprprobe.store.samples import Thinned
 from tprprobe.store.token_texts import sign, visible
 
 MAX_TOKENS = 600  # of a sample that are drawn
 ANSWERS = ["prediction", "correct"]  # what a model wrote
 
 
-def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) -> View:
-    """The view of samples as strips of tokens, colored by cluster.
+def show_strips(
+    scene: Cloud, samples: Sequence[int], mark: Mark | None = None, field: str = CLUSTER
+) -> View:
+    """The view of samples as strips of tokens, colored by cluster or by another field.
 
     Args:
         scene: The scene.
         samples: The numbers of the samples.
         mark: The tokens that are marked; default: none.
+        field: The field of tokens: ``cluster``, or a column.
 
     Returns:
         The view; ``marked`` is a column of its data.
@@ -39,7 +44,9 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
         >>> tp.dashboard.show_strips(scene, [0]).data["sample"].unique().tolist()
         [0]
     """
+    from tprprobe.figures.cluster_labels import label_named
     from tprprobe.figures.clusters import cluster_strips
+    from tprprobe.figures.strips import Strip, Strips
 
     tokens, part, roles = read_strips(scene, samples)
     tokens["marked"] = mark is not None and tokens["cluster"].isin(mark.clusters)
@@ -51,8 +58,28 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     lengths = tokens["sample"].value_counts(sort=False)
     long_samples = ", ".join(map(str, lengths.index[lengths > MAX_TOKENS]))
     note = f"the first {MAX_TOKENS} tokens of sample {long_samples}" if long_samples else ""
-    picture = cluster_strips(part, roles, samples=drawn, gold=True)
-    return View(f"Clusters of {scene.place}", tokens, picture, note)
+    title = f"{scene.place}, colored by {field}"
+    if field == CLUSTER:
+        names = {} if scene.names is None else label_named(scene.names)
+        picture = cluster_strips(part, roles, samples=drawn, gold=True, names=names)
+        return View(title, tokens, picture, note)
+    tokens["value"], colors = read_values(scene, field, tokens), color_values(scene, field)
+    strips = []
+    for _, rows in tokens.groupby("sample"):
+        shades = [colors.get(value, GREY) for value in rows["value"]]
+        heading = summarize_sample(rows.iloc[0])
+        strips += [Strip(rows["token"].tolist(), shades, [""] * len(rows), heading)]
+    shown = list_shown(colors, tokens["value"])
+    key: list[Any] = [(colors[value], f": {value}") for value in shown]
+    return View(title, tokens, Strips(strips, key), note)
+
+
+def read_values(scene: Cloud, field: str, tokens: pd.DataFrame) -> pd.Series:
+    """The values of a field of some tokens, empty for those that the scene does not draw."""
+    if field == CLUSTER:
+        return tokens["cluster"].astype(str).replace("-1", NONE)
+    values = pd.Series(scene.read_field(field).to_numpy(), scene.rows)
+    return values.reindex(tokens["row"]).fillna("").reset_index(drop=True)
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:
@@ -83,14 +110,18 @@ def pack_strips(
     pair: Cloud | None = None,
     pair_samples: Sequence[int] = (),
     where: str = "",
+    field: str = CLUSTER,
 ) -> dict[str, object]:
-    """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
-    them by, rows and clusters; tokens that do not meet ``where`` are outside.
+    """Samples as strips: heading, tokens, positions, labels (of their colors; −1: none) and texts below them, clusters or
+    values of a field, and what a mark finds them by, rows and clusters; tokens that do not meet ``where`` are outside.
 
     With ``pair`` and one sample of each, tokens are found by those of its sample, see :func:`align_tokens`.
     """
     tokens, _, _ = read_strips(scene, samples)
-    tokens["label"] = tokens["cluster"]
+    colors, tokens["text"] = color_values(pair or scene, field), read_values(scene, field, tokens)
+    tokens["label"] = pd.Categorical(tokens["text"], [*colors]).codes
+    names = pack_names(scene) if field == CLUSTER else None
+    looks = {"colors": pack_looks([*colors.values()]), "names": names}
     if pair is not None:
         pair_tokens = read_strips(pair, pair_samples)[0].assign(second=0)
         joined = align_tokens(tokens.assign(second=0), pair_tokens)
@@ -98,11 +129,10 @@ def pack_strips(
         for name in ("row", "cluster"):
             tokens[name] = tokens["position"].map(places[f"{name}_y"]).fillna(-1).astype(int)
     tokens["outside"] = bool(where) and ~find_slice(scene.store, scene.side, where)[tokens["row"]]
-    names = ("row", "position", "cluster", "label", "outside")
+    names = ("row", "position", "cluster", "label", "text", "outside")
     strips = [
         {"heading": summarize_sample(strip.iloc[0]), "signs": [*map(sign, strip["token"])]}
         | {f"{name}s": strip[name].tolist() for name in names}
         for strip in (sample.head(MAX_TOKENS) for _, sample in tokens.groupby("sample"))
     ]
-    looks = {"colors": pack_colors(pair or scene), "names": pack_names(scene)}
-    return {"side": (pair or scene).side, "strips": strips} | looks
+    return {"side": (pair or scene).side, "field": field, "strips": strips} | looks

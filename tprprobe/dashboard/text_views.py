@@ -39,11 +39,12 @@ def show_salience(table: pd.DataFrame, title: str) -> View:
 
 def summarize_salience(table: pd.DataFrame) -> str:
     """The token without which most is lost, and whether gradients agree with that."""
-    ranked = table.sort_values(REPLACED, ascending=False).head(3)
+    ranked = table[table[REPLACED] > 0].nlargest(3, REPLACED)
     listed = ", ".join(f"‘{sign(token).strip()}’" for token in ranked["token"])
+    claim = f"Most is lost without {listed}" if listed else "Nothing is lost without any token"
     agreement = table[INTEGRATED].corr(table[REPLACED], "spearman")
-    verdict = f"Integrated gradients rank tokens as that measurement does to {agreement:.2f} (Spearman; 1: the same)."
-    return f"Most is lost without {listed} (one token replaced by random ones). {verdict}"
+    verdict = f" Rank correlation with integrated gradients: {agreement:.2f} (Spearman)."
+    return f"{claim} (one token replaced by random ones).{verdict * (agreement == agreement)}"
 
 
 def summarize_texts(texts: TextComparison) -> str:

@@ -2,7 +2,6 @@
 
 import io
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -24,9 +23,8 @@ class View:
     Attributes:
         title: The title.
         data: The table behind it.
-        scene: What is drawn; None: the table.
+        scene: What is drawn.
         note: A line below it.
-        figure: The function that draws it on paper; default: as the scene is drawn.
 
     Examples:
         >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
@@ -36,9 +34,8 @@ class View:
 
     title: str
     data: pd.DataFrame
-    scene: Scene | None = None
+    scene: Scene
     note: str = ""
-    figure: Callable[[], Any] | None = None
 
     def chart(self, dark: bool = False) -> Any:
         """The chart for a screen.
@@ -60,12 +57,7 @@ class View:
             A figure of matplotlib.
         """
         from tprprobe.figures.dots import render  # with matplotlib
-        from tprprobe.figures.tables import Table
 
-        if self.figure is not None:
-            return self.figure()
-        if self.scene is None:
-            return Table(self.data.astype(str), self.title).draw()
         texts = {} if self.scene.title else {"title": self.title, "note": self.note}
         return render(replace(self.scene, **texts))
 

@@ -212,7 +212,7 @@ class Dataset(ABC, Generic[E]):
         Returns:
             The part.
         """
-        return self[:: max(1, len(self) // n)][:n]
+        return self[:: max(1, -(-len(self) // n))]
 
     def examples(self, size: int = 8192) -> Iterator[list[E]]:
         """All examples in lists.

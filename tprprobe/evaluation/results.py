@@ -25,10 +25,10 @@ from tprprobe.evaluation.intervals import FEW_GROUPS, NO_INTERVAL
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS
-from tprprobe.files.locks import alone
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import write_table
 from tprprobe.files.tables import columns, read_table
+from tprprobe.files.writing import alone
 from tprprobe.statistics import Interval, read_interval
 
 FILE, REMEDY = "results.parquet", "make it again"

@@ -69,10 +69,10 @@ def run_jobs(
     with kept(out) as folder:
         run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
         if not run.is_done:
-            parts = [run.part(key, lambda make=make: {TABLE: make()}) for key, make in jobs.items()]
-            for part in progress(parts):
-                part.finish()
-            run.finish({FILE: join_parts(parts, TABLE), **(tables or {})}, {})
+            tasks = [run.part(key, lambda make=make: {TABLE: make()}) for key, make in jobs.items()]
+            for task in progress(tasks):
+                task.finish()
+            run.finish({FILE: join_parts(tasks, TABLE), **(tables or {})}, {})
         return load_long(folder)
 
 

@@ -134,10 +134,5 @@ def clear_parts(names: Names, sequences: Sequences) -> Names:
 
 def stand_first(order: Int[np.ndarray, " row"], sequences: Sequences) -> Flags:
     """The rows whose sequences no row of a lower order has."""
-    is_first = np.ones(len(order), bool)
-    for key in sequences.T:
-        codes, names = pd.factorize(key)
-        lowest = np.full(len(names), order.max(initial=0))
-        np.minimum.at(lowest, codes, order)
-        is_first &= order == lowest[codes]
-    return is_first
+    lowest = [pd.Series(order).groupby(key).transform("min") for key in sequences.T]
+    return np.all([order == values for values in lowest], axis=0)

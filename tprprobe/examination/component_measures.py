@@ -6,7 +6,7 @@ from functools import partial
 import pandas as pd
 
 from tprprobe.analyses.attention.cross_places import list_cross_maps, score_cross_heads
-from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.analyses.naming.name_counts import TRAINED
 from tprprobe.analyses.naming.word_names import name_words
 from tprprobe.examination.subject import N_CLUSTERS, Subject
 from tprprobe.store import Store

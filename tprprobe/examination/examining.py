@@ -16,13 +16,13 @@ from tprprobe.data.dataset import ALL, Dataset
 from tprprobe.errors import InputError
 from tprprobe.examination.component_measures import list_component_measures
 from tprprobe.examination.measures import MEASURES, score_answers
-from tprprobe.examination.subject import Subject, label_words
+from tprprobe.examination.subject import Subject, check_labels, label_words
 from tprprobe.extraction.blocks import find_vocabulary
 from tprprobe.figures.model_page import QUESTIONS, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
 from tprprobe.figures.report.sections import Section
-from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
+from tprprobe.files.writing import alone
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data, trained_data
 from tprprobe.models.loading import load_model
@@ -87,9 +87,9 @@ def examine(
             frames, in which agent and patient change places.
         out: The folder of report.html, its figures, the tables as CSV and the store.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
-        n: How many texts are read, evenly spaced in larger data; of data that the model was trained on, test texts where there are 300.
-        labels: What labels words for probes: ``spacy:PIPELINE``, ``pos,nel=spacy:PIPELINE``, or ``TASK=FILE`` of annotated data; default: the data, else an
-            installed pipeline of spaCy.
+        n: How many texts are read at most, evenly spaced in larger data; default: 600; of data that the model was trained on, test texts where there are 300.
+        labels: What labels words for probes: ``spacy:PIPELINE``, ``pos,nel=spacy:PIPELINE``, ``TASK=FILE`` of annotated data, or ``none``, the data alone;
+            default: the data, else an installed pipeline of spaCy.
         resume: Resume an interrupted run.
         seed: Seed of random choices.
 
@@ -103,15 +103,16 @@ def examine(
     Examples:
         >>> tp.examine(module, tokenizer, ["Dogs chase cats.", "Rain falls."], out="runs/mine")  # doctest: +SKIP
     """
+    check_labels(labels)
     if not isinstance(model, Language | Attached):
         model = load_model(model, tokenizer)
     data = choose_data(model, n, seed) if data is None else as_data(data)
     if isinstance(model, Attached) and tokenizer is not None:
         model.vocabulary = find_vocabulary(model, tokenizer, data)
-    data = prefer_test(model, data).spaced(n)
+    all_texts = prefer_test(model, data)
     sites = choose_outputs([*find_sites(model)], layers)
-    data, labellers = label_words(model, data, labels)
-    subject = Subject(model, data, Path(out), sites, labels, labellers, seed)
+    data, labellers = label_words(model, all_texts.spaced(n), labels)
+    subject = Subject(model, data, Path(out), sites, labels, labellers, seed, len(all_texts))
     with alone(subject.folder):
         return _examine(subject, resume)
 
@@ -135,7 +136,7 @@ def _examine(subject: Subject, resume: bool) -> Examination:
             tables[name] = _measure(run, name, measure, subject)
             section = SECTIONS[name](tables[name], subject)
         except InputError as error:
-            section = explain_lack(name, str(error))
+            section = explain_lack(name, str(error), subject)
         page.add(section)
         sections.append(section)
     examination = Examination(folder, sections, tables, introduction)

@@ -12,10 +12,9 @@ from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.attention.head_relations import list_self_maps
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.decomposition.variance_shares import score_shares
-from tprprobe.analyses.naming.fields import Field, describe, label_words
+from tprprobe.analyses.naming.fields import Field, build_places, count_places, describe, label_words
 from tprprobe.analyses.naming.name_counts import select_named
 from tprprobe.analyses.naming.names import name_clusters, name_roles
-from tprprobe.analyses.naming.places import build_places, count_places
 from tprprobe.analyses.probing import probe
 from tprprobe.console import quiet
 from tprprobe.data import load_data
@@ -26,7 +25,7 @@ from tprprobe.estimators.bindings.families import BAG
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.examination.component_measures import score_maps
-from tprprobe.examination.subject import ROLES, SOURCE, Subject, reads_words
+from tprprobe.examination.subject import SOURCE, Subject, reads_words
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE
 from tprprobe.models.answers import describe_matches
@@ -64,8 +63,7 @@ def score_answers(subject: Subject) -> list[Section]:
 
 def measure_states(subject: Subject) -> pd.DataFrame:
     """The shares of variance of words, places and bindings at every site, in the model and its baseline."""
-    schemes = [PLACE, *(task for task in ROLES if task in subject.tasks)]
-    table = score_shares(subject.store, subject.sites, schemes, subject.unit, subject.seed)
+    table = score_shares(subject.store, subject.sites, [PLACE], subject.unit, subject.seed)
     for twin in subject.store.twins:
         subtract_baseline(table, twin)
     return table

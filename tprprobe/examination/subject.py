@@ -8,6 +8,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import pandas as pd
+
 from tprprobe.analyses.clustering import Clusters, cluster, load_clusters, save_clusters
 from tprprobe.console import quiet
 from tprprobe.data import load_data
@@ -23,7 +25,7 @@ from tprprobe.site.patterns import ATTENTION, is_causal, layer_of, match, sides_
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, TWINS
 
-ROLES = ("role", "pos")  # schemes of roles beside places, where words have these labels
+NO_LABELS = "none"
 PROBED = ("role", "pos", "dep", "nel", "srl")  # in this order, before other tasks
 IMPLIED = {"upos": "pos", "place": "role", "number": "role"}  # not probed beside the other task
 GUESSED = ("pos", "dep", "nel")  # what a pipeline labels, where it can
@@ -36,22 +38,26 @@ def reads_words(model: Readable) -> bool:
     return bool(getattr(model.vocabulary, "has_words", True))
 
 
+def check_labels(labels: str | None) -> None:
+    """Refuses what names no labels, before a model is loaded."""
+    if labels and labels != NO_LABELS and not labels.startswith(SPACY) and "=" not in labels:
+        raise InputError(
+            f"labels {labels!r}: give {SPACY}PIPELINE, pos,nel={SPACY}PIPELINE, TASK=FILE or {NO_LABELS}"
+        )
+
+
 def label_words(
     model: Readable, data: Dataset, labels: str | None
 ) -> tuple[Dataset, list[Labeller]]:
-    """The data, with the labels of ``TASK=FILE``, and what labels words otherwise: ``spacy:PIPELINE``, or ``TASKS=`` before it."""
-    if (data.tasks and not labels) or not reads_words(model):
+    """The data, with the labels of ``TASK=FILE``, and what labels words otherwise: ``spacy:PIPELINE``, or ``TASKS=`` before it; NO_LABELS: nothing."""
+    if (data.tasks and not labels) or labels == NO_LABELS or not reads_words(model):
         return data, []
     pipelines = [] if labels else sorted(entry_points(group="spacy_models").names)
     labels = labels or next((f"{SPACY}{name}" for name in pipelines), "")
     if labels.startswith(SPACY):
         pipeline = load_pipeline(labels.removeprefix(SPACY))
         return data, [replace(pipeline, tasks=tuple(t for t in GUESSED if t in pipeline.tasks))]
-    tasks, equals, source = labels.partition("=")
-    if labels and not equals:
-        raise InputError(
-            f"labels {labels!r}: give {SPACY}PIPELINE, pos,nel={SPACY}PIPELINE or TASK=FILE"
-        )
+    tasks, _, source = labels.partition("=")
     return label_data(data, {tasks: source} if labels else {})
 
 
@@ -66,6 +72,13 @@ class Subject:
     labels: str | None
     labellers: Sequence[Labeller]
     seed: int
+    n_texts: int = 0  # of the data, of which not all may be read
+
+    @property
+    def groups(self) -> str:
+        """What intervals are over: documents, if texts share them."""
+        documents = self.store.tokens.get("document", pd.Series(dtype=object)).nunique()
+        return "documents" if 0 < documents < len(self.data) else "texts"
 
     @property
     def name(self) -> str:
@@ -97,7 +110,9 @@ class Subject:
 
     @property
     def checkpoint(self) -> str:
-        """What commands call the model."""
+        """What commands call the model: the name that it was loaded by, paths from the folder of work on."""
+        if self.model.loaded_by is not None:
+            return str(self.model.loaded_by[0][0]).replace(f"{Path.cwd()}/", "")
         folder = self.store.facts.model_folder
         kind = "hf:" if folder and self.model.name.startswith("hf:") else ""
         return f"{kind}{folder or self.model.name}"

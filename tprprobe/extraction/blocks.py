@@ -1,26 +1,28 @@
-"""Extraction: arguments checked, a store written, by one process or several."""
+"""Extraction: arguments checked, a store written, by one process, several, or Dask's workers.
+
+Parts depend on the data alone, so the store is byte for byte that of a single process, whoever computes them.
+"""
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tprprobe.console import note
+from tprprobe.console import note, progress
 from tprprobe.data import as_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.contexts import Contexts
-from tprprobe.extraction.dask_parts import extract_parts
 from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
 from tprprobe.extraction.extractions import Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
-from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
-from tprprobe.files.writing import refuse_existing
+from tprprobe.files.writing import alone, refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.gold.labels import report_counts
 from tprprobe.models.loading import find_controls, load_model
@@ -30,7 +32,7 @@ from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.store import Store, open_store
-from tprprobe.store.dask_workers import find_client
+from tprprobe.store.dask_workers import each_part, find_client
 from tprprobe.store.dtypes import check_storage
 from tprprobe.store.layout import SIDES
 from tprprobe.store.manifests import is_finished
@@ -211,3 +213,41 @@ def find_vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
     embeddings = (m for m in model.modules() if isinstance(m, torch.nn.Embedding))
     tables = [len(module.weight) for module in embeddings]
     return read_codec(vocabulary, data, max(tables, default=2**16))
+
+
+MAX_PARTS = 64
+
+
+def write_part(
+    run: Extraction,
+    out: Path,
+    ranges: Sequence[range],
+    twins: Sequence[str],
+    n_control: int,
+    number: int,
+) -> int:
+    """Writes a part, or the rest of one whose worker was lost: the number of its samples. Twins read the first ``n_control`` of all."""
+    samples, share = ranges[number], part_of(out, f"{number}-of-{len(ranges)}")
+    controls = find_controls(run.model, twins) if samples.start < n_control and twins else {}
+    if not is_finished(share):
+        with alone(share):
+            run.extract(share, samples, controls, n_control, resume=share.exists())
+    return len(samples)
+
+
+def extract_parts(
+    run: Extraction, out: Path, twins: Sequence[str], n_control: int, resume: bool
+) -> None:
+    """Writes the store by the workers of this process's Dask client, which reach its folder by the same path."""
+    refuse_existing(out)
+    if (folder := part_of(out, "joined").parent).exists() and not resume:
+        raise InputError(f"{folder} has parts of an earlier run: go on with --resume, or remove it")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    starts = range(0, len(run.data), stride_of(run.data))
+    ranges = cut_ranges(starts, len(run.data), min(MAX_PARTS, len(starts)))
+    write = partial(write_part, run, out.absolute(), ranges, twins, n_control)
+    with progress() as bars:
+        bar = bars.add_task(f"{out}", total=len(run.data), note="")
+        for n_samples in each_part(write, range(len(ranges))):
+            bars.advance(bar, n_samples)
+    join_ranges(out, ranges, Ranks(0, len(ranges)))

@@ -20,13 +20,19 @@ from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_s
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.alignment import align_words, as_category, token_table
 from tprprobe.extraction.division import block_sizes, split_blocks
-from tprprobe.extraction.padding import compare_padded
-from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
+from tprprobe.extraction.passes import (
+    Block,
+    compare_padded,
+    decoder_inputs,
+    known_spec,
+    read_block,
+    spec_of,
+)
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import continue_sources, exact_matches, write_answers
+from tprprobe.models.architectures import describe_origin, find_folder
 from tprprobe.models.loading import find_arguments, load_again
-from tprprobe.models.origins import describe_origin, find_folder
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, side_of
@@ -38,8 +44,6 @@ N_SEARCHED = 1000  # texts whose lengths and symbols tell those of all
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
 Target = Literal["reference", "generated"]
-
-
 # a block with the model of a control, which may be the examined one, its weights permuted
 Control = Callable[[], AbstractContextManager[Readable]]
 
@@ -144,12 +148,7 @@ class Extraction:
             for start, examples in blocks:
                 self._write_block(passes, start, examples, start - samples.start)
                 bars.advance(bar, len(examples))
-        for _, writer, end in passes:
-            n_samples = len(range(samples.start, min(samples.stop, end)))
-            if writer.samples_done != n_samples:
-                raise RuntimeError(
-                    f"{writer.path} has {writer.samples_done} of {n_samples} samples"
-                )
+        for _, writer, _ in passes:
             writer.finish()
 
     def _write_block(

@@ -10,9 +10,11 @@ import torch
 from jaxtyping import Bool, Float32
 from torch import Tensor
 
+from tprprobe.console import note
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.models.protocol import Readable
+from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import ATTENTION, side_of, sides_of
 from tprprobe.site.site import Site
@@ -213,3 +215,23 @@ def _keep_rows(
         rows[site] = np.empty((offsets[-1], *values.shape[2:]), np.float32)
     for row, (sample, length) in enumerate(zip(samples, lengths, strict=True)):
         rows[site][offsets[sample] : offsets[sample + 1]] = values[row, :length]
+
+
+def compare_padded(
+    model: Attached, pairs: Pairs, sites: Sequence[str], pad: int, numbers: Sequence[int]
+) -> None:
+    """Reads texts of several lengths, samples of these numbers, together and alone; if these differ, batches have texts of one length,
+    and a line says so.
+    """
+    together = read_block(model, pairs, sites, pad, numbers=numbers)
+    model.needs_equal_lengths = True
+    separate = read_block(model, pairs, sites, pad)
+    arrays = [(together.rows[name], rows) for name, rows in separate.rows.items()]
+    for name, maps in separate.maps.items():
+        arrays += zip(together.maps[name], maps, strict=True)
+    weights = (w for w in model.parameters() if w.is_floating_point())
+    dtype = next(weights, torch.zeros(0)).dtype  # whose rounding counts
+    tensors = (tuple(map(torch.from_numpy, pair)) for pair in arrays)
+    model.compare_padded((a.to(dtype), b.to(dtype)) for a, b in tensors)
+    if model.needs_equal_lengths:
+        note(f"{model.name}: batches: {model.notes['batches']}")

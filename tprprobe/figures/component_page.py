@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.cross_places import mean_map
+from tprprobe.analyses.attention.head_patterns import MARGIN
 from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.naming.fields import count_places
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     count_by_model,
     find_most_named,
     select_named,
     state_names,
 )
-from tprprobe.analyses.naming.places import count_places
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import find_clearest, place_squares
@@ -28,6 +29,7 @@ from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
 N_LISTED = 6  # relations of a sentence
+BEYOND = f"by {100 * MARGIN:.0f} percentage points or more"
 DECODER = "Where does its decoder look?"
 ROLES = "What are its roles?"
 
@@ -66,19 +68,15 @@ def say_guesses(subject: Any) -> str:
 
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:
     """The clearest head of cross-attention, and its mean map over places."""
-    is_real, is_sure = table["model"] == TRAINED, table["beyond_low"] > 0
-    best = find_clearest(table)
-    counts, clearest = "", ""
-    if not is_real.all():
-        rival = top(table[~is_real], "beyond")
-        counts = f" ({(is_sure & ~is_real).sum()} of {(~is_real).sum()} in the baseline model)"
-        clearest = f"; the clearest head of the baseline model: {percent(rival, 'value')} at {rival['relation']}"
-    where = site_label(best["site"], best["head"])
+    is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
+    best, n = find_clearest(table), int((is_clear & is_real).sum())
     text = (
-        f"{(is_sure & is_real).sum()} of {is_real.sum()} heads of cross-attention on {subject.store.facts.attention_samples} of the texts look at one place of the source more often than chance{counts}. "
-        f"Clearest is {where}: while it writes place i of the output, counted from the left, it looks most at {best['relation']} of the source in "
-        f"{percent(best, 'value')} of {best['n']:,} cases (a random choice: {100 * best['chance']:.0f}\u00a0%{clearest})."
+        f"On {subject.store.facts.attention_samples} of the texts, {n} of {is_real.sum()} heads of cross-attention look{'s' * (n == 1)} at one place of the source for a place of the output more often than "
+        f"chance, {BEYOND} ({(is_clear & ~is_real).sum()} in the baseline model)."
     )
+    if n:
+        where = site_label(best["site"], best["head"])
+        text += f" Clearest is {where}: it looks most at source {best['relation']}, in {percent(best, 'value')} of {best['n']:,} cases, against {describe_rival(best)}."
     table.attrs["map"] = mean_map(subject.store, best["site"], int(best["head"]))
     scene = place_squares(table)
     deeper = f"tprprobe app {subject.folder}    # page Attention"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.attention.head_patterns import MARGIN, PATTERNS
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.figures.attention import name_origin
 from tprprobe.figures.labels import site_label
@@ -21,20 +22,15 @@ CAPTION = (
     "at that distance: the percent whose other word stands at the best fixed distance.\n"
     "[95 % interval], of ten documents or more. Head and distance were chosen on half of the documents and are scored on the other half."
 )
-MARGIN = 0.1  # beyond its controls, of the lower end of the interval of a clear head
 SQUARES_NOTE = (
-    "{} of color: from how many percent of the words or tokens the head looks most at the related one, on texts that did not choose it. "
+    "Color: the head's best relation. {}: from how many percent of the words or tokens it looks most at the related one, on texts that did not choose it. "
     f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
     "chance or, where the relation is no fixed distance itself, above the best fixed distance."
 )
 BEYOND = ["beyond", "beyond_low", "beyond_high"]  # columns
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
-PATTERNS = ("previous", "next", "first", "same")  # words or tokens: of one color in all figures
 MIN_WEIGHT = 0.05  # mean attention that is printed
-MAP_NOTE = (
-    "Mean attention in percent over the read texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention. Relations: place i, or up to "
-    "two places beside it, from the left or from the right; a head's was chosen on half of the texts and is scored on the other half, and so are the places."
-)
+MAP_NOTE = "Mean attention in percent over the read texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention."
 MAX_ROWS = 16  # layers whose squares have numbers
 DIRECTIONS = {False: "to the parent", True: "to the dependent"}
 
@@ -99,7 +95,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
         columns=["site", "layer", "head", "relation", "value", "low", "high", *BEYOND]
     )
     kind = "word" if heads["relation"].str.endswith(" word").any() else "token"
-    patterns = [f"{pattern} {kind}" for pattern in PATTERNS]
+    patterns = [f"{pattern} {kind}" for pattern in PATTERNS]  # of one color in all figures
     order = [*dict.fromkeys([*patterns, *frequent, OTHER_RELATION])]
     look: Any = {
         "groups": groups,
@@ -112,9 +108,9 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
 
 
 def find_clearest(examined_decoder: pd.DataFrame) -> pd.Series:
-    """The head of the model that looks most often at one place of the source, beyond chance."""
+    """The head of the model that looks most surely at a place of the source more often than by chance."""
     heads = take_trained(examined_decoder)
-    return heads.sort_values("beyond", ascending=False, kind="stable").iloc[0]
+    return heads.sort_values(["beyond_low", "n"], ascending=False, kind="stable").iloc[0]
 
 
 def place_squares(examined_decoder: pd.DataFrame) -> Squares:

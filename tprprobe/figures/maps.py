@@ -1,12 +1,13 @@
 """Vectors in the plane: a point each, colored by a value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from tprprobe.figures.colors import palette
 from tprprobe.figures.scenes import Scene
@@ -14,6 +15,15 @@ from tprprobe.figures.style import INK, Options
 
 VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)
+LETTER_WIDTH, LINE_HEIGHT = 0.03, 0.05  # of a sign, in shares of the map
+LABEL: Options = {
+    "ha": "center",
+    "va": "center",
+    "size": "small",
+    "color": INK,
+    "parse_math": False,
+}
+LABEL |= {"path_effects": [withStroke(linewidth=2, foreground="white")]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +36,7 @@ class Points(Scene):
     axes: Sequence[str] = ("", "")
     marked: Bool[np.ndarray, " token"] | None = None
     colors: Sequence[tuple[float, ...]] | None = None
+    signs: Sequence[str] = ()  # at the middle of every value
 
     def tabulate(self) -> pd.DataFrame:
         x, y = self.points.T
@@ -40,6 +51,24 @@ def scatter(
     axes: Sequence[str] = ("", ""),
 ) -> Points:
     return Points(points, values, order, axes, title=title)
+
+
+def put_signs(panel: Axes, groups: Mapping[str, Float[np.ndarray, "token 2"]]) -> None:
+    """A text at the middle of each group; one that would cover an earlier one moves up or down, or is left out."""
+    span, taken = np.ptp(np.concatenate([*groups.values()]), 0) if groups else np.ones(2), []
+    for sign, points in groups.items():
+        place = np.median(points, 0) / span
+        size = np.array([LETTER_WIDTH * len(sign), LINE_HEIGHT])
+        shifts = (place + np.array([0, step * LINE_HEIGHT]) for step in (0, -1, 1, -2, 2))
+        free = (
+            at
+            for at in shifts
+            if all((abs(at - other) > (size + room) / 2).any() for other, room in taken)
+        )
+        if (at := next(free, None)) is not None:
+            x, y = (at * span).tolist()
+            panel.text(x, y, sign, **LABEL)
+            taken.append((at, size))
 
 
 def paint_points(panel: Axes, scene: Points) -> None:
@@ -57,4 +86,8 @@ def paint_points(panel: Axes, scene: Points) -> None:
         panel.scatter(*points[marked].T, c=ringed, rasterized=True, **ring)
     for name, color in colors.items():
         panel.plot([], [], "o", color=color, markersize=4, label=name.replace("$", r"\$"))
+    put_signs(
+        panel,
+        {sign: points[values == name] for name, sign in zip(names, scene.signs, strict=False)},
+    )
     panel.set(xlabel=scene.axes[0], ylabel=scene.axes[1], xticks=[], yticks=[])

@@ -1,25 +1,28 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.attention.head_patterns import MARGIN
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
+from tprprobe.analyses.naming.fields import count_places
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     count_marks,
     select_named,
 )
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.places import count_places
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene, describe_change
 from tprprobe.figures.cluster_labels import describe_stability
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import (
+    BEYOND,
     DECODER,
     ROLES,
     count_clusters,
@@ -32,22 +35,21 @@ from tprprobe.figures.component_page import (
     top,
 )
 from tprprobe.figures.dots import render
-from tprprobe.figures.heads import MARGIN, relation_squares
+from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.state_shares import PLACE, STATES, UNITS, share_bars
+from tprprobe.figures.state_shares import MOST, PLACE, STATES, UNITS, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import FEWEST_GROUPS, Row, write_interval
+from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
 FURTHER = " Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
 GENERATED = "generated sentences, each a second time with two words exchanged; "
 UNKNOWN = "These texts do not settle"
-FEW = 50  # words that a probe learned from, below which its scores are not drawn
+FEW = 50  # examples that a probe learned from, below which its scores are not drawn
 SMALL = 0.1  # the upper end of a share of bindings that texts show not to be there
-RIVALS = "chance and the best fixed distance"
 ROLE = {"role": "role (agent, patient …)"}
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -68,8 +70,12 @@ def describe_run(subject: Any) -> str:
     name = name.rpartition("/")[2] if name.startswith(("/", ".")) else name
     name = f"{GENERATED}{name}" if name.startswith("pairs:") else name
     data = "" if name.startswith("texts ") else f" ({name})"  # texts in memory have no name
-    documents = subject.store.tokens.get("document", pd.Series(dtype=object)).nunique()
-    count = f" of {documents:,} documents" * (0 < documents < len(subject.data))
+    count = ""
+    if subject.groups == "documents":
+        count = f" of {subject.store.tokens['document'].nunique():,} documents"
+    n_texts = f"{len(subject.data):,}"
+    if subject.n_texts > len(subject.data):
+        n_texts += f" of {subject.n_texts:,}"
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -77,14 +83,22 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {len(subject.data):,} text{'s' * (len(subject.data) != 1)}{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
-        f"In brackets: 95 % intervals over {'documents' if count else 'texts'}, of one number each. Baseline model: the same network with {baseline} weights (the "
+        f"{subject.name} read {n_texts} text{'s' * (n_texts != '1')}{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
+        f"In brackets: 95 % intervals over {subject.groups}. Baseline model: the same network with {baseline} weights (the "
         "numbers of every matrix in random order)."
     )
 
 
-def explain_lack(name: str, reason: str) -> Section:
+def offer_texts(subject: Any) -> str:
+    """How to read all texts, where the data have more than were read."""
+    n = subject.n_texts
+    return f" (the data have {n:,}: -n {n})" if n > len(subject.data) else ""
+
+
+def explain_lack(name: str, reason: str, subject: Any) -> Section:
     """The section of a question that cannot be asked of this model or these texts, in one grey line."""
+    reason = re.sub(r"document(?!s? count)", subject.groups.removesuffix("s"), reason)
+    reason += offer_texts(subject) if re.search(r"read (more|\d)", reason) else ""
     return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
 
 
@@ -101,20 +115,21 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
     words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
-    difference = write_interval(words, "share_learned", "+.1f", 100)
-    text = (
-        f"At {site_label(site)}, an estimated {percent(words, 'share')} of the variance of {STATES[subject.unit]} is due to which tokens a text has, wherever they "
-        f"stand ({percent(baseline, 'share')} in the baseline model; difference in percentage points: {difference})."
-    )
-    bound, unbound = _list_bindings(table)
+    due = f"of the variance of {STATES[subject.unit]} is due to which tokens a text has, wherever they stand"
+    rival = f"{percent(baseline, 'share')} in the baseline model; difference in percentage points: {write_interval(words, 'share_learned', '+.1f', 100)}"
+    rival = rival if is_settled(baseline) else "these texts do not settle it in the baseline model"
+    text = f"At {site_label(site)}, an estimated {percent(words, 'share')} {due} ({rival})."
+    if not is_settled(words):
+        text = f"At {site_label(site)}, these texts{offer_texts(subject)} do not settle how much {due}."
+    bound, unbound = describe_bindings(table)
     if subject.unit == "last":
         last = subject.store.tokens_of(site).groupby("sample")["token"].last().value_counts()
         text += f" The last token is ‘{last.index[0]}’ in {last.iloc[0]:,} of {last.sum():,} texts."
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {site} --roles left --unit {subject.unit}"
     )
-    figure, text = render(replace(scene, note="")), " ".join([text, *bound])
-    return _section("nested", text, figure, deeper, scene.note + FURTHER, " ".join(unbound))
+    figure, text = render(replace(scene, note="")), f"{text} {bound}".strip()
+    return _section("nested", text, figure, deeper, scene.note + FURTHER, unbound)
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
@@ -123,70 +138,62 @@ def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str 
     return next(iter(rows.to_dict("records")), {})
 
 
-def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Sentences on the schemes of roles that states bind tokens to, and on those that they do not."""
-    bound_texts, unbound_texts = [], []
+def is_settled(row: Row) -> bool:
+    """Whether the interval of a share spans at most MOST of all shares."""
+    return bool(row["share_high"] - row["share_low"] <= MOST)
+
+
+def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
+    """At how many sites states bind tokens to places; and where none does, whether that is settled."""
     is_state = ~table["site"].str.endswith(".embedding")
-    factored = table[(table["family"] == "factored") & is_state]
-    for roles, of_roles in factored.groupby("roles", sort=False):
-        real, of_twins = (of_roles[of_roles["control"].isin(names)] for names in ([""], TWINS))
-        rows, of_twins = (part.dropna(subset="share") for part in (real, of_twins))
-        if real.empty:
-            continue
-        title = f"‘{TITLES.get(str(roles), roles)}’"
-        name = "places (counted from the left)" if roles == PLACE else title
-        records, baselines = rows.to_dict("records"), of_twins.to_dict("records")
-        bound = [row for row in records if binds(row)]
-        if not records:
-            unbound_texts.append(
-                f"{UNKNOWN} a binding of tokens to {name}: its share could be any."
-            )
-            continue
-        best = max(bound or records, key=lambda row: row["share"])
-        where, share = site_label(best["site"]), percent(best, "share", 1)
-        if bound:
-            there = "".join(
-                f" ({percent(row, 'share', 1)} in the baseline model)"
-                for row in baselines
-                if row["site"] == best["site"]
-            )
-            bound_texts.append(
-                f"{len(bound)} of {len(records)} sites ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model) bind tokens to {name}; the largest "
-                f"share of these is {share} of the variance, at {where}{there}."
-            )
-        else:
-            is_settled = bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
-            verdict = f"{'No' if is_settled else f'{UNKNOWN} a'} binding of tokens to {name}"
-            shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"
-            unbound_texts.append(
-                f"{verdict}{' was found' * is_settled}; the largest estimate is {share} ({shuffled}), at {where}."
-            )
-    return bound_texts, unbound_texts
+    factored = table[(table["family"] == "factored") & (table["roles"] == PLACE) & is_state]
+    real, of_twins = (factored[factored["control"].isin(names)] for names in ([""], TWINS))
+    if real.empty:
+        return "", ""
+    name = "tokens to places (counted from the left)"
+    records, baselines = (
+        part.dropna(subset="share").to_dict("records") for part in (real, of_twins)
+    )
+    if not records:
+        return "", f"{UNKNOWN} a binding of {name}: its share could be any."
+    bound = [row for row in records if binds(row)]
+    best = max(bound or records, key=lambda row: row["share"])
+    where, share = site_label(best["site"]), percent(best, "share", 1)
+    if bound:
+        there = "".join(
+            f" ({percent(row, 'share', 1)} in the baseline model)"
+            for row in baselines
+            if row["site"] == best["site"]
+        )
+        largest = f"; the largest share of these is {share} of the variance, at {where}{there}"
+        return (
+            f"{len(bound)} of {len(records)} sites ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model) bind {name}"
+            f"{largest * is_settled(best)}."
+        ), ""
+    is_none = bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
+    verdict = f"No binding of {name} was found" if is_none else f"{UNKNOWN} a binding of {name}"
+    shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"
+    largest = f"; the largest estimate is {share} ({shuffled}), at {where}"
+    return "", f"{verdict}{largest * is_settled(best)}."
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows; in the text, how many of the baseline model follow one."""
     is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
-    n_clear = int((is_clear & ~is_real).sum())
     table, follows = table[is_real], is_clear[is_real]
+    n, n_baseline = int(follows.sum()), (is_clear & ~is_real).sum()
     deeper = f"tprprobe app {subject.folder}    # page Attention"
-    if table["beyond_low"].isna().all():
-        reason = f"intervals need {FEWEST_GROUPS} documents in each half of the texts: read {2 * FEWEST_GROUPS} or more"
-        return explain_lack("heads", reason)
-    n_heads = len(table)
-    if not follows.any():
-        further = "relations that labels name" if subject.tasks else "place i from the right"
-        lack = (
-            f"None of {n_heads} heads looks at a related word or token more often than {RIVALS}, by {100 * MARGIN:.0f} percentage points or more (the lower end of the interval). "
-            f"Tested: the previous, the next, the first and the same token, and {further}."
-        )
-        return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
+    text = (
+        f"On {subject.store.facts.attention_samples} of the texts, {n} of {len(table)} heads look{'s' * (n == 1)} at a related word or token more often "
+        f"than a control, a random choice or a fixed distance, {BEYOND} ({n_baseline} in the baseline model)"
+    )
+    if not n:
+        return Section(QUESTIONS["heads"], lack=f"{text}.", deeper=deeper)
     scene = relation_squares(table)
     best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
-    text = (
-        f"On {subject.store.facts.attention_samples} of the texts, {follows.sum()} of {n_heads} heads look{'s' if follows.sum() == 1 else ''} at a related word or token more often "
-        f"than {RIVALS}, by {100 * MARGIN:.0f} percentage points or more ({n_clear} in the baseline model): {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
+    text += (
+        f"; by best relation: {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
         f"({best['relation']}): it looks most at the related one in {share} of {best['n']:,} cases, against {describe_rival(best)}."
     )
     return _section("heads", text, render(replace(scene, note="")), deeper, scene.note)
@@ -246,7 +253,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
         control_score = f"strongest control: {control}, {100 * best['best_control_f1']:.1f}\u00a0%"
         rank = next(iter(rank_layers(rows).values()), "")
         rank = rank if TIE in rank else rank.partition("; ")[-1]
-        training = f"learned from {best['n_train']:,.0f} words"
+        training = f"learned from {best['n_train']:,.0f} examples"
         clause = f"{task} best at {site_label(best['site'])}, {score} ({'; '.join(filter(None, (training, control_score, rank)))})"
         is_read = str(best["beats_controls"]) == "True"  # of a table that was read again, a text
         (clauses if is_read else unread).append(clause)
@@ -254,7 +261,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     text *= bool(clauses)
     lack = f"Not read better than by every control: {'; '.join(unread)}. " if unread else ""
     counts = ", ".join(f"{task} ({n:,.0f})" for task, n in few.items())
-    lack += f"Not shown, as probes learned from fewer than {FEW} words: {counts}." * bool(counts)
+    lack += f"Not shown, as probes learned from fewer than {FEW} examples: {counts}." * bool(counts)
     figure = render(replace(probe_table(table.assign(model=subject.name)).scene, note=""))
     note = (
         "Colored bands: 95\u00a0% intervals. Gray: the strongest of the controls (input embeddings, the baseline model, the most frequent label of the word). "

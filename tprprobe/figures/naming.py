@@ -10,7 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.analyses.clustering.clusters import RECOVERED, STABLE
+from tprprobe.analyses.naming.fields import compare_places, count_places
 from tprprobe.analyses.naming.name_counts import (
+    TRAINED,
     compare_names,
     compare_samples,
     count_by_model,
@@ -20,8 +22,6 @@ from tprprobe.analyses.naming.name_counts import (
     select_named,
 )
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.places import compare_places, count_places
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
 from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable

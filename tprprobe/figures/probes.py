@@ -178,7 +178,7 @@ def _sort_kinds(names: Iterable[str]) -> list[str]:
 
 
 def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
-    """The name of a row's best control, in a table that names none the highest, and its score; NaN where it has none, measured
+    """The name of a row's strongest control, in a table that names none the highest, and its score; NaN where it has none, measured
     there or once for all vectors.
     """
     rows = probes[(probes["control"] != "real") & (probes["side"] == row["side"])]
@@ -325,7 +325,7 @@ def _describe(row: Row) -> str:
     )
     if row["control_name"] == "none":
         return text
-    return f"{text} · best control: {probe_rows.name_control(row['control_name'])} {100 * row['control_f1']:.1f} %"
+    return f"{text} · strongest control: {probe_rows.name_control(row['control_name'])} {100 * row['control_f1']:.1f} %"
 
 
 def _of_place(rows: Sequence[dict], task: str, place: str) -> list[dict]:

@@ -27,9 +27,10 @@ STATES = {
     SAMPLE: "its states",
 }
 WIDE = 0.3  # an interval of a share that is not drawn, as it may be 0
+MOST = 0.75  # of all possible shares, that the interval of a settled one spans
 NOTE = (
-    "Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0% or a larger estimate. "
-    f"No bar: an estimate below 0, bindings of input embeddings, or an interval that holds 0 and is wider than {100 * WIDE:.0f} points; such a share is in the rest. "
+    "Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0%. "
+    f"No bar: an estimate below 0, bindings of input embeddings, or an interval wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} where it holds 0; such a share is in the rest, unless it is that of tokens. "
     "Tokens × length: what a token adds in longer texts but not in shorter ones."
 )
 
@@ -58,14 +59,14 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
 
 
 def _without_wide(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows without shares whose interval is WIDE and holds 0, and without bindings of input embeddings, which combine nothing."""
+    """The rows without shares whose interval is too wide, and without bindings of input embeddings, which combine nothing."""
     rows = rows.copy()
     is_embedding = rows["site"].str.endswith("embedding") & (rows["family"] == "factored")
     rows.loc[is_embedding, ["share", "share_low", "share_high"]] = np.nan
     for name in ("share", "share_by_length"):
         columns = [name, f"{name}_low", f"{name}_high"]
         low, high = rows[columns[1]], rows[columns[2]]
-        rows.loc[(low <= 0) & (high - low > WIDE), columns] = np.nan
+        rows.loc[high - low > np.where(low <= 0, WIDE, MOST), columns] = np.nan
     return rows
 
 
@@ -77,7 +78,14 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for part, (family, column) in STEPS.items():
         row = rows[rows["family"] == family].iloc[0]
         value, low, high = row[[column, f"{column}_low", f"{column}_high"]].astype(float)
-        remainder -= np.fmax(0.0, value)
         is_sure = binds(row) if family == "factored" else low > 0
-        yield {"part": part, "value": value, "low": low, "high": high, "sure": is_sure}
-    yield {"part": REMAINDER, "value": max(0.0, remainder), "sure": False}
+        yield {
+            "part": part,
+            "value": value,
+            "low": low,
+            "high": min(high, remainder),
+            "sure": is_sure,
+        }
+        remainder -= np.fmax(0.0, value)
+    is_settled = not np.isnan(rows.loc[rows["family"] == "bag", "share"].iloc[0])
+    yield {"part": REMAINDER, "value": max(0.0, remainder) if is_settled else np.nan, "sure": False}

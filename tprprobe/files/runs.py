@@ -17,8 +17,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import flatten, read_json
-from tprprobe.files.locks import alone
-from tprprobe.files.writing import is_partial, write_file, write_folder
+from tprprobe.files.writing import alone, is_partial, write_file, write_folder
 
 BEGUN, PARTS_FOLDER = "begun.json", "parts"
 SUMS = "checksums"  # of a manifest: of its tables, by name

@@ -1,4 +1,5 @@
-"""Files and folders that appear whole or not at all, whenever the process is killed and whoever else writes them."""
+"""Files and folders that appear whole or not at all, whenever the process is killed and whoever else writes them;
+processes that share a folder take turns by a lock, which ends with its process."""
 
 import errno
 import glob
@@ -8,8 +9,10 @@ import platform
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from tprprobe.errors import InputError
 
@@ -93,3 +96,36 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     elif path.exists():
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(path: Path, wait: bool = True) -> Iterator[bool]:
+    """A block that yields True while this process alone holds the lock; it may ``wait`` for another holder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=-1 if wait else 0)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """A block in which no other process writes the path; the lock beside it goes with the block, or is taken from a killed process."""
+    path = path.resolve()
+    lock = path.with_name(f".{path.name}.lock")
+    with held(lock, wait=False) as is_free:
+        if not is_free:
+            raise InputError(
+                f"{path} is being written by another process: wait, or write elsewhere"
+            )
+        try:
+            yield
+        finally:
+            with suppress(PermissionError):  # Windows keeps what is open
+                lock.unlink(missing_ok=True)

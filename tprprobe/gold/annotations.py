@@ -29,23 +29,28 @@ ODD = {  # what is counted while a file is read, and how it is told
     "unknown_relations": "relations that are not universal",
     "unended": "no empty line behind the last sentence, so the file may be cut",
     "without_document": 'sentences without a "document", which count as one document (equal texts as the same one)',
+    "sentence_documents": "sentences of no document, each of which counts as a document",
     "plain_labels": "labels without B- or I-, each read as that of a single word (O: no label)",
     "iob1_tags": "I- that begin an entity (IOB1), read as B-",
 }
+OF_DOCUMENTS = ("without_document", "sentence_documents")
 KEYS, TARGET_KEYS = ("text", "targets", "info", "document"), ("span1", "span2", "label", "info")
 
 
-def read_edges(path: Path, task: str) -> list[Labelled]:
-    """The sentences of a file with the targets of one task; several labels are as many targets."""
+def read_edges(path: Path, task: str | None) -> Reading:
+    """The sentences of a file with the targets of one task, by default the file's name; several labels are as many targets."""
     sentences = []
     for number, line in read_lines(path):
         if line.strip():
             record = parse_json(line, f"{path}, line {number}")
             with located(path, number):
-                sentences.append(_read(record, task, str(len(sentences) + 1)))
+                sentences.append(
+                    _read(record, task or path.name.split(".")[0], str(len(sentences) + 1))
+                )
     if not sentences:
         raise InputError(f"{path} is empty: give a file with annotated sentences")
-    return sentences
+    n_alone = sum(sentence.document == sentence.text for sentence in sentences)
+    return Reading(sentences, Counter(without_document=n_alone))
 
 
 def _read(record: object, task: str, name: str) -> Labelled:
@@ -90,15 +95,10 @@ def _check_keys(kind: str, record: dict[str, object], accepted: tuple[str, ...])
             raise unknown(kind, key, accepted)
 
 
-def _count_alone(sentences: list[Labelled]) -> Reading:
-    n_alone = sum(sentence.document == sentence.text for sentence in sentences)
-    return Reading(sentences, Counter(without_document=n_alone))
-
-
 FORMATS = {
     **dict.fromkeys((".conllu", ".conllup"), lambda path, _: read_conllu(path)),
     **dict.fromkeys(COLUMNS, lambda path, task: read_iob(path, task or "nel")),
-    ".jsonl": lambda path, task: _count_alone(read_edges(path, task or path.name.split(".")[0])),
+    ".jsonl": read_edges,
 }
 
 
@@ -107,9 +107,9 @@ def is_annotated(path: str | os.PathLike[str]) -> bool:
 
 
 def read_annotated(path: str | os.PathLike[str], task: str | None = None) -> list[Labelled]:
-    """The sentences of a CoNLL-U, column (.iob2 …) or edge-probing (.jsonl) file; ``task`` names the labels of the last two."""
+    """The sentences of a CoNLL-U, column (.iob2 …) or edge-probing (.jsonl) file, for their labels; ``task`` names those of the last two."""
     reading = read_file(path, task)
-    report_reading(path, reading)
+    report_reading(path, reading, is_data=False)
     return reading.sentences
 
 
@@ -122,12 +122,16 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
     return FORMATS[_format(path)](path, task)
 
 
-def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
+def report_reading(path: str | os.PathLike[str], reading: Reading, is_data: bool = True) -> None:
+    """Says what was read; the documents only of data, as labels are of other data's."""
     counts = count_reading(reading)
+    if not is_data:
+        del counts["documents"]
     targets = [f"{task} {n:,}" for task, n in sorted(counts.pop("targets").items())]
     sizes = ", ".join(f"{name} {n:,}" for name, n in counts.items())
     note(f"{path}: {sizes}; targets: {', '.join(targets) or 'none'}")
-    odd = {description: reading.odd[kind] for kind, description in ODD.items()}
+    kinds = [kind for kind in ODD if is_data or kind not in OF_DOCUMENTS]
+    odd = {ODD[kind]: reading.odd[kind] for kind in kinds}
     if changed := [f"{description}: {n:,}" for description, n in odd.items() if n]:
         note(f"{path}: {'; '.join(changed)}")
     sizes_of_labels = Counter(
@@ -176,7 +180,10 @@ def add_labels(
     for i, sentence in enumerate(sentences):
         by_words.setdefault(sentence.words, []).append(i)
     for words, group in unnamed.items():
-        for i, labelled in zip(_places(path, group, by_words.get(words, [])), group, strict=True):
+        places = by_words.get(words, [])
+        if len({labelled.targets[task] for labelled in group}) == 1:  # the same words, and labels
+            group = group[:1] * max(1, len(places))
+        for i, labelled in zip(_places(path, group, places), group, strict=True):
             added[i] += labelled.targets[task]
     pairs = zip(sentences, added, strict=True)
     return [replace(s, targets={**s.targets, task: tuple(dict.fromkeys(t))}) for s, t in pairs]

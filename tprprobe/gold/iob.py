@@ -40,6 +40,7 @@ def read_iob(path: Path, task: str = "nel") -> Reading:
         forms = tuple(form for _, form, _ in words)
         if forms:
             name, text = metadata.get("sent_id", str(len(sentences) + 1)), metadata.get("text")
+            odd["sentence_documents"] += not documents.name
             odd["iob1_tags"] += sum(a != b for a, (*_, b) in zip(tags, words, strict=True))
             odd["other_text"] += (is_other := text is not None and not is_made_of(text, forms))
             text = " ".join(forms) if text is None or is_other else text

@@ -2,13 +2,13 @@
 the token table of a store.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from tprprobe import plugins
 from tprprobe.errors import InputError
@@ -25,30 +25,26 @@ COLUMNS = [
 ENDS = {"<sos>": "sos", "<eos>": "eos"}
 FOREIGN = "the source tokens of this store are not the characters of its questions"
 
-Summary = tuple[pd.DataFrame, dict[str, object]]
-Runs = Int[np.ndarray, "run token"]
+Folder = str | os.PathLike[str]
 
 
 class Structure(NamedTuple):
     """What a plug-in of ``tprprobe.gold`` is: functions of the questions that it reads.
 
     The first three stand behind the functions of this module. The others are for ``tprprobe name``: ``describe(joined)``
-    puts the structure of tokens into words, a categorical column a field, among them kind, place, surface and polarity.
-    ``decode(runs, tokens, questions, seed)`` gives the tables ``decoding`` and ``ones`` of runs of k-means.
-    ``summarize(names, agreement, decoding, tokens)`` gives a row per clustering, and facts about the questions. Of a finished
-    run, ``tables`` are what is printed, and ``section`` is its part of a report. ``conditions`` are fields, each with others
-    from which it may follow: agreement of clusters is measured beyond these, too.
+    puts the structure of tokens into words, a categorical column a field. ``name_all`` gets the arguments of
+    :func:`tprprobe.analyses.naming.name_all` and names all clusters, and ``load_names(folder)`` reads the result, of which
+    ``tables`` are what is printed, and ``section`` is its part of a report.
     """
 
     arithmetic: Callable[[str], pd.DataFrame]
     annotate: Callable[[Iterable[str]], pd.DataFrame]
     evaluate: Callable[[str], Fraction]
     describe: Callable[[pd.DataFrame], pd.DataFrame]
-    decode: Callable[[Runs, pd.DataFrame, np.ndarray, int], Mapping[str, pd.DataFrame]]
-    summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame], Summary]
+    name_all: Callable[..., Any]
+    load_names: Callable[[Folder], Any]
     tables: Callable[[Any], Sequence[Any]]
     section: Callable[[Any], Any]
-    conditions: Sequence[tuple[str, tuple[str, ...]]] = ()
 
 
 def find_structure() -> Structure:

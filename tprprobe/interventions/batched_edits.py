@@ -16,8 +16,7 @@ from torch import Tensor
 
 from tprprobe.interventions.placement import ByVariant
 from tprprobe.models.protocol import Language, Model
-from tprprobe.site.cached_prefix import hold, record
-from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
+from tprprobe.site.hooks import PlacedEdit, find_sites, hold, intervene, record
 from tprprobe.site.patterns import select, side_of
 
 Variant = Mapping[str, PlacedEdit]  # an edit by site or pattern

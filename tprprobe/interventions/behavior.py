@@ -130,10 +130,10 @@ class PairMeasurement:
         """The two answers; where they are not said, what the model itself expects: the text's most probable
         token, and of those that are likely in the other text the one that gains most there.
         """
-        text, other = self.log_probabilities
-        is_unlikely = other.exp() < LIKELY * other.exp().amax(-1, keepdim=True)
-        gain = (other - text).masked_fill(is_unlikely, -1e9)
-        likeliest = text.argmax(-1)
+        logs, other_logs = self.log_probabilities
+        is_unlikely = other_logs.exp() < LIKELY * other_logs.exp().amax(-1, keepdim=True)
+        gain = (other_logs - logs).masked_fill(is_unlikely, -1e9)
+        likeliest = logs.argmax(-1)
         instead = gain.scatter(-1, likeliest[:, None], -1e9).argmax(-1)
         expected = torch.stack([likeliest, instead], 1)
         return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)

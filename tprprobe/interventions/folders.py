@@ -11,7 +11,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.files.runs import KeptRun, join_parts
 from tprprobe.interventions.kinds import INTERVENTIONS
 from tprprobe.interventions.sweep_recipes import RecipeData
-from tprprobe.models.origins import describe_origin
+from tprprobe.models.architectures import describe_origin
 from tprprobe.models.protocol import Language
 
 MANIFEST = INTERVENTIONS.file

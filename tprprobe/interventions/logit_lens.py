@@ -9,8 +9,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.interventions.edits import patch
-from tprprobe.interventions.patched_runs import contrast_answers
-from tprprobe.interventions.text_patching import read_answer_ids
+from tprprobe.interventions.text_patching import contrast_answers, read_answer_ids
 from tprprobe.interventions.word_edits import draw_directions
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene

@@ -184,10 +184,10 @@ def compare_to_expected(
     """One row: what is said before and after an edit with its probability (or cosine), in every way, and what was predicted."""
     table = output.table
     column, measure = prompts.name_measure(table)
-    old, new = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
-    other = prompts.find_most_changed(table, UNEDITED, EDITED)
+    row_before, row_after = (table.iloc[output.first_rows[way]] for way in (UNEDITED, EDITED))
+    row_changed = prompts.find_most_changed(table, UNEDITED, EDITED)
     row: dict[str, object] = {"edit": description}
-    for name, values in (("old", old), ("new", new), ("other", other)):
+    for name, values in (("old", row_before), ("new", row_after), ("other", row_changed)):
         if values is not None:
             ways = [UNEDITED, EDITED] + [BACK, ROLE, WORDS_EXCHANGED] * (name == "new")
             row[f"{name} {column}"] = values[column]
@@ -196,5 +196,5 @@ def compare_to_expected(
         return row
     predicted = exact or str(table.iloc[output.first_rows[WORDS_EXCHANGED]][column])
     predictor = ARITHMETIC if exact else WORDS_EXCHANGED
-    is_predicted = predicted == new[column]
+    is_predicted = predicted == row_after[column]
     return row | {"predicted": predicted, "by": predictor, "as predicted": is_predicted}

@@ -29,7 +29,7 @@ from tprprobe.models.protocol import CaptionModel, Language, Model, Readable, re
 from tprprobe.site.hooks import PlacedEdit, capture, find_sites, intervene
 from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
-from tprprobe.store.sample_texts import read_texts
+from tprprobe.store.samples import read_texts
 from tprprobe.store.token_texts import visible
 
 MAX_CHARACTERS, MAX_ROWS = 4000, 10  # characters of a text; the likeliest that are shown

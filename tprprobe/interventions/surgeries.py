@@ -102,8 +102,8 @@ def change_of(
                 continue
             removed, added = kind(*map(str, change))
             if elsewhere:
-                both = removed, added
-                removed, added = ([(f, wrong.get(r, r)) for f, r in bindings] for bindings in both)
+                changes = removed, added
+                removed, added = ([(f, wrong.get(r, r)) for f, r in pairs] for pairs in changes)
             difference = fit.bindings(added).sum(0) - fit.bindings(removed).sum(0)
             total[slice(None) if len(listed) == 1 else row] += difference
     return total

@@ -25,8 +25,7 @@ from tprprobe.data.dataset import ALL, Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.locks import alone
-from tprprobe.files.writing import write_file
+from tprprobe.files.writing import alone, write_file
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary

@@ -1,10 +1,12 @@
-"""Architectures: from a name or settings to a freshly initialized model with named sites."""
+"""Architectures: from a name or settings to a freshly initialized model with named sites; the files that a model was read from."""
 
 import dataclasses
 import hashlib
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -15,11 +17,12 @@ from torch.overrides import TorchFunctionMode
 from tprprobe import plugins
 from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.checksums import sum_bytes
+from tprprobe.files import hub
+from tprprobe.files.checksums import digest_files, sum_bytes
 from tprprobe.files.file_errors import physical_memory
 from tprprobe.models.listing import list_presets
 from tprprobe.models.placement import read_weights
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Model, Readable
 
 LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after another
 DEEP = ("n_layers", "thinking_steps")
@@ -204,3 +207,51 @@ def fingerprint(model: torch.nn.Module) -> str:
 def bytes_of(tensor: Tensor) -> memoryview:
     """The bytes of a tensor's numbers, which are not copied if they lie in order in the processor's memory."""
     return tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data
+
+
+NOT_READ = ("trainer_state.json", "expected.json")
+SUFFIXES = (".json", ".txt", ".model", ".gguf")  # of configurations, tokenizers, vocabularies
+
+
+def describe_origin(model: Readable) -> dict[str, object]:
+    """Name, architecture, fingerprint of the weights and the sha256 of the files beside them: the same for two runs of one model."""
+    files = digest_files(_files(_find_place(model)))
+    config = getattr(getattr(model, "module", None), "config", None)
+    to_json = getattr(config, "to_json_string", None)
+    if not files and to_json is not None:  # a model in memory
+        files = {"config": hashlib.sha256(to_json().encode()).hexdigest()}
+    return {
+        "name": model.name,
+        "architecture": getattr(model, "architecture", None),
+        "sha256": fingerprint(model),
+        "files": files,
+    }
+
+
+def sum_origin(model: Readable) -> str:
+    """One sha256 of a model's weights and of the files beside them, whatever the model is called."""
+    origin = describe_origin(model)
+    return hashlib.sha256(repr((origin["sha256"], origin["files"])).encode()).hexdigest()
+
+
+def find_folder(model: Readable) -> str | None:
+    """The absolute path of the folder or file that a model was read from; None of the hub's."""
+    place = Path(_find_place(model) or "")
+    return str(place.resolve()) if place.name and place.exists() else None
+
+
+def _find_place(model: Readable) -> str | os.PathLike[str] | None:
+    return getattr(model, "folder", None) or getattr(model, "source", None)
+
+
+def _files(place: str | os.PathLike[str] | None) -> list[Path]:
+    if place is None:
+        return []
+    folder = Path(place)
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        repo_id, _, revision = os.fspath(place).partition("@")
+        folder = hub.find_in_cache(repo_id, revision or None) or folder
+    files = [file for file in folder.glob("*") if file.suffix in SUFFIXES and file.is_file()]
+    return [file for file in files if file.name not in NOT_READ]

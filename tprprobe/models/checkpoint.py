@@ -112,12 +112,14 @@ def default_data(model: Readable, split: str | None = None) -> tuple[str, str | 
     return settings["data"], split or settings.get("split")
 
 
-def trained_data(folder: Path) -> dict[str, str]:
-    """The data on whose split train a model in a folder was trained, and the split to test it on; else nothing."""
+def trained_data(folder: Path) -> dict[str, Any]:
+    """The data on whose split train a model in a folder was trained, the split to test it on, and the seed of this division; else nothing."""
     if not (folder / hub.RECIPE).is_file():
         return {}
     mix = read_toml(folder / hub.RECIPE)["stages"][0]["mix"][0]
-    return {"data": mix["data"], "split": "test"} if mix.get("split") == "train" else {}
+    if mix.get("split") != "train":
+        return {}
+    return {"data": mix["data"], "split": "test", "seed": mix.get("seed", 0)}
 
 
 def _named_data(card: Path) -> dict[str, str]:

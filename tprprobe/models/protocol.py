@@ -17,8 +17,7 @@ from tprprobe.data.pairs import encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.notebook import as_html
-from tprprobe.models.decoding.generation import generate
-from tprprobe.models.decoding.hypotheses import SequenceModel
+from tprprobe.models.decoding.generation import SequenceModel, generate
 from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import sites
 from tprprobe.site.site import device_of

@@ -1,4 +1,8 @@
-"""Reading and replacing vectors at named sites: the only place that registers hooks on them."""
+"""Reading and replacing vectors at named sites: the only place that registers hooks on them.
+
+Steps of a pass can be recorded and held, so that what lies below an intervention is computed once. A step is a submodule
+(``encoder.0``: its forward), or a method of one (``encoder.1.self.read``).
+"""
 
 import contextlib
 from abc import ABC, abstractmethod
@@ -13,11 +17,11 @@ from torch import Tensor, nn
 
 from tprprobe.errors import InputError
 from tprprobe.site.adapters import Adaptable, followed, with_sites
-from tprprobe.site.cached_prefix import Method, replace_methods
 from tprprobe.site.patterns import select, side_of
 from tprprobe.site.site import FOREIGN, Site
 
 Edit = Callable[[Tensor], Tensor]
+Method = Callable[..., object]
 
 
 class PlacedEdit(ABC):
@@ -243,3 +247,48 @@ class Passes:
         start = self.passed if self.call == self.calls.calls else 0
         self.call, self.passed = self.calls.calls, start + length
         return start + (self.calls.start_of(name) if isinstance(self.calls, Calls) else 0)
+
+
+@contextlib.contextmanager
+def record(model: nn.Module, steps: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """A dictionary that has what these steps returned, in the order in which they ended."""
+    outputs: dict[str, Any] = {}
+
+    def recorded(step: str, method: Method) -> Method:
+        def call(*args: object, **options: object) -> object:
+            outputs[step] = method(*args, **options)
+            return outputs[step]
+
+        return call
+
+    with replace_methods(model, steps, recorded):
+        yield outputs
+
+
+@contextlib.contextmanager
+def hold(model: nn.Module, outputs: Mapping[str, object]) -> Iterator[None]:
+    """A block in which these steps return this and compute nothing: ``hold(model, {"encoder.0": hidden})``."""
+    with replace_methods(model, outputs, lambda step, _: lambda *_, **__: outputs[step]):
+        yield
+
+
+@contextlib.contextmanager
+def replace_methods(
+    model: nn.Module, steps: Iterable[str], replacement: Callable[[str, Method], Method]
+) -> Iterator[None]:
+    """A block in which ``replacement(step, method)`` is called in place of every step."""
+    with contextlib.ExitStack() as stack:
+        for step in steps:
+            parent, _, name = step.rpartition(".")
+            module, method = model.get_submodule(parent), name
+            if name in module._modules:
+                module, method = module.get_submodule(name), "forward"
+            stack.callback(_restore, module, method, module.__dict__.get(method))
+            setattr(module, method, replacement(step, getattr(module, method)))
+        yield
+
+
+def _restore(module: nn.Module, method: str, before: Method | None) -> None:
+    module.__dict__.pop(method, None)
+    if before is not None:
+        setattr(module, method, before)

@@ -21,9 +21,9 @@ AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
 LOST = 6  # times that as long after one another there is no worker
 
-_own = threading.local()  # the function that a thread of a worker has read last
+_thread = threading.local()  # the function that a thread of a worker has read last
 
-Part = TypeVar("Part")  # a slice of rows, or what else a function takes
+Span = TypeVar("Span")  # a slice of rows, or what else a function takes
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
@@ -33,11 +33,11 @@ def parts_of(rows: int, size: int | None = None) -> list[slice]:
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
-def each_part(function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
+def each_part(function: Callable[[Span], Result], spans: Sequence[Span]) -> Iterator[Result]:
     """The results of a function on every part, in order, by Dask's workers if this process has a client; lost parts are computed again."""
     client = find_client()
-    if client is None or len(parts) == 1:
-        yield from map(function, parts)
+    if client is None or len(spans) == 1:
+        yield from map(function, spans)
         return
     from distributed.protocol.pickle import dumps
 
@@ -47,21 +47,21 @@ def each_part(function: Callable[[Part], Result], parts: Sequence[Part]) -> Iter
         sent = client.submit(lambda: content, pure=False)
         ahead = AHEAD * sum(client.nthreads().values())
         pending: deque[Any] = deque()
-        for rows in parts:
-            pending.append(client.submit(_call, sent, rows, pure=False))
+        for span in spans:
+            pending.append(client.submit(_call, sent, span, pure=False))
             if len(pending) > ahead:
                 yield _wait(client, pending.popleft())
         while pending:
             yield _wait(client, pending.popleft())
 
 
-def _call(content: bytes, part: Any) -> Any:
+def _call(content: bytes, span: Any) -> Any:
     """The result of a function that every thread has for itself, since a model in use must not be sent on or shared."""
     from distributed.protocol.pickle import loads
 
-    if getattr(_own, "content", None) is not content:
-        _own.content, _own.function = content, loads(content)
-    return _own.function(part)
+    if getattr(_thread, "content", None) is not content:
+        _thread.content, _thread.function = content, loads(content)
+    return _thread.function(span)
 
 
 def _wait(client: Any, task: Any) -> Any:

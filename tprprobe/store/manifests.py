@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from pydantic import Field, NonNegativeInt
 
@@ -23,18 +23,8 @@ FORMAT = "tprprobe-store"
 PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
 
 Content = dict[str, Any]  # a manifest as it stands in its file
-
-
-class Progress(TypedDict, total=False):
-    """What a manifest says of how far its store is written, and of its files."""
-
-    complete: bool
-    samples: int
-    lengths: Mapping[str, int]  # rows by axis
-    token_bytes: int
-    counts: Mapping[str, int]  # of tokens, words and targets, and of those without the other
-    checksums: Mapping[str, str]  # by file, which older stores lack
-    sizes: Mapping[str, int]  # the bytes of compressed files
+Progress = Content  # the keys that say how far the store is written:
+PROGRESS = ("complete", "samples", "lengths", "token_bytes", "counts", "checksums", "sizes")
 
 
 class Origin(Document):
@@ -50,7 +40,7 @@ class Origin(Document):
 
 
 class Manifest(Document):
-    """What a store says of itself; see `Progress` for how far it is written."""
+    """What a store says of itself; see PROGRESS for how far it is written."""
 
     content: Content  # as it stands in the file
     format: Literal["tprprobe-store"]
@@ -58,11 +48,11 @@ class Manifest(Document):
     sites: dict[str, SiteSpec]
     complete: bool
     samples: NonNegativeInt
-    lengths: dict[str, NonNegativeInt]
+    lengths: dict[str, NonNegativeInt]  # rows by axis
     token_bytes: NonNegativeInt
-    counts: dict[str, int] = Field(default_factory=dict)
-    checksums: dict[str, str] = Field(default_factory=dict)
-    sizes: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    counts: dict[str, int] = Field(default_factory=dict)  # of tokens, words and targets
+    checksums: dict[str, str] = Field(default_factory=dict)  # by file, which older stores lack
+    sizes: dict[str, NonNegativeInt] = Field(default_factory=dict)  # bytes of compressed files
     model: Origin = Origin()
     data: Origin = Origin()
     model_folder: str | None = None  # where its files lay; no part of what the store is of
@@ -179,7 +169,7 @@ def _read(file: Path) -> Manifest:
 def write_manifest(path: Path, content: Content, progress: Progress) -> Manifest:
     """The manifest of a store that is being written, with its progress last; its file is replaced whole."""
     now = {**content, **progress}
-    content = without_progress(now) | {k: now[k] for k in Progress.__annotations__ if k in now}
+    content = without_progress(now) | {k: now[k] for k in PROGRESS if k in now}
     write_file(path / JOURNAL, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return Manifest.of(content, path / JOURNAL)
 
@@ -193,7 +183,7 @@ def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, object]) -> C
 
 
 def without_progress(content: Content) -> Content:
-    return {k: v for k, v in content.items() if k not in Progress.__annotations__}
+    return {k: v for k, v in content.items() if k not in PROGRESS}
 
 
 def check_same(path: Path, begun: Content, content: Content) -> None:

@@ -22,7 +22,7 @@ NO_LABEL = re.compile(r"\s|\[\d+,\d+\)$")  # a blank, or a span at the end
 def add_labels(
     tokens: pd.DataFrame, task: str, labels: Iterable[object], side: str, names: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """The tokens with a column ``task``, in which those of a side have these labels.
+    """The tokens with a column ``task``, in which those of a side have these labels; missing where the label is None, and outside words.
 
     Every token is a word where there are no words, or where tokens of a word have several labels, or those of none have one, and no
     ``names`` (``pos``, or counted ``source.pos``) are labels of words.
@@ -63,10 +63,18 @@ def add_labels(
         note(f"{place}: every token counts as a word")
     if place or WORD not in tokens:
         tokens = tokens.assign(**{WORD: tokens["position"], LAST_WORD: tokens["position"]})
-    cells = np.full(len(tokens), "", object)
-    cells[is_side] = texts
-    cells[tokens[WORD].to_numpy() < 0] = ""
+    elif are_whole_texts(tokens):
+        note(f"{task}: every text is one word, and one target; blanks in it would divide it")
+    cells = np.full(len(tokens), None, object)
+    cells[is_side] = texts.where(values.notna())
+    cells[tokens[WORD].to_numpy() < 0] = None
     return tokens.assign(**{task: cells})
+
+
+def are_whole_texts(tokens: pd.DataFrame) -> bool:
+    """Whether every text is one word of several tokens, such as letters without blanks."""
+    words = tokens[tokens[WORD] >= 0].groupby(["sample", "side"], observed=True)[WORD]
+    return bool((words.nunique() == 1).all() and (words.size() > 1).any())
 
 
 def _find_several(tokens: pd.DataFrame, task: str) -> str:

@@ -28,8 +28,8 @@ def concatenate(paths: Sequence[str | Path], out: str | Path, resume: bool = Fal
         if store.samples and (samples[0], samples[-1]) != (0, store.samples - 1):
             raise InputError(f"{store.path} does not begin with sample {start_sample}: sort them")
         sides = {side: samples[store.tokens["side"] == side] for side in SIDES}
-        first = max(0, writer.samples_done - start_sample)
-        for start in range(first, store.samples, SAMPLES_PER_BLOCK):
+        n_done = max(0, writer.samples_done - start_sample)
+        for start in range(n_done, store.samples, SAMPLES_PER_BLOCK):
             stop = min(start + SAMPLES_PER_BLOCK, store.samples)
             table = store.tokens.iloc[slice(*np.searchsorted(samples, [start, stop]))]
             rows = {s: slice(*np.searchsorted(ids, [start, stop])) for s, ids in sides.items()}

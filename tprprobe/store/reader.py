@@ -266,7 +266,7 @@ class Store(StoreContents):
 
         Args:
             task: The name of the labels, a column of ``tokens`` afterwards.
-            labels: A label for every token of the side, in the order of ``tokens``, or None, which ``tokens`` then shows as ''. If pieces of a word differ, each counts as a word.
+            labels: A label for every token of the side, in the order of ``tokens``; None or '' where it has none. If pieces of a word differ, each counts as a word.
             side: ``source`` or ``target``. Those of a decoder's tokens are probed at the states of these tokens.
             save: Whether the labels are also written into the store's folder, where all commands see them.
 

@@ -179,7 +179,7 @@ class StoreWriter:
         except (PermissionError, NotADirectoryError) as error:
             raise InputError(f"cannot write {self.path}: {error.strerror}") from error
         except (OSError, InputError) as error:
-            codes = {getattr(each, "errno", None) for each in (error, error.__cause__)}
+            codes = {getattr(cause, "errno", None) for cause in (error, error.__cause__)}
             if not codes & {errno.ENOSPC, errno.EDQUOT}:
                 raise
             progress_text = f"its first {self.samples_done} samples are kept"

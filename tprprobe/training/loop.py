@@ -27,13 +27,13 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.hub import STATE
-from tprprobe.files.locks import alone
-from tprprobe.files.writing import whole
+from tprprobe.files.writing import alone, whole
 from tprprobe.models import build
 from tprprobe.models.answers import CAPTIONS, exact_matches, find_scores
 from tprprobe.models.architectures import expand, find_architecture
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
+from tprprobe.statistics import interval_text, wilson
 from tprprobe.training.early_stopping import Score, has_stalled
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
@@ -224,7 +224,7 @@ def _train(run: Run, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     log = Log(out, run.step) if run.worker.rank == 0 else None
     with progress(is_shown=log is not None) as bars:
-        bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
+        bar = bars.add_task(out.resolve().name, total=recipe.steps, completed=run.step, note="")
         for rate, loss in _steps(run, out / STEPS):
             n_scores = len(run.scores)
             if log:
@@ -236,31 +236,31 @@ def _train(run: Run, out: Path) -> None:
                 torch.distributed.broadcast_object_list(shared)
                 run.scores = shared[0]
             speed = f"{run.tokens / run.seconds:,.0f} tokens/s"
-            line = f"loss {loss:.3f}{_note_score(run, 'match')} · {speed}"
-            bars.update(bar, completed=run.step, note=line)
+            line = f"loss {loss:.3f} · {_write_score(run) or speed}"
+            total = run.step if run.is_over else recipe.steps
+            bars.update(bar, completed=run.step, total=total, note=line)
             if log and not stderr.is_terminal and len(run.scores) > n_scores:  # a bar cannot move
                 note(f"step {run.step:,} of {recipe.steps:,}: {line}")
     if log:
         log.close()
         if run.step < recipe.steps:
-            note(_explain_stop(run))
+            patience = f"{recipe.patience} more evaluation{'s' * (recipe.patience != 1)}"
+            note(
+                f"stopped after {run.step:,} of {recipe.steps:,} steps, and kept the model of the last: no better held-out score in {patience}. "
+                "To take all steps, leave patience out of the recipe."
+            )
         _keep(run, out / MODEL)
 
 
-def _note_score(run: Run, metric: str = "exact match") -> str:
-    """The last held-out score, behind what was said of the step."""
+def _write_score(run: Run) -> str:
+    """The last held-out score; empty before the first."""
     if not run.scores:
         return ""
     match, loss = run.scores[-1]
-    score = f"loss {loss:.3f}" if run.recipe.words else f"{metric} {match:.3f}"
-    return f" · {run.recipe.evaluate[0].split or 'held-out'} {score}"
-
-
-def _explain_stop(run: Run) -> str:
-    return (
-        f"stopped after {run.step:,} of {run.recipe.steps:,} steps: no better held-out score in {run.recipe.patience} more "
-        f"evaluations{_note_score(run)}. To take all steps, leave patience out of the recipe."
-    )
+    n = len(run.watched[0][1])
+    matches = f"match {interval_text(wilson(round(match * n), n))}"
+    score = f"loss {loss:.3f}" if run.recipe.words else matches
+    return f"{run.recipe.evaluate[0].split or 'held-out'} {score}"
 
 
 def _keep(run: Run, folder: Path) -> None:

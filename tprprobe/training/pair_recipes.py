@@ -15,6 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
 from tprprobe.models.answers import describe_matches
+from tprprobe.models.checkpoint import trained_data
 from tprprobe.training.recipes import read_recipe
 
 MAX_EXAMPLES = 50_000  # that are read to choose
@@ -35,7 +36,7 @@ OPTIMIZERS = {"muon": 0.0025, "adamw": 0.001}
 Units = Literal["symbols", "characters", "sub-words"]
 
 TEMPLATE = """\
-# {n_train:,} training pairs; made for {data}. Change what you like, then run `tprprobe train {path}`.
+# {n_train:,} training pairs; made for {data}. Change what you like, then run `tprprobe train {path} --out FOLDER`.
 name = "{name}"
 batch_size = {batch}
 seed = {seed}
@@ -63,13 +64,12 @@ steps = {steps}
 learning_rate = {rate}
 warmup = {warmup}
 decay = "cosine"
-mix = [{{ data = {quoted}, split = "train", seed = {seed} }}]
+mix = [{{ data = {quoted}, split = "train" }}]
 
 [[evaluate]]
 data = {quoted}
 split = "dev"
 n = {n_dev}
-seed = {seed}
 """
 
 
@@ -92,7 +92,7 @@ def write_recipe(data: str, path: Path, seed: int = 0, overrides: Sequence[str] 
     and what ``overrides`` make of it.
     """
     with quiet():
-        parts = {split: load_data(data, split=split, seed=seed) for split in SPLITS}
+        parts = {split: load_data(data, split=split) for split in SPLITS}
     for split, part in parts.items():
         if not len(part):
             raise InputError(f"{data}: no pairs for {split}: give more, 100 or more")
@@ -142,15 +142,24 @@ def write_recipe(data: str, path: Path, seed: int = 0, overrides: Sequence[str] 
         path.unlink()  # so that the command can be given again
         raise
     layers = str(recipe.model["n_layers"]).strip("[]").replace(", ", " + ")
+    sizes = (
+        f"{len(part):,} pair{'s' * (len(part) != 1)} to {split}" for split, part in parts.items()
+    )
     return (
-        f"{data}: {', '.join(f'{len(part):,} pairs to {split}' for split, part in parts.items())}; texts are cut into "
+        f"{data}: {', '.join(sizes)}; texts are cut into "
         f"{units}; {recipe.model['architecture']} of {layers} layers, width {recipe.model['d_model']}, at most "
         f"{recipe.steps:,} steps of {recipe.batch_size} pairs. Recipe: {path}"
     )
 
 
-def score_pairs(folder: Path, data: str, seed: int = 0, device: str = "cpu") -> str:
-    """One line: how many test pairs a trained model answers right, beside always the most frequent training target."""
+def score_pairs(folder: Path, device: str = "cpu") -> str:
+    """One line: how many test pairs a trained model answers right, beside always the most frequent training target; empty of a model
+    that was not trained on a split train of questions and answers.
+    """
+    trained = trained_data(folder)
+    if not trained:
+        return ""
     with quiet():
-        test = load_data(data, split="test", seed=seed)[:MAX_TESTED]
-        return describe_matches(load_model(folder, device=device), test)
+        test = load_data(trained["data"], split=trained["split"], seed=trained["seed"])[:MAX_TESTED]
+        is_scored = test.has_targets and test[0].has_one_answer
+        return describe_matches(load_model(folder, device=device), test) if is_scored else ""

@@ -1,7 +1,7 @@
 """Heads that do what the paper says score so, others as their baselines; nothing is read into noise."""
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -334,11 +334,11 @@ def test_a_place_names_a_head_that_looks_there_in_half_of_the_cases(share, relat
         name: [Tally(i, np.arange(20)[:, None] < 20 * value, np.full(20, 0.1)) for i in range(20)]
         for name, value in shares.items()
     }
-    [row] = choose_relations(tallies, [("layers.0", 0)], 0).to_dict("records")
+    [row] = choose_relations([tallies], [("layers.0", 0)], 0).to_dict("records")
     assert (row["relation"], row["value"]) == (relation, pytest.approx(shares[relation]))
 
 
-def test_a_head_that_looks_at_a_fixed_distance_follows_no_relation():
+def test_a_head_that_looks_at_a_fixed_distance_follows_no_relation_but_the_next_word():
     """The related word is the next one in four of five cases: one head looks there, another finds it always."""
     rng, next_one = np.random.default_rng(0), OFFSETS.index(1)
     tallies = []
@@ -348,8 +348,12 @@ def test_a_head_that_looks_at_a_fixed_distance_follows_no_relation():
         offsets = np.zeros((20, len(OFFSETS)), bool)
         offsets[:, next_one] = is_next
         tallies.append(Tally(document, hits, np.full(20, 0.1), offsets))
-    heads = choose_relations({"det → its parent": tallies}, [("layers.0", 0), ("layers.0", 1)], 0)
+    names = [("layers.0", 0), ("layers.0", 1)]
+    heads = choose_relations([{"det → its parent": tallies}], names, 0)
     assert heads["offset"].tolist() == [1, 1]
     assert heads["by_offset"].tolist() == pytest.approx([heads["value"][0]] * 2)
     no_difference = 0.025 ** (1 / 10) - 1  # the exact end of ten documents without any
     assert heads["beyond_low"].tolist() == pytest.approx([no_difference, 0.2], abs=0.06)
+    followed = {"next word": [replace(tally, offsets=None) for tally in tallies]}
+    heads = choose_relations([{"det → its parent": tallies}, followed], names, 0)
+    assert heads["relation"].tolist() == ["next word", "det → its parent"]

@@ -10,17 +10,14 @@ from planted.questions import plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp
+from tprpapers.worlds.mathematics.field_agreement import PERMUTATIONS, agreement
+from tprpapers.worlds.mathematics.naming import NamingPlan
 from tprpapers.worlds.mathematics.polarity_tables import polarity_table
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.names import decide, name_clusters, p_values, read_gold
-from tprprobe.analyses.naming.partition_agreement import (
-    PERMUTATIONS,
-    agree_without_parts,
-    agreement,
-)
-from tprprobe.analyses.naming.run import NamingPlan
+from tprprobe.analyses.naming.word_names import agree_without_parts
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import build_lattice
 from tprprobe.evaluation.splits import halve_documents
@@ -212,9 +209,9 @@ def test_agreement_is_that_of_scikit_learn():
 def test_agreement_is_told_from_chance_within_strata(gold):
     kind = gold.tokens["kind"].cat.codes.to_numpy(int)
     noise = np.random.default_rng(0).integers(0, 4, len(kind))
-    by_character = gold.characters
+    by_character = pd.factorize(gold.tokens["token"])[0]
     labels = np.stack([kind, noise, by_character], 1)
-    nulls = {"question": gold.questions, "character": gold.characters}
+    nulls = {"question": gold.questions, "character": by_character}
     tables = [
         agreement(labels, gold.described, field, nulls, permutations=39)
         for field in ("kind", "place")

@@ -6,14 +6,14 @@ import pytest
 
 from tprprobe.analyses.attention.cross_places import mean_map, score_cross_heads
 from tprprobe.analyses.attention.head_patterns import score_heads
-from tprprobe.analyses.naming.names import name_clusters
-from tprprobe.analyses.naming.places import (
+from tprprobe.analyses.naming.fields import (
     build_places,
     build_tokens,
     build_tokens_at_places,
     compare_places,
     read_places,
 )
+from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.estimators.clusters.names import build_lattice, join_lattices
 from tprprobe.store import Store
 
@@ -113,7 +113,7 @@ def test_the_place_that_cross_attention_reads_is_found():
     reversals = list_tokens([word[::-1] for word in WORDS], "target")
     store = CrossMaps(pd.concat([list_tokens(WORDS), reversals]))
     heads = score_cross_heads(store)
-    assert heads["relation"][0] == "place i from the right"
+    assert heads["relation"][0] == "place i from the right at output place i"
     assert heads["value"][0] == 1
     assert heads["chance"][0] == pytest.approx(1 / 4, abs=0.05)
     assert heads["value"][1] < 0.5
@@ -132,7 +132,24 @@ def test_a_relation_of_one_place_is_none_of_all_places():
     words = [word[:3] for word in WORDS]
     mirrored = list_tokens([word[::-1] for word in words], "target")
     heads = score_cross_heads(OftenMirrored(pd.concat([list_tokens(words), mirrored])))
-    assert heads["relation"].tolist() == ["place i from the right"]
+    assert heads["relation"].tolist() == ["place i from the right at output place i"]
+
+
+def test_a_place_that_is_read_for_one_output_alone_is_named_by_it():
+    """While the first letter is written it reads the second one in three of four cases, and any for the others."""
+
+    class ReadsOnce(CrossMaps):
+        def attention(self, site: str, sample: int) -> np.ndarray:
+            n = len(WORDS[sample]) + 2
+            weights = np.random.default_rng(sample).dirichlet(np.ones(n), (1, n))
+            weights[0, 0] = np.eye(n)[2] if sample % 4 else weights[0, 0]
+            return weights
+
+    tokens = [list_tokens(WORDS, side) for side in ("source", "target")]
+    [head] = score_cross_heads(ReadsOnce(pd.concat(tokens))).to_dict("records")
+    assert head["relation"] == "place 2 from the left at output place 1"
+    assert head["value"] > 0.7
+    assert head["beyond_low"] > 0.2
 
 
 class SelfMaps(CrossMaps):

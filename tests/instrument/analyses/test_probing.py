@@ -266,9 +266,12 @@ def test_a_task_of_one_label_is_not_probed(store, capsys):
     assert "skipped: nel has one label (PER)" in " ".join(capsys.readouterr().err.split())
 
 
-def test_tasks_are_folders(tmp_path, store):
+def test_tasks_are_folders(tmp_path, store, monkeypatch):
     assert {read_task(name).spans for name in ("pos", "nel")} == {1}
     assert not read_task("srl").is_scored("R-ARG0")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "srl").mkdir()  # such as of results
+    assert read_task("srl").spans == 2
     folder = tmp_path / "tag"
     folder.mkdir()
     for text, message in (

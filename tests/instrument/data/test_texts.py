@@ -194,3 +194,4 @@ def test_parts_of_a_file_are_told_apart_and_may_be_from_all_over_it(tmp_path):
     assert (len(spaced), spaced.origin["rows"]) == (10, [0, 10])
     assert next(iter(spaced[9:])).source == "line 90"
     assert len(data.spaced(1000)) == 100
+    assert data.spaced(60).rows == range(0, 100, 2)  # not the first 60

@@ -11,7 +11,7 @@ from benchmarks.binding.effects import plant
 from benchmarks.binding.nulls import draw_null, draw_sequences
 from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import BINDINGS, FILLERS, BindingComponents
+from tprprobe.estimators.bindings.components import BINDINGS, FILLERS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur, subtract_expected
 
 SHARE, DRAWS = 0.02, 8
@@ -106,6 +106,32 @@ def test_sums_of_words_are_all_words_though_most_words_stand_in_one_sequence():
     assert single > 0.6
     assert np.mean([share.value for share in intervals]) == pytest.approx(1, abs=0.05)
     assert sum(share.low <= 1 <= share.high for share in intervals) >= DRAWS - 1
+
+
+@pytest.mark.parametrize("length", [0, 1.3])
+def test_words_of_one_sequence_may_add_nothing_or_more_than_others(length):
+    for seed in range(DRAWS):
+        rng = np.random.default_rng((seed, 9))
+        bags = counts_of(draw_sequences(rng, 130, 3000, longest=12))
+        vectors = rng.normal(size=(bags.fillers.shape[1], 32))
+        vectors[np.bincount(bags.fillers.indices) == 1] *= length
+        share = (
+            BindingComponents(steps=[FILLERS]).fit(bags, bags.fillers @ vectors).shares_[FILLERS]
+        )
+        assert share.low <= 1 == share.high
+
+
+def test_shares_add_up_to_one_at_most():
+    rng = np.random.default_rng(3)
+    counts = counts_of(draw_sequences(rng, 130, 3000, longest=12))
+    vectors = rng.normal(size=(counts.fillers.shape[1], 32))
+    vectors[np.bincount(counts.fillers.indices) == 1] = 0
+    states = counts.fillers @ vectors
+    states += 0.3 * counts.pairs @ rng.normal(size=(counts.pairs.shape[1], 32))
+    shares = BindingComponents().fit(counts, states).shares_
+    alone = BindingComponents(steps=[FILLERS]).fit(counts, states).shares_[FILLERS]
+    assert alone.value + sum(max(0, shares[step].value) for step in STEPS[1:]) > 1
+    assert sum(max(0, share.value) for share in shares.values()) == pytest.approx(1)
 
 
 def test_sums_of_frequent_words_are_all_words_exactly():

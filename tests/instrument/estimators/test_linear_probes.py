@@ -236,7 +236,9 @@ def test_documents_and_targets_are_those_of_a_task_and_a_model():
     rules = rows.assign(control="identity", f1=[0.7, 0.6, 0.5])
     basis = describe_basis(rows[:2])
     assert "rests on 400 (rel), 124 (nel) documents" in basis
-    assert "rests on 400 documents" in describe_basis(rows[:1])
+    assert "rests on 400 documents\n" in describe_basis(rows[:1])
+    few = describe_basis(rows[:1].assign(documents=9))
+    assert "rests on 9 documents (no interval of fewer than 10)" in few
     table = probe_table(pd.concat([rows, rules], ignore_index=True))
     assert "over 400 (rel, a), 124 (NEL), 150 (rel, b) documents" in table.caption
     learned = (

@@ -10,7 +10,7 @@ from planted.folders import write_evaluation, write_log
 from planted.questions import LAST, plant
 
 from tprprobe.analyses.clustering import cluster, save_clusters
-from tprprobe.analyses.naming.run import name_all
+from tprprobe.analyses.naming import name_all
 from tprprobe.errors import InputError
 from tprprobe.figures.report.page import report_run, write_report
 from tprprobe.figures.report.sections import Section

@@ -9,11 +9,11 @@ import pytest
 import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.errors import InputError
-from tprprobe.files.locks import alone
+from tprprobe.files.writing import alone
 
 KILLED = """
 import os, pathlib, signal, sys
-from tprprobe.files.locks import alone
+from tprprobe.files.writing import alone
 with alone(pathlib.Path(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGKILL)
 """

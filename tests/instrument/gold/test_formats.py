@@ -101,9 +101,7 @@ def test_words_share_the_pieces_of_their_token(tmp_path, capsys):
     (sentence,) = read_annotated(path)
     messages = capsys.readouterr().err.splitlines()
     assert len(messages) == 2
-    assert messages[0].endswith(
-        "a.conllu: sentences 1, documents 1, words 6; targets: dep 6, pos 6, upos 6"
-    )
+    assert messages[0].endswith("a.conllu: sentences 1, words 6; targets: dep 6, pos 6, upos 6")
     assert "whose tokens they share: 1; sentences without `# text`" in messages[1]
     places = [(0, 2), (3, 5), (6, 7), (7, 8), (9, 15), (15, 16)]
     columns = token_columns(sentence, places)

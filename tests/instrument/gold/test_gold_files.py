@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold.annotations import (
     add_labels,
@@ -104,7 +105,12 @@ def test_missing_documents_and_labels_of_one_target_are_told(tmp_path, capsys):
         {"text": f"{i} ran", "targets": [{"span1": [1, 2], "label": label}]}
         for i, label in enumerate(labels)
     ]
-    read_annotated(write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, lines))))
+    path = write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, lines)))
+    read_annotated(path)
+    assert not {"documents", "without"} & {
+        *capsys.readouterr().err.split()
+    }  # of labels, which have those of the data
+    load_data(path)
     messages = capsys.readouterr().err
     assert 'without a "document"' in messages
     assert messages.endswith("labels of one target: 1 (psat)\n")
@@ -114,12 +120,18 @@ def test_missing_documents_and_labels_of_one_target_are_told(tmp_path, capsys):
     assert 'without a "document"' not in capsys.readouterr().err
 
 
-def test_sentences_of_the_same_words_are_taken_in_order(tmp_path):
+def test_sentences_of_the_same_words_are_taken_in_order(tmp_path, capsys):
     text = "# sent_id = {}\nThanks O\n\n# sent_id = {}\nThanks O\n"
     gold = read_annotated(write(tmp_path, "a.iob2", text.format("a", "b")))
     second_text = text.format("x", "y").replace("Thanks O", "Thanks B-PER", 1)
     joined = add_labels(gold, write(tmp_path, "b.iob2", second_text), "nel")
     assert [len(sentence.targets["nel"]) for sentence in joined] == [1, 0]
+    once = add_labels(gold, write(tmp_path, "d.iob2", "Thanks B-PER\n"), "nel")
+    assert [len(sentence.targets["nel"]) for sentence in once] == [1, 1]
+    load_data(tmp_path / "d.iob2")
+    assert (
+        "sentences of no document, each of which counts as a document: 1" in capsys.readouterr().err
+    )
     thrice = second_text + "\n# sent_id = z\nThanks O\n"
     with pytest.raises(InputError, match="comes 3 times, 2 sentences"):
         add_labels(gold, write(tmp_path, "c.iob2", thrice), "nel")
@@ -260,9 +272,7 @@ def test_odd_sentences_are_counted_in_a_line(tmp_path, capsys):
     sentences = read_annotated(write(tmp_path, "a.conllu", odd))
     assert sentences[0].name == "letters-1"
     sizes, changed = capsys.readouterr().err.splitlines()
-    assert sizes.endswith(
-        "a.conllu: sentences 5, documents 1, words 12; targets: dep 12, pos 12, upos 12"
-    )
+    assert sizes.endswith("a.conllu: sentences 5, words 12; targets: dep 12, pos 12, upos 12")
     assert changed.endswith(
         "a.conllu: sentences without `# text`, spelled from their tokens: 3; sentences whose `# text` has other "
         "words, spelled from their tokens: 1; sentences with several roots: 2; empty nodes left out: 1"

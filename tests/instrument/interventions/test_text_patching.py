@@ -16,8 +16,7 @@ from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.scenes import GAP
 from tprprobe.figures.squares import SquareText
 from tprprobe.interventions import patch_positions
-from tprprobe.interventions.patched_runs import PatchedRuns
-from tprprobe.interventions.text_patching import read_answer_ids
+from tprprobe.interventions.text_patching import PatchedRuns, read_answer_ids
 
 TEXT, AGAINST = "The cat saw the dog ", "The cat say the dog "  # open behind a blank
 

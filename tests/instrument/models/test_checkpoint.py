@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
-from tprprobe.models import build, load_model, origins
+from tprprobe.models import architectures, build, load_model
 from tprprobe.models.checkpoint import (
     checkpoint_files,
     default_data,
@@ -213,7 +213,7 @@ def test_a_hub_id_is_read_from_the_hubs_cache(checkpoint, tmp_path, monkeypatch)
     assert load_model("untrained:owner/tiny", local_files_only=True).name == "untrained:owner/tiny"
     assert model(SOURCE, TARGET).equal(load_model(checkpoint)(SOURCE, TARGET))
     origin = {
-        file.name for file in origins._files("owner/tiny")
+        file.name for file in architectures._files("owner/tiny")
     }  # the files that tell models apart
     assert "config.json" in origin <= {file.name for file in checkpoint.iterdir()}
     message = refusal("owner/nothing", local_files_only=True)

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.models import build
-from tprprobe.models.decoding.generation import generate
-from tprprobe.models.decoding.hypotheses import BeamState
+from tprprobe.models.decoding.generation import BeamState, generate
 from tprprobe.site.hooks import intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (1, 2), "d_ff": 24, "vocab_size": 8}

@@ -204,7 +204,7 @@ def test_a_model_without_a_head_returns_states(tmp_path):
     with tp.capture(model, "encoder.1.hidden") as acts:
         assert torch.equal(model(ids), acts["encoder.1.hidden"])
     with pytest.raises(
-        InputError, match="hf:bert has no head that predicts symbols: BertModel returns"
+        InputError, match="hf:bert has no head that predicts symbols, and a prediction needs"
     ):
         model.predict(ids)
 

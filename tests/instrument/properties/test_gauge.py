@@ -14,9 +14,9 @@ import torch
 from studies.verdicts.coupling import couple_roles
 from tprpapers.architectures.attention import TPAttention
 from tprpapers.schlag.hadamard.variance import capture_variance
+from tprpapers.worlds.mathematics.naming_targets import find_targets
 from tprprobe.analyses.clustering import cluster, find_heads
 from tprprobe.analyses.clustering.kmeans import run_all
-from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.data import load_data
 from tprprobe.extraction import extract

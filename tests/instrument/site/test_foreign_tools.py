@@ -4,8 +4,7 @@ import pytest
 import torch
 
 import tprprobe as tp
-from tprprobe.site.cached_prefix import hold
-from tprprobe.site.hooks import find_sites
+from tprprobe.site.hooks import find_sites, hold
 
 SOURCE = torch.tensor([[2, 9, 8, 7, 3], [2, 6, 5, 4, 3]])
 TARGET = torch.tensor([[2, 9], [2, 8]])

@@ -17,7 +17,7 @@ from tprprobe.analyses.decomposition import sequence_units, unit_vectors
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing import run as run_module
 from tprprobe.errors import InputError
-from tprprobe.extraction import dask_parts, extract
+from tprprobe.extraction import blocks, extract
 from tprprobe.extraction.blocks import plan
 from tprprobe.models import load_model
 from tprprobe.store import dask_workers
@@ -112,7 +112,7 @@ def test_an_extraction_is_the_same_store_though_a_worker_is_killed(
         threading.Timer(0.3, os.kill, (process, signal.SIGKILL)).start()
         yield from each_part(function, parts)
 
-    monkeypatch.setattr(dask_parts, "each_part", kill_one)
+    monkeypatch.setattr(blocks, "each_part", kill_one)
     model, data = make_model(), make_data([(f"{a}+{b}", "1") for a in range(34) for b in range(34)])
     extract(model, data, ["encoder.*.role"], tmp_path / "alone", control_samples=600)
     with scheduled(address):

@@ -9,7 +9,7 @@ from planted.recipes import arithmetic
 
 import tprprobe as tp
 from tprprobe.errors import InputError
-from tprprobe.models.origins import describe_origin, sum_origin
+from tprprobe.models.architectures import describe_origin, sum_origin
 from tprprobe.store.verification import verify
 from tprprobe.training.loop import train
 

@@ -71,6 +71,23 @@ def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
     run_command("train", "--data", pairs, "--out", "run", "--resume", *options)
     with pytest.raises(InputError):
         run_command("train", "--data", pairs, "--out", "run")
+    again = run_command("train", "run/recipe.toml", "--out", "again", *options)  # as by --data
+    assert line[0] in again.stderr
+    assert (
+        "next: tprprobe examine again/model --data pairs.tsv --out again/examined" in again.stderr
+    )
+
+
+def test_the_test_pairs_are_those_of_the_training_by_any_seed(pairs):
+    write_recipe(pairs, Path("run.toml"), seed=3)
+    recipe = Path("run.toml").read_text().replace("split =", "seed = 1, split =", 1)
+    Path("run.toml").write_text(recipe)
+    options = ["--set", "stages.0.steps=2", "--set", "model.d_model=16"]
+    trained = run_command("train", "run.toml", "--out", "run", *options)
+    count = f"n {len(load_data(pairs, split='test', seed=1))}\n"
+    assert count.replace("n", "on", 1).strip() in trained.stderr
+    for data in ([], ["--data", pairs], ["--data", pairs, "--seed", 2]):
+        assert count in run_command("eval", "--ckpt", "run/model", *data).stdout
 
 
 def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
@@ -83,6 +100,7 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
     assert "<h1>run</h1>" in page
     sections = json.loads(Path("page/examination.json").read_text("utf-8"))["sections"]
     commands = {section["heading"]: section["deeper"] for section in sections}
+    assert commands["How often is its answer right?"].startswith("tprprobe eval --ckpt run/model ")
     assert "place i" in "".join(section["text"] for section in sections)
     assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
     command = shlex.split(commands["Which tokens does a late layer group?"])

@@ -17,7 +17,7 @@ FIELDS = {
         ("position",),
         "position {}",
         {LAST_POSITION: f"position {LAST_POSITION}+"},
-        most=LAST_POSITION,
+        highest=LAST_POSITION,
     ),
     "kind": Field(("kind",)),
     "spatial": Field(("spatial",), "{} preposition"),

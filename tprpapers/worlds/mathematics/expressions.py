@@ -31,6 +31,7 @@ polarity do not depend on that, slot and tree_depth do.
 """
 
 import contextlib
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -193,23 +194,18 @@ def describe_structure(gold: pd.DataFrame) -> pd.DataFrame:
     return describe(gold, ARITHMETIC)
 
 
-def decode(
-    runs: np.ndarray, gold: pd.DataFrame, questions: np.ndarray, seed: int
-) -> dict[str, pd.DataFrame]:
-    """What runs of k-means tell of numerators and denominators: the tables ``decoding`` and ``ones``."""
-    from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
+def name_clusters(*arguments: Any) -> Any:
+    """The names of clusters of arithmetic, beside controls."""
+    from tprpapers.worlds.mathematics.naming import name_all
 
-    clustering = (runs, gold, questions, seed)
-    return {"decoding": decode_polarity(*clustering), "ones": score_ones(*clustering)}
+    return name_all(*arguments)
 
 
-def summarize(
-    names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame, tokens: pd.DataFrame
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """One row per clustering: how much of it is named, and what it tells of polarity; facts about the questions."""
-    from tprpapers.worlds.mathematics.polarity import count_questions, summarize_clusterings
+def load_names(folder: str | os.PathLike[str]) -> Any:
+    """The names in the folder of a finished run."""
+    from tprpapers.worlds.mathematics.naming import load_names
 
-    return summarize_clusterings(names, agreement, decoding), count_questions(tokens)
+    return load_names(folder)
 
 
 def draw_tables(naming: Any) -> list[Any]:
@@ -231,9 +227,8 @@ ARITHMETIC = Structure(
     annotate=annotate,
     evaluate=evaluate,
     describe=describe_structure,
-    decode=decode,
-    summarize=summarize,
+    name_all=name_clusters,
+    load_names=load_names,
     tables=draw_tables,
     section=make_section,
-    conditions=(("polarity", ("kind", "place")), ("polarity", ("kind", "place", "surface"))),
 )

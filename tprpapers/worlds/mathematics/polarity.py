@@ -17,7 +17,7 @@ from tprprobe.analyses.naming.names import REPLICATES
 from tprprobe.estimators.clusters.names import AND
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.structure import POLARITIES
-from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals, wilson
+from tprprobe.statistics import bounds, divide, group_sums, replicate_totals, wilson
 
 KEYS = ["model", "vectors", "site", "layer", "head", "k"]
 AGREEMENTS = {  # of the summary: field, measure, null
@@ -96,8 +96,10 @@ def _shares(
 
 
 def _one_run(shares: Shares, seed: int) -> Float[np.ndarray, " replicate"]:
-    """The mean of all runs of k-means, and in every replicate one of them."""
-    return np.append(shares[0].mean(), draw_runs(shares[1:], seed))
+    """The mean of all runs of k-means, and in every replicate one of them, so that the spread includes the runs' differences."""
+    replicates, n_runs = shares[1:].shape
+    runs = np.random.default_rng(seed).integers(n_runs, size=replicates)
+    return np.append(shares[0].mean(), shares[1:][np.arange(replicates), runs])
 
 
 def _columns(

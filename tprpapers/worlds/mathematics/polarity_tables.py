@@ -4,9 +4,9 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.naming.name_counts import select_named
-from tprprobe.analyses.naming.run import Naming
-from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED
+from tprpapers.worlds.mathematics.naming import Naming
+from tprpapers.worlds.mathematics.naming_targets import BASELINE
+from tprprobe.analyses.naming.name_counts import TRAINED, select_named
 from tprprobe.figures.naming import tabulate_clusters
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table

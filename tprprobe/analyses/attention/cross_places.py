@@ -9,15 +9,16 @@ from jaxtyping import Float
 
 from tprprobe.analyses.attention.head_patterns import SHIFTS, Tally, choose_relations
 from tprprobe.analyses.attention.head_relations import list_maps
-from tprprobe.analyses.naming.places import SIDES, read_places
+from tprprobe.analyses.naming.fields import SIDES, read_places
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import sides_of
 from tprprobe.store import Store
 
 OUTPUT = "output"  # the column of the place that a query writes
+AT = "at output place"
 RELATIONS = {
-    f"place i{shift} from the {side}": (side, offset)
+    f"place i{shift} from the {side} {AT} i": (side, offset)
     for side in SIDES
     for shift, offset in SHIFTS.items()
 }
@@ -30,30 +31,37 @@ def list_cross_maps(store: Store) -> list[str]:
 
 def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     """One row per head of cross-attention: the place of the source that it looks most at while place i of the output is
-    written, `place i from the right` or up to two places beside it, counted from the left or from the right.
+    written, `place i from the right at output place i` or up to two places beside it, counted from the left or from the right; where that is not clear at
+    the output places besides the best one, a place of the source at one output place.
 
-    The columns are those of :func:`score_heads`: the relation is chosen on half of the documents and scored on the other half.
-    Relations that are possible for fewer than half as many outputs as the most frequent one are left out.
+    The columns are those of :func:`score_heads`.
+    Places i that are possible for fewer than half as many outputs as the most frequent one are left out.
     """
     sites = list_cross_maps(store)
     if not sites:
         raise InputError("the model has no decoder that attends to its input")
-    tallies: dict[str, list[Tally]] = defaultdict(list)
+    laws: dict[str, list[Tally]] = defaultdict(list)
+    places: dict[str, list[Tally]] = defaultdict(list)
     for sample, queries, keys in read_queries(store, sites):
         weights = np.concatenate([store.attention(site, sample) for site in sites])
         attended = np.nan_to_num(weights[:, queries.index][..., keys.index]).argmax(-1).T
-        document, outputs = int(queries["document"].iloc[0]), queries[OUTPUT].to_numpy(float)
+        document, outputs = int(queries["document"].iloc[0]), queries[OUTPUT].to_numpy(int)
         for relation, (side, offset) in RELATIONS.items():
-            places = keys[side].to_numpy(float, na_value=np.nan)
-            related = places[None] == outputs[:, None] + offset
+            related = keys[side].to_numpy(float, na_value=np.nan) == outputs[:, None] + offset
             rows = np.flatnonzero(related.any(1))
-            hits = related[rows[:, None], attended[rows]]
-            tallies[relation].append(Tally(document, hits, related[rows].mean(1)))
-    counts = {name: sum(len(tally.hits) for tally in group) for name, group in tallies.items()}
-    common = {name: tallies[name] for name, n in counts.items() if 2 * n >= max(counts.values())}
+            hits, chance = related[rows[:, None], attended[rows]], related[rows].mean(1)
+            laws[relation].append(Tally(document, hits, chance, places=outputs[rows]))
+        for side in SIDES:
+            for place, related in pd.get_dummies(keys[side]).items():
+                hits, chance = related.to_numpy()[attended], np.array([related.mean()])
+                for row, output in enumerate(outputs):
+                    relation = f"place {place} from the {side} {AT} {output}"
+                    places[relation].append(Tally(document, hits[[row]], chance))
+    counts = {name: sum(len(tally.hits) for tally in group) for name, group in laws.items()}
+    common = {name: laws[name] for name, n in counts.items() if 2 * n >= max(counts.values())}
     n_heads = [len(store.attention(site, 0)) for site in sites]
     heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
-    return choose_relations(common, heads, seed)
+    return choose_relations([common, places], heads, seed)
 
 
 def read_queries(

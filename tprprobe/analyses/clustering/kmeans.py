@@ -4,9 +4,8 @@ Vectors are held in memory, or read in parts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
-from operator import add
 
 import numpy as np
 from jaxtyping import Float32, Int32
@@ -14,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 
 from tprprobe.analyses.clustering.clusters import Clusters, summarize
 from tprprobe.errors import InputError
-from tprprobe.estimators.affine import Moments
 from tprprobe.estimators.clusters.kmeans import (
     Assigned,
     assign,
@@ -24,10 +22,10 @@ from tprprobe.estimators.clusters.kmeans import (
 )
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part, parts_of
+from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.reader import takes_paths
 
 BUDGET = 2**30  # bytes of vectors that are held in memory; a site with more is streamed from disk
-VARYING = 1e-6  # of the largest variance, what a direction has that varies
 SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretches of so many
 
 Spread = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
@@ -51,48 +49,32 @@ def _heads(store: Store, site: str) -> Sequence[int | None]:
 
 @dataclass(frozen=True)
 class Source:
-    """The vectors to cluster: those of a site, of one head of it, or a linear image of them."""
+    """The vectors to cluster: those of a site, or of one head of it."""
 
     store: Store
     site: str
     head: int | None
     rows: int
     width: int
-    projection: Float32[np.ndarray, "d_model width"] | None = None
 
     @classmethod
     def find(cls, store: Store, site: str, head: int | None) -> "Source":
         """The source of a site and head; layer -1 and head -1 are the last."""
-        names = store.select(site)
-        if len(names) > 1:
-            raise InputError(f"{site!r} names {len(names)} sites ({names[0]}, …): give one of them")
-        spec, heads = store.specs[names[0]], _heads(store, names[0])
+        rows, (name, *_) = store.count_rows(site), store.select(site)
+        spec, heads = store.specs[name], _heads(store, name)
         if spec.is_attention:
-            raise InputError(f"{names[0]} holds attention maps, only vectors can be clustered")
+            raise InputError(f"{name} holds attention maps, only vectors can be clustered")
         if head is None and heads != (None,):
-            raise InputError(f"{names[0]} has {len(heads)} heads: give one, 0 to {len(heads) - 1}")
+            raise InputError(f"{name} has {len(heads)} heads: give one, 0 to {len(heads) - 1}")
         if head is not None:
             if head not in heads and head + len(heads) not in heads:
-                store.read(names[0], slice(0, 0), head)  # says which heads there are
+                store.read(name, slice(0, 0), head)  # says which heads there are
             head %= len(heads)
         width = int(np.prod(spec.shape)) // len(heads)
-        return cls(store, names[0], head, len(store.tokens_of(names[0])), width)
+        return cls(store, name, head, rows, width)
 
     def __str__(self) -> str:
         return self.site if self.head is None else f"{self.site}, head {self.head}"
-
-    def whitened(self) -> "Source":
-        """The vectors with unit covariance, without directions that do not vary. For queries and keys, which the model leaves open
-        up to a linear map (q → Rq, k → R⁻ᵀk changes no score), clusters are the same for every R.
-        """
-        moments = reduce(add, each_part(self._scatter, self.parts()))
-        values, axes = np.linalg.eigh(moments.scatter / moments.count)
-        varies = values > VARYING * values.max()
-        return self.project((axes[:, varies] / np.sqrt(values[varies])).astype(np.float32))
-
-    def project(self, projection: Float32[np.ndarray, "d_model width"]) -> "Source":
-        """The images of these vectors under a linear map."""
-        return replace(self, projection=projection, width=projection.shape[1])
 
     def parts(self) -> list[slice]:
         """The rows in parts, over which workers may be spread."""
@@ -105,13 +87,12 @@ class Source:
 
     def _typed(self, block: np.ndarray, start: int) -> Float32[np.ndarray, "_row width"]:
         vectors = block.reshape(len(block), -1).astype(np.float32, copy=False)
-        bad = np.flatnonzero(~np.isfinite(vectors).all(1))
-        if len(bad):
+        if (bad := first_infinite(vectors)) is not None:
             raise InputError(
                 f"{self} holds vectors that are not finite (the first is row "
-                f"{start + bad[0]} of {self.rows}): they cannot be clustered"
+                f"{start + bad} of {self.rows}): they cannot be clustered"
             )
-        return vectors if self.projection is None else vectors @ self.projection
+        return vectors
 
     def sample(self, rows: int, seed: int) -> Float32[np.ndarray, "_row width"]:
         """About so many of the vectors: whole stretches of rows, drawn without repetition."""
@@ -135,9 +116,6 @@ class Source:
         for block in self.blocks(span):
             scaler.partial_fit(block)
         return span.stop - span.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
-
-    def _scatter(self, rows: slice) -> Moments:
-        return reduce(add, (Moments.of(block.astype(np.float64)) for block in self.blocks(rows)))
 
 
 def _merge(spread: Spread, further: Spread) -> Spread:

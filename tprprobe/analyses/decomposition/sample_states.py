@@ -13,7 +13,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
-from tprprobe.store.sampling import Thinned, count_drawn, take, thin
+from tprprobe.store.samples import Thinned, count_drawn, take, thin
 
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
@@ -28,7 +28,7 @@ def take_part(store: Store, site: str, *samples: int) -> Store:
     thinned = thin(store, store.select(site)[0], count_drawn(store, site))
     if not samples or not isinstance(thinned, Thinned):
         return thinned
-    return take(store, np.union1d(thinned.kept, samples))
+    return take(store, np.union1d(thinned.sample_ids, samples))
 
 
 def compare_symbols(

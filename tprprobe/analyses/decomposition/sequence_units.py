@@ -23,7 +23,6 @@ from tprprobe.store.tokens import FIRST, LAST, MEAN, pool_spans, rows_of, starts
 BLOCK_BYTES = 2**25
 MIN_DOCUMENTS = 20
 RARE, JOINED = 2, "<rare>"  # fillers that fewer documents have are joined, as this one
-MOST_SINGLE = 0.15  # of more, the share of fillers was far below that of more texts (200 lines: .58, 1,600: .79)
 TOKEN = "token"
 SELF, BEFORE, ALL, CONTEXT = SCOPES = ("self", "before", "all", "context")
 UNITS = (TOKEN, SAMPLE, MEAN, FIRST, LAST)
@@ -195,29 +194,12 @@ class Units:
         """The same, every filler by itself."""
         return replace(self, fillers=self.tokens["filler"].to_numpy(object), n_rare=0)
 
-    @functools.cached_property
-    def unmeasured(self) -> str:
-        """Why the fillers' share of variance is not measured; empty if it is."""
-        fillers = pd.factorize(self.tokens["filler"])[0]
-        samples = pd.factorize(self.tokens["sample"])[0]
-        documents = self.groups if self.kind.unit == TOKEN else self.groups[samples]
-        n_documents = pd.Series(documents).groupby(fillers).transform("nunique")
-        single = float((n_documents == 1).mean())
-        if single <= MOST_SINGLE:
-            return ""
-        return (
-            f"{100 * single:.0f} % of the tokens occur in only one document, so their effect on a state cannot be estimated: "
-            f"read more texts, until this is {100 * MOST_SINGLE:.0f} % or less"
-        )
-
     def __str__(self) -> str:
         parts = [str(self.kind)]
         if self.n_rare:
             parts += [
                 f"{self.n_rare} rare fillers are joined: what sets them apart is unexplained in R², counted in shares of variance"
             ]
-        if self.unmeasured:
-            parts += [f"share of fillers not measured: {self.unmeasured}"]
         return "; ".join(parts)
 
 

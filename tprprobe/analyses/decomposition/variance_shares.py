@@ -61,9 +61,9 @@ def measure_shares(
     steps: Sequence[str] = STEPS,
 ) -> dict[str, Row]:
     """By family the columns ``share…`` (of additive fits also ``share_by_length…``) of its row; none where units or documents are
-    too few, and none of fillers that too few texts share. An estimator that has measured the same design is fast.
+    too few. An estimator that has measured the same design is fast.
     """
-    estimator.steps = [s for s in steps if s != components.FILLERS or not units.unmeasured]
+    estimator.steps = steps
     counts = _count(units, design, independent.rows)
     try:
         shares = estimator.fit(counts, independent.states, independent.groups).shares_
@@ -137,7 +137,7 @@ def score_shares(
         The columns ``share…`` of :func:`decompose`. Controls: the kind of a baseline model, or shuffled roles.
 
     Raises:
-        InputError: Too few documents, or too many fillers that one document has.
+        InputError: Too few documents.
     """
     rows: list[Row] = []
     # sites and baselines share the moments of a design, and of its shuffled roles
@@ -147,8 +147,6 @@ def score_shares(
         plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed, rare=0)
         stores = {"": store, **store.twins}
         units = {control: plan.read(source, site) for control, source in stores.items()}
-        if units[""].unmeasured:
-            raise InputError(units[""].unmeasured)
         states = {control: IndependentStates.read(of, seed) for control, of in units.items()}
         for name, scheme in zip(schemes, plan.schemes, strict=True):
             steps = STEPS if name == schemes[0] else [BINDINGS]  # fillers' share has no scheme

@@ -1,7 +1,6 @@
+from .arithmetic import load_names as load_names
+from .arithmetic import name_all as name_all
 from .names import name_roles as name_roles
-from .run import Naming as Naming
-from .run import load_names as load_names
-from .run import name_all as name_all
 from .word_names import load_named as load_named
 from .word_names import load_word_names as load_word_names
 from .word_names import name_words as name_words

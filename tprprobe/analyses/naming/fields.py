@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.errors import unknown
+from tprprobe.estimators.clusters.names import Lattice, build_lattice
 from tprprobe.gold.labels import WORD, decode_cell
 from tprprobe.store import Store
-from tprprobe.store.token_texts import spell, visible
+from tprprobe.store.token_texts import SPECIAL, sign, spell, visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
 MAX_VALUES = 20  # values that have a color of their own
@@ -23,7 +24,7 @@ SAMPLE_COLUMNS = ("question", "answer", "prediction", "source", "target", "side"
 
 @dataclass(frozen=True)
 class Field:
-    """One or more gold columns whose values, clipped to least … most, become a text.
+    """One or more gold columns whose values, clipped to lowest … highest, become a text.
 
     `words` has the texts of values; others are put into `text`, a label without letters or digits behind its task (`pos=.`).
     """
@@ -31,14 +32,14 @@ class Field:
     columns: tuple[str, ...]
     text: str = "{}"
     words: Mapping[Any, str] = field(default_factory=dict)
-    least: int | None = None
-    most: int | None = None
+    lowest: int | None = None
+    highest: int | None = None
 
     def describe(self, gold: pd.DataFrame) -> pd.Series:
         """The texts of a gold table's rows, missing where any of its columns is."""
         values = gold.loc[:, list(self.columns)]
-        if self.least is not None or self.most is not None:
-            values = values.clip(self.least, self.most)
+        if self.lowest is not None or self.highest is not None:
+            values = values.clip(self.lowest, self.highest)
         number = values.groupby(list(self.columns), observed=True).ngroup().fillna(-1).astype(int)
         codes, first_rows = np.unique(number, return_index=True)
         rows = values.iloc[first_rows[codes >= 0]].itertuples(index=False, name=None)
@@ -59,7 +60,7 @@ def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
 
 LABELS = {name: Field((name,)) for name in ("pos", "dep", "srl")}
 LABELS |= {"nel": Field(("nel",), "in {}")}
-OWN = (-1, 0)  # a span that is not written: the word itself
+WORD_ITSELF = (-1, 0)  # a span that is not written: the word itself
 OTHER_LABELS = {*LABELS, "upos", "role", "place"}  # beside these, labels are a user's own
 
 
@@ -89,15 +90,19 @@ def read_labels(store: Store, side: str) -> pd.DataFrame:
 def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
     words = tokens[["sample", WORD]].set_axis(["sample", "word"], axis=1)
-    is_last = ~words.duplicated(keep="last") & (words["word"] >= 0)  # tokens of words
+    is_last = (
+        ~words.duplicated(keep="last") & (words["word"] >= 0) & tokens[task].notna()
+    )  # tokens of words
     cells = words[is_last].assign(cell=tokens.loc[is_last, task].astype(str))
     targets = [
         (cell, *target) for cell in cells["cell"].unique() for target in decode_cell(cell, -1)
     ]
-    spans = [span2 if task == "srl" and span2 else span1 or OWN for _, _, span1, span2 in targets]
+    spans = [
+        span2 if task == "srl" and span2 else span1 or WORD_ITSELF for _, _, span1, span2 in targets
+    ]
     rows = [(*target[:2], *span) for target, span in zip(targets, spans, strict=True)]
     labels = cells.merge(pd.DataFrame(rows, columns=["cell", "label", "start", "stop"]), on="cell")
-    is_own = labels["start"] == OWN[0]
+    is_own = labels["start"] == WORD_ITSELF[0]
     starts = labels["start"].where(~is_own, labels["word"])
     stops = labels["stop"].where(~is_own, labels["word"] + 1)
     labels = labels.loc[labels.index.repeat(stops - starts)]
@@ -147,3 +152,69 @@ def order_values(values: pd.Series) -> list[str]:
     if all(value.isdigit() for value in ordered):
         return sorted(ordered, key=int)
     return sorted(ordered, key=lambda value: value in (OTHER, NONE))
+
+
+MAX_PLACE, MAX_TOKENS = 20, 40  # places from an end, and most frequent tokens, that have a name
+SIDES = ("left", "right")
+MARK = {"mark": Field(("mark",))}  # a special token such as <eos> stands at no place
+TEXTS = {"text": Field(("text",), "‘{}’")}
+
+
+def read_places(tokens: pd.DataFrame) -> pd.DataFrame:
+    """The special token, or the places from the left and from the right (from 1), of the tokens of a side; of words where these are numbered."""
+    texts = tokens["token"].astype(str).reset_index(drop=True)
+    samples = tokens["sample"].reset_index(drop=True)
+    is_special = texts.str.fullmatch(SPECIAL)
+    if WORD in tokens and tokens[WORD].max() >= 0:
+        words = tokens[WORD].reset_index(drop=True).astype("Int64")
+        n_left = words.where(words >= 0) + 1
+    else:
+        n_left = (~is_special).astype("Int64").groupby(samples).cumsum().where(~is_special)
+    right = n_left.groupby(samples).transform("max") - n_left + 1
+    places = {side: n.where(n <= MAX_PLACE) for side, n in zip(SIDES, (n_left, right), strict=True)}
+    return pd.DataFrame({"mark": texts.where(is_special & n_left.isna()), **places})
+
+
+def build_places(tokens: pd.DataFrame) -> Lattice:
+    """Predicates of places."""
+    return build_lattice(describe(read_places(tokens), MARK | _list_fields(tokens)))
+
+
+def _list_fields(tokens: pd.DataFrame) -> dict[str, Field]:
+    """The places from both sides: of words, where some have several tokens, else of tokens."""
+    has_pieces = WORD in tokens and tokens[tokens[WORD] >= 0].duplicated(["sample", WORD]).any()
+    unit = "word" if has_pieces else "place"
+    return {side: Field((side,), f"{unit} {{}} from the {side}") for side in SIDES}
+
+
+def build_tokens(tokens: pd.DataFrame) -> Lattice:
+    """Predicates of the most frequent tokens."""
+    return build_lattice(describe(pd.DataFrame({"text": _read_frequent(tokens)}), TEXTS))
+
+
+def build_tokens_at_places(tokens: pd.DataFrame) -> Lattice:
+    """Predicates of places, of the most frequent tokens, and of both."""
+    tokens_at_places = read_places(tokens).assign(text=_read_frequent(tokens))
+    return build_lattice(describe(tokens_at_places, MARK | _list_fields(tokens) | TEXTS))
+
+
+def _read_frequent(tokens: pd.DataFrame) -> pd.Series:
+    """The tokens that are frequent enough for a name, but special ones."""
+    is_mark = read_places(tokens)["mark"].notna()
+    texts = tokens["token"].astype(object).map(sign).reset_index(drop=True).mask(is_mark)
+    return texts.where(texts.isin(texts.value_counts().index[:MAX_TOKENS]))
+
+
+def count_places(names: "pd.Series[str]") -> int:
+    """How many names say where a token stands."""
+    return int(names.astype(str).str.contains(r"\b(?:place|word) \d+ from the ").sum())
+
+
+def compare_places(n_places: int, of_baselines: Mapping[str, int]) -> str:
+    """How many names say where a token stands, in a model and its baseline models; empty if none does."""
+    if not n_places and not any(of_baselines.values()):
+        return ""
+    baselines = "".join(
+        f", {n or 'none'} of the baseline model’s ({model})" for model, n in of_baselines.items()
+    )
+    return f"{n_places or 'None'} of the names {'says' if n_places == 1 else 'say'} where a token stands{baselines}."

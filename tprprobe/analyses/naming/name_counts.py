@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.store.token_texts import SPECIAL
+
+TRAINED = "trained"  # the model of a store, beside those of its twins
 
 
 def select_named(names: pd.DataFrame) -> pd.DataFrame:
@@ -47,7 +48,7 @@ def find_most_named(names: pd.DataFrame, keys: list[str]) -> Any:
 def count_by_model(names: pd.DataFrame) -> dict[str, tuple[int, int]]:
     """The named clusters and all clusters of every model."""
     counts = count_names(names, ["model"])[["model", "named", "clusters"]]
-    return {model: (named, n) for model, named, n in counts.itertuples(index=False)}
+    return {model: (n_named, n) for model, n_named, n in counts.itertuples(index=False)}
 
 
 def state_names(counts: Mapping[str, tuple[int, int]], place: str = "the trained model") -> str:

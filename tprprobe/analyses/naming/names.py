@@ -18,8 +18,14 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
-from tprprobe.analyses.naming.places import build_places, build_tokens, build_tokens_at_places
+from tprprobe.analyses.naming.fields import (
+    build_places,
+    build_tokens,
+    build_tokens_at_places,
+    describe,
+    list_exact,
+    read_labels,
+)
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import (
     LIFT,
@@ -198,10 +204,6 @@ class Gold:
     def questions(self) -> Int[np.ndarray, " token"]:
         """The number of every token's question or document."""
         return self.origin.documents
-
-    @property
-    def characters(self) -> Shaped[np.ndarray, " token"]:
-        return pd.factorize(self.tokens["token"])[0]
 
 
 def read_gold(store: Store) -> Gold:

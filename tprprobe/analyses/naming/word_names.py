@@ -7,17 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
+from scipy.special import entr
+from sklearn.metrics.cluster import expected_mutual_information
 
 from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.clustering.clusters import ESTIMATOR
 from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import NAMES, WORD_NAMES
 from tprprobe.analyses.naming.fields import list_exact, read_labels
-from tprprobe.analyses.naming.long_tables import stack_tables, view_table
+from tprprobe.analyses.naming.name_counts import TRAINED
 from tprprobe.analyses.naming.names import list_held_out, name_roles
-from tprprobe.analyses.naming.partition_agreement import agree_without_parts
-from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.evaluation.results import load_view
+from tprprobe.evaluation.results import Results, join_tables, load_view, melt
 from tprprobe.evaluation.runner import Progress, run_jobs
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.files.checksums import sum_bytes
@@ -26,6 +27,41 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import jackknife
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
+
+PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
+# Columns that name a row; all others are numbers.
+KEYS = (*PLACE, "cluster", "name", "candidate", "commonest", "field", "measure", "null", "subset")
+KEYS += ("predictor", "polarity", "unnamed_because", "unit", "distinctive", "model_name", "data")
+INTEGERS = ("k", "cluster", "size", "documents", "predicates", "clusters", "named")
+
+
+def stack_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The long table of tables, whose names are its tasks; other models and vectors than the first are controls."""
+    main = next(iter(tables.values()))
+    return join_tables([_stack(name, table, main) for name, table in tables.items() if len(table)])
+
+
+def _stack(task: str, table: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
+    names = [name for name in KEYS if name in table]
+    ends = "_low", "_high"
+    numbers = [str(n) for n in table if n not in names and not str(n).endswith(ends)]
+    control = table["model"].where(table["model"] != TRAINED, "")
+    if "vectors" in table:
+        is_other = (table["model"] == TRAINED) & (table["vectors"] != main["vectors"].iloc[0])
+        control = table["vectors"].where(is_other, control)
+    labelled = table.assign(task=task, estimator=ESTIMATOR, control=control)
+    names = [*names, "task", "estimator", "control"]
+    return melt(labelled, {name: name for name in names}, numbers, with_missing=True)
+
+
+def view_table(results: Results, task: str) -> pd.DataFrame:
+    """One of the tables; an empty one where the run has none."""
+    wide = results.select(task=task).wide()
+    names = [name for name in KEYS if name in wide and (name in PLACE or wide[name].notna().any())]
+    numbers = [name for name in wide if name not in (*KEYS, "task", "estimator", "control")]
+    integers = {name: int for name in INTEGERS if name in [*names, *numbers]}
+    return wide[[*names, *numbers]].astype(integers) if len(wide) else pd.DataFrame()
+
 
 TABLE = "names.csv"  # of version 0.3 and before
 AGREEMENT, GAIN = "ami_", "gain_ami_"  # before a task: agreement of clusters with labels; its gain
@@ -55,7 +91,9 @@ def name_words(
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
-    labels = {task: store.tokens[task].astype(str).str.cat(sep=" ") for task in store.labels}
+    labels = {
+        task: store.tokens[task].astype(str).str.cat(sep=" ", na_rep="") for task in store.labels
+    }
     digests = [[task, sum_bytes(texts.encode())] for task, texts in labels.items()]
     settings |= {"raw": raw, "seed": seed, "labels": digests}
     settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
@@ -121,3 +159,39 @@ def _agree(tokens: pd.DataFrame, task: str) -> Float[np.ndarray, " value_and_par
     rows, documents = tokens[is_labelled], read_provenance(tokens).documents[is_labelled]
     columns = (rows["cluster"], rows[task].astype(str), pd.Series(documents))
     return agree_without_parts(*(column.to_numpy() for column in columns))
+
+
+MAX_LEFT_OUT = 50  # of documents, each left out once for an interval
+Tables = Float[np.ndarray, "table cluster class"]
+
+
+def agree_without_parts(
+    labels: Int[np.ndarray, " token"],
+    values: Shaped[np.ndarray, " token"],
+    documents: Int[np.ndarray, " token"],
+) -> Float[np.ndarray, " value_and_part"]:
+    """The AMI of clusters and classes, and after it that without every document, or without every one of MAX_LEFT_OUT parts of more."""
+    clusters, classes, numbers = (
+        np.unique(column, return_inverse=True)[1] for column in (labels, values, documents)
+    )
+    part_numbers = numbers % MAX_LEFT_OUT
+    shape = (int(part_numbers.max()) + 1, int(clusters.max()) + 1, int(classes.max()) + 1)
+    cells = np.ravel_multi_index((part_numbers, clusters, classes), shape)
+    counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(float)
+    tables = [counts.sum(0), *(counts.sum(0) - counts)]
+    gains = [measure_gain(table[None, table.any(1)][:, :, table.any(0)]) for table in tables]
+    return np.array([gain[0] / room if room > 0 else 0.0 for gain, room in gains])
+
+
+def measure_gain(tables: Tables) -> tuple[Float[np.ndarray, " table"], float]:
+    """The gain n (I − E I) in nats and its room n (mean(H) − E I) of tables of the same margins, as permutations have."""
+    table, n = tables[0], float(tables[0].sum())
+    h_clusters, h_classes = (float(measure_entropy(table.sum(axis)[None])[0]) for axis in (1, 0))
+    information = h_clusters + h_classes - measure_entropy(tables.reshape(len(tables), -1))
+    chance = float(expected_mutual_information(table.astype(int), int(n)))
+    return n * (information - chance), n * ((h_clusters + h_classes) / 2 - chance)
+
+
+def measure_entropy(counts: Float[np.ndarray, "table cell"]) -> Float[np.ndarray, " table"]:
+    """The entropy of counts in nats; scipy.stats.entropy checks its input longer than it counts."""
+    return entr(counts / counts.sum(-1, keepdims=True)).sum(-1)

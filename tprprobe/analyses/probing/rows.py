@@ -15,7 +15,7 @@ from tprprobe.evaluation.results import BEHIND, FILE, NUMBERS, Results, load_res
 from tprprobe.evaluation.runner import SCORE
 from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import read_table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
 
 PROBE = ["task", "side", "site", "layer", "head", "seed", "control", "probe"]
 PROBE += ["n_train", "labels", "lost", "validations"]
@@ -117,9 +117,16 @@ def name_control(control: object) -> str:
     return "control task" if control == "control" else str(control)
 
 
+def print_rows(rows: pd.DataFrame) -> str:
+    """What the command prints of a run: its table, and what its numbers are."""
+    table = screen(rows)
+    lines = [NOTE + BEHIND_NOTE * (BEHIND_BEST in table), table.to_string(index=False)]
+    return "\n".join([*lines, *explain_controls(rows["best_control"]), describe_basis(rows)])
+
+
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels: the score with its interval and name (accuracy or micro-F1:
-    the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the best control, the macro F1.
+    the column's, or where tasks differ ``measure``), a mark, how far it is behind the best layer, the strongest control, the macro F1.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
     if lines[MEASURE].nunique() == 1:
@@ -140,19 +147,17 @@ def explain_controls(names: Iterable[str]) -> list[str]:
 def describe_basis(rows: pd.DataFrame) -> str:
     """On how many documents intervals and tests rest, and how many targets were learned from and tested."""
     real = rows[rows["control"] == REAL]
+    has_layers = BEHIND in real and bool(real[BEHIND].notna().any())
     counts: Any = real.groupby("task", sort=False)[["n_test", "n_train"]].max().reset_index()
     targets = [
-        f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe that learned from {n_train:,} of other documents"
-        f"{f'; {REORDERED}' * may_reorder(real, n_train)}"
+        f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe of other documents (the first one learned from {n_train:,})"
+        f"{f'; {REORDERED}' if has_layers and 0 < n_train < FEW else ''}"
         for (n_test, n_train), tasks in counts.groupby(["n_test", "n_train"], sort=False)["task"]
     ]
     basis = f"every interval and p-value rests on {count_documents(real)}documents"
+    if (real["documents"] < FEWEST_GROUPS).any():
+        basis += f" (no interval of fewer than {FEWEST_GROUPS})"
     return "\n".join([basis, *targets])
-
-
-def may_reorder(rows: pd.DataFrame, n_train: float) -> bool:
-    """Whether layers are compared by probes of few targets."""
-    return bool(0 < n_train < FEW and BEHIND in rows and rows[BEHIND].notna().any())
 
 
 def count_documents(real: pd.DataFrame) -> str:
@@ -194,7 +199,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             MEASURE: names[row["task"]],
             "": BEYOND if row["beats_controls"] is True else "",
             BEHIND_BEST: _write_behind(row),
-            "best control": best_f1 and f"{best_f1} {name_control(best)}",
+            "strongest control": best_f1 and f"{best_f1} {name_control(best)}",
             **_macro(row),
             "learned from": f"{row['n_train']:,}",
         }

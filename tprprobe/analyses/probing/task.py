@@ -42,7 +42,8 @@ class Task(Settings):
 
 def read_task(name: str | os.PathLike[str]) -> Task:
     """The task in a folder: a path, or the name of one that ships."""
-    folder = assets.find("probes", name)
+    shipped = None if (Path(name) / FILE).exists() else assets.available("probes").get(str(name))
+    folder = shipped or assets.find("probes", name)  # another folder may have the name of a task
     settings = read_toml(folder / FILE)
     if "name" in settings:
         raise InputError(f"{folder / FILE}: the name is the folder's: leave it out")
@@ -93,5 +94,5 @@ def _find_task(name: str, tokens: pd.DataFrame, task_names: Collection[str]) -> 
 def _unlabelled(columns: str) -> InputError:
     return InputError(
         f"the token table of this store has no labels ({columns}): add them (`tprprobe probe TASK STORE --labels TASK=FILE`, "
-        "`store.with_labels`), or probe which token stands where (`tprprobe probe token STORE --probe bilinear`)"
+        "`store.with_labels`; a label of a whole text is that of the span of all its words), or probe which token stands where (`tprprobe probe token STORE --probe bilinear`)"
     )

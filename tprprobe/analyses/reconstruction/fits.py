@@ -105,8 +105,8 @@ def reconstruct(
     table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", store.facts.model.name or store.path.name)
     data = store.facts.data
-    part = data.split if data.split != "all" else None
-    table.insert(1, "data", " ".join(filter(None, [data.name, part])))
+    split = data.split if data.split != "all" else None
+    table.insert(1, "data", " ".join(filter(None, [data.name, split])))
     return table
 
 
@@ -161,8 +161,8 @@ def _measure_layers(
             sources = item.list_sources(seed + i)
             if not strengths:
                 folds = [moments["fold", fold] for fold in range(layers.FOLDS)]
-                chosen = [source.choose(folds, item.target) for source in sources]
-                strengths = {"none": [0.0] * len(sources), "cv": chosen}
+                penalties = [source.choose(folds, item.target) for source in sources]
+                strengths = {"none": [0.0] * len(sources), "cv": penalties}
             trainings = _list_trainings(split, moments, strengths)
             tables.append(_score(item, sources, split, moments["fold", layers.FOLDS], trainings))
         yield _add_intervals(tables, len(tokens)).assign(layer=item.number)
@@ -191,12 +191,12 @@ def _score(
     tables = []
     for training in trainings:
         predictors = list(fit_predictors(layer, training, sources))
-        parts = (
+        subsets = (
             ("held_out", split.held_out, held_out),
             ("in_sample", training.rows, training.moments),
         )
-        of_parts = []
-        for name, rows, moments in parts:
+        scores = []
+        for name, rows, moments in subsets:
             lost = [np.mean([fit.total(moments) for fit in p.maps]) for p in predictors]
             table = pd.DataFrame([predictor._asdict() for predictor in predictors])
             table["alpha"] = [np.mean([fit.alpha for fit in p.maps]) for p in predictors]
@@ -209,10 +209,10 @@ def _score(
                 documents=len(np.unique(split.questions[rows])),
             )
             random = table[table["predictor"] == "random"].set_index("penalty")["r2"]
-            of_parts.append(table.assign(gain=table["r2"] - table["penalty"].map(random)))
+            scores.append(table.assign(gain=table["r2"] - table["penalty"].map(random)))
         n = training.size or len(np.unique(split.questions[training.rows]))
         rank = training.moments.effective_rank(layer.target)
-        table = pd.concat(of_parts).sort_index(kind="stable")
+        table = pd.concat(scores).sort_index(kind="stable")
         tables.append(
             table.assign(unit=training.unit, size=training.size, n=n, effective_rank=rank)
         )
@@ -226,13 +226,13 @@ def _add_intervals(tables: Sequence[pd.DataFrame], n_positions: int) -> pd.DataF
 
     Source: Nadeau and Bengio 2003, the corrected resampled t-test, for a single split: with n₁ fitted to and n₂ scored on, (1 + n₂/n₁) S².
     """
-    first = tables[0]
+    scored = tables[0]
     scores = pd.concat(tables).groupby(KEYS, dropna=False)[[*BORDERS]]
-    spread = scores.transform("std").where(scores.transform("count") == SPLITS)[: len(first)]
-    free = np.sqrt(1 - first["positions"] / n_positions)
+    spread = scores.transform("std").where(scores.transform("count") == SPLITS)[: len(scored)]
+    free = np.sqrt(1 - scored["positions"] / n_positions)
     reach = spread.div(free, axis=0) * scipy.stats.t.ppf(0.975, SPLITS - 1)
     ends = {}
     for name, borders in BORDERS.items():
-        ends[f"{name}_low"] = (first[name] - reach[name]).clip(*borders)
-        ends[f"{name}_high"] = (first[name] + reach[name]).clip(*borders)
-    return first.drop(columns="size").assign(**ends)
+        ends[f"{name}_low"] = (scored[name] - reach[name]).clip(*borders)
+        ends[f"{name}_high"] = (scored[name] + reach[name]).clip(*borders)
+    return scored.drop(columns="size").assign(**ends)

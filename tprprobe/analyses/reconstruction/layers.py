@@ -111,9 +111,9 @@ def find_layers(store: Store, layer: int | None, target: str) -> list[Layer]:
         for n in numbers
         if n >= step and (site := f"{stack}.{n - step}.{suffix}")
     ]
-    whole = [item for item in layers if {item.input_site, item.target_site} <= {*store.sites}]
-    if layer is None and whole:
-        return whole
+    complete = [item for item in layers if {item.input_site, item.target_site} <= {*store.sites}]
+    if layer is None and complete:
+        return complete
     missing = {s for item in layers for s in (item.input_site, item.target_site)} - {*store.sites}
     if missing:
         names = ",".join(sorted(missing))

@@ -230,3 +230,9 @@ class Kernel:
         for row, x, ids in zip(squares, self.inside, self.ids, strict=True):
             row[ids] = np.asarray((x * x).sum(0)).ravel()
         return squares
+
+    @property
+    def unmeasured(self) -> float:
+        """The share of the squares of columns that lie in a single block, of which no product tells the length."""
+        is_single = (self.squares > 0).sum(0) == 1
+        return float(self.squares[:, is_single].sum() / self.squares.sum())

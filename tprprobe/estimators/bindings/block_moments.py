@@ -90,23 +90,26 @@ class Moments:
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
         gram = np.sum([weight * _multiply_blocks(kernel, kernel_products) for weight, kernel, kernel_products in zip(weights, self.kernels, products, strict=True)], 0)  # fmt: skip
         of_blocks, of_names = _variance(influence, gram), 0.0
-        for kernel, kernel_products in zip(self.kernels, products, strict=True):
+        df = len(blocks) - 1
+        t = float(stats.t.ppf(0.975, df))
+        for kernel, kernel_products, power in zip(self.kernels, products, variances * self.sizes.sum(1), strict=True):  # fmt: skip
             if kernel.component.is_measured and kernel.component.names:
                 error = np.var(weights @ self.tables - self.table_sizes)
                 of_names += error * _square(kernel, kernel_products)
                 of_names += sum(_NamedProducts.multiply(kernel, kernel_products, names).variance() for names in kernel.component.names)  # fmt: skip
-        square, df = totals.sum() ** 2, len(blocks) - 1
-        if not of_blocks * stats.t.ppf(0.975, df) ** 2 < square:
+                if len(kernel.component.names) == 1:
+                    of_names += (power * kernel.unmeasured / t) ** 2  # nothing to twice as much
+        square = totals.sum() ** 2
+        if not of_blocks * t**2 < square:
             return Interval(np.nan, np.nan, np.nan)
-        low, high = _ends(share, of_blocks / square, of_names / square, df)
-        return Interval(float(share), low, min(high, max(1.0, float(share))), df)
+        low, high = _ends(share, of_blocks / square, of_names / square, t)
+        return Interval(min(1.0, float(share)), min(1.0, low), min(1.0, high), df)
 
 
-def _ends(share: float, of_blocks: float, of_names: float, df: int) -> tuple[float, float]:
+def _ends(share: float, of_blocks: float, of_names: float, t: float) -> tuple[float, float]:
     """The ends of the interval: low = share − t √(B + N); high is the largest s that a test does not refuse, (share − s)² ≤ t² (B + κ s²),
     as what vectors add to the variance, N = κ share², grows with s².
     """
-    t = stats.t.ppf(0.975, df)
     low = share - t * np.sqrt(of_blocks + of_names)
     if share <= 0:
         return float(low), float(2 * share - low)

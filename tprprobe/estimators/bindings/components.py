@@ -43,7 +43,7 @@ Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroud
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -137,7 +137,15 @@ class BindingComponents:
             self._steps = Steps(counts, groups, self.random_state)
         states = narrow(y, self.random_state)
         self.shares_ = {step: self._steps.measure(step, states) for step in self.steps}
+        if FILLERS in self.shares_:
+            self.shares_[FILLERS] = self._limit(self.shares_[FILLERS])
         return self
+
+    def _limit(self, fillers: Interval) -> Interval:
+        """The share of fillers, at most what the further steps leave of 1: it is the least certain one."""
+        further = [share.value for step, share in self.shares_.items() if step != FILLERS]
+        rest = 1 - np.nansum(np.fmax(0, further))
+        return replace(fillers, value=min(fillers.value, rest), low=min(fillers.low, rest))
 
     @property
     def bindings_(self) -> Interval:

@@ -1,7 +1,7 @@
 """k-means from several seeds: the best of its runs, its clusters numbered by falling size, and how far the runs agree."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -14,7 +14,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.errors import InputError
 
-MAX_NUMBERS = 2**25  # of vectors that are held as float64 for k-means++
 UNVARIED = 1e-6  # of the median dimension's deviation: less is rounding, not a scale to divide by
 TIE = 1e-5  # of inertia: the first of the runs with the same clusters is taken
 
@@ -46,7 +45,6 @@ def fit_means(
     seed: int = 0,
     starts: int = 1,
     source: str = "the sample",
-    init: Any = "k-means++",
 ) -> Any:  # a KMeans, whose stubs have labels that may be None
     """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``."""
     too_few = InputError(f"{source} has fewer than {k} distinct vectors: give a smaller k")
@@ -55,7 +53,7 @@ def fit_means(
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         try:
-            means = KMeans(k, init=init, n_init=starts, random_state=seed)  # type: ignore[arg-type]
+            means = KMeans(k, n_init=starts, random_state=seed)  # type: ignore[arg-type]
             return means.fit(vectors)
         except ConvergenceWarning as warning:
             raise too_few from warning
@@ -65,41 +63,8 @@ def fit_seeds(
     vectors: Float32[np.ndarray, "row width"], k: int, seed: int, n_seeds: int, source: str
 ) -> list[np.ndarray]:
     """The centers that k-means ends at from every seed."""
-    seeds = range(seed, seed + n_seeds)
-    inits: Iterable[Any] = ["k-means++"] * n_seeds
-    if k <= len(vectors) and vectors.size <= MAX_NUMBERS:
-        inits = spread_centers(vectors, k, seeds)
-    fits = [fit_means(vectors, k, s, 1, source, init) for s, init in zip(seeds, inits, strict=True)]
+    fits = [fit_means(vectors, k, seed + i, 1, source) for i in range(n_seeds)]
     return [np.asarray(fit.cluster_centers_) for fit in fits]
-
-
-def spread_centers(
-    vectors: Float32[np.ndarray, "row width"], k: int, seeds: Iterable[int]
-) -> Iterator[Centers]:
-    """The vectors from which scikit-learn's k-means++ starts with every seed, the numbers of float32 converted once for all."""
-    centred = vectors - vectors.mean(0)
-    exact = centred.astype(np.float64)
-    norms, weights = np.einsum("ij,ij->i", exact, exact), np.ones(len(vectors), np.float32)
-    n_trials = 2 + int(np.log(k))
-
-    def measure(rows: Int[np.ndarray, " trial"]) -> Float[np.ndarray, "trial row"]:
-        distances = -2 * (exact[rows] @ exact.T)
-        distances += norms[rows][:, None]
-        distances += norms
-        return np.maximum(distances.astype(np.float32), 0)
-
-    for seed in seeds:
-        rng = np.random.RandomState(seed)
-        rows = [rng.choice(len(vectors), p=weights / weights.sum())]
-        closest = measure(np.array(rows))[0]
-        while len(rows) < k:
-            thresholds = rng.uniform(size=n_trials) * (closest @ weights)
-            trials = np.searchsorted(np.cumsum(closest), thresholds).clip(max=len(vectors) - 1)
-            distances = np.minimum(closest, measure(trials))
-            best = int(np.argmin(distances @ weights))
-            closest = distances[best]
-            rows.append(trials[best])
-        yield vectors[rows]
 
 
 def assign(blocks: Iterable[np.ndarray], centers_by_run: Sequence[np.ndarray]) -> Assigned:

@@ -73,14 +73,14 @@ def build_lattice(
     return Lattice(names, ranks, csr_array(extensions, dtype=np.float32), of_token)
 
 
-def join_lattices(first: Lattice, second: Lattice, second_rank: int = 0) -> Lattice:
+def join_lattices(lattice: Lattice, second: Lattice, second_rank: int = 0) -> Lattice:
     """The predicates of both, those of the first one in front: where two of a rank explain a cluster equally well, these win."""
-    kinds = np.stack([first.kinds, second.kinds], 1)
+    kinds = np.stack([lattice.kinds, second.kinds], 1)
     pairs, kind_of_token = np.unique(kinds, axis=0, return_inverse=True)
-    members = [lattice.members[:, pairs[:, i]] for i, lattice in enumerate((first, second))]
-    ranks = np.concatenate([first.ranks, second.ranks + second_rank])
+    members = [item.members[:, pairs[:, i]] for i, item in enumerate((lattice, second))]
+    ranks = np.concatenate([lattice.ranks, second.ranks + second_rank])
     return Lattice(
-        [*first.names, *second.names], ranks, csr_array(vstack(members)), kind_of_token.ravel()
+        [*lattice.names, *second.names], ranks, csr_array(vstack(members)), kind_of_token.ravel()
     )
 
 

@@ -135,7 +135,8 @@ def _read_evaluations(path: Path) -> list[tuple[object, ...]]:
     evaluations = [*filter(None, map(_read_evaluation, files))]
     if not evaluations:
         raise InputError(
-            f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
+            f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`, or finish that of a paper "
+            "with `tprprobe paper … --resume`"
         )
     rows = []
     for run in evaluations:

@@ -1,22 +1,210 @@
-"""The calls that one run of a model of transformers makes: of its submodules, and of the attention in common.
+"""The calls of one run of a model of transformers: of its submodules, of the attention in common, and of products.
 
 A model asks ``AttentionInterface.get_interface`` for the function that attends. While a block of
-:func:`intercepted` is open, it gets that function inside another; outside of it nothing differs.
+:func:`intercepted` is open, it gets that function inside another; outside of it nothing differs. An attention that a
+model computes itself, softmax(q kᵀ) v, is found among the torch functions that it calls: the map is what a softmax returns whose rows are distributions over keys, queries and keys are the factors of
+the first product of its shape before it, values are what a product after it multiplies the map with. So a fused
+projection, a rotation or a scale stands before these tensors, as in the attention that models have in common.
 """
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from transformers import AttentionInterface
 
-from tprprobe.models.huggingface.products import Operation, recorded
+SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
+MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
+BADDBMM = {torch.baddbmm, Tensor.baddbmm}  # adds a product to their first argument
+# z: all heads of the batch in a row
+LETTERS = {3: ("zij", "zjk", "zik"), 4: ("bhij", "bhjk", "bhik")}
+Letters = tuple[str, ...]  # of axes of factors and result, as in einsum; empty for a softmax
+Tensors = tuple[Tensor, ...]
+Around = Callable[[Letters, Callable[..., Tensor], Tensors], Tensor]
+
+
+class Operation(NamedTuple):
+    """A call of a product or a softmax."""
+
+    letters: Letters
+    tensors: Tensors  # factors and result; of a softmax its result
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A tensor of an attention: in which product (a map: in which softmax) it stands, as which of its tensors."""
+
+    site: str
+    number: int
+    place: int
+    letters: str  # b, h, s (q and k of a map), d; z for batch and heads in one axis
+    order: str = "bshd"  # of the letters in the tensor of the site
+
+    def is_in(self, letters: Letters, number: int) -> bool:
+        return number == self.number and bool(letters) == (self.site != "attention")
+
+
+class Watched(TorchFunctionMode):
+    """A block in which ``around(letters, compute, factors)`` is called for every product and softmax."""
+
+    def __init__(self, around: Around):
+        self.around = around
+
+    def __torch_function__(
+        self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+    ) -> object:
+        kwargs = dict(kwargs or {})
+        if func in SOFTMAX:
+            return self.around((), lambda: func(*args, **kwargs), ())
+        if func in BADDBMM:
+            args = (*args, *(kwargs.pop(name) for name in ("batch1", "batch2") if name in kwargs))
+        if func is torch.einsum and not isinstance(args[1], Tensor):
+            args = (args[0], *args[1])
+        place = 1 if func is torch.einsum or func in BADDBMM else 0
+        letters = _letters(func, args, place)
+        if letters is None:
+            return func(*args, **kwargs)
+        before, after = args[:place], args[place + 2 :]
+        return self.around(
+            letters, lambda a, b: func(*before, a, b, *after, **kwargs), args[place : place + 2]
+        )
+
+
+def _letters(func: Callable[..., object], args: tuple, place: int) -> Letters | None:
+    """The axes of a product's factors and result; None of what is no product of two factors with a batch."""
+    if func is torch.einsum:
+        letters = tuple(args[0].replace(" ", "").replace("->", ",").split(","))
+        return letters if len(letters) == len(args) == 3 else None
+    if (func not in MATMUL and func not in BADDBMM) or len(args) < place + 2:
+        return None
+    ranks = {getattr(factor, "ndim", 0) for factor in args[place : place + 2]}
+    return LETTERS.get(ranks.pop()) if len(ranks) == 1 else None
+
+
+@contextmanager
+def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
+    def around(letters: Letters, compute: Callable[..., Tensor], factors: Tensors) -> Tensor:
+        result = compute(*factors)
+        take(Operation(letters, (*factors, result)))
+        return result
+
+    with Watched(around):
+        yield
+
+
+def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
+    """Where queries, keys, values, map and filler of the first attention pass; empty where there is none."""
+    products = [(time, operation) for time, operation in enumerate(operations) if operation.letters]
+    softmaxes = [(time, o) for time, o in enumerate(operations) if not o.letters]
+    for number, (now, softmax) in enumerate(softmaxes):
+        weights = _per_head(softmax.tensors[-1], batch)
+        if weights is None or not is_map(weights):
+            continue
+        before = (i for i, (t, p) in enumerate(products) if t < now and _has_scores(p, weights))
+        scores = next(before, None)
+        behind = (i for i, (t, p) in enumerate(products) if t > now and _mixes(p, weights) >= 0)
+        mixed = next(behind, None)
+        if scores is not None and mixed is not None:
+            letters = "zqk" if softmax.tensors[-1].ndim == 3 else "bhqk"
+            place = _mixes(products[mixed][1], weights)
+            return {
+                "attention": Tap("attention", number, 0, letters, "bhqk"),
+                **_factors(scores, products[scores][1].letters),
+                **_sum(mixed, products[mixed][1].letters, place),
+            }
+    return {}
+
+
+def _factors(number: int, letters: Letters) -> dict[str, Tap]:
+    left_factor, right_factor, scores = letters
+    place = 0 if scores[-2] in left_factor else 1
+    width = next(iter({*left_factor} & {*right_factor} - {*scores}))
+    axes = _axes(scores, width)
+    return {
+        "query": Tap("query", number, place, _named(letters[place], axes)),
+        "key": Tap("key", number, 1 - place, _named(letters[1 - place], axes)),
+    }
+
+
+def _sum(number: int, letters: Letters, map_place: int) -> dict[str, Tap]:
+    weights, values = letters[map_place], letters[1 - map_place]
+    axes = _axes(weights, next(iter({*values} - {*weights})))
+    return {
+        "value": Tap("value", number, 1 - map_place, _named(values, axes)),
+        "filler": Tap("filler", number, 2, _named(letters[2], axes)),
+    }
+
+
+def _axes(weights: str, width: str) -> dict[str, str]:
+    """The axes that letters stand for, by the letters of a map."""
+    heads = {weights[0]: "z"} if len(weights) == 3 else {weights[0]: "b", weights[1]: "h"}
+    return {weights[-2]: "s", weights[-1]: "s", width: "d", **heads}
+
+
+def _named(letters: str, axes: dict[str, str]) -> str:
+    return "".join(axes.get(letter, "?") for letter in letters)
+
+
+def view(tensor: Tensor, tap: Tap, batch: int) -> Tensor | None:
+    """The tensor with the axes of its site; None where it has others than when the model was explored."""
+    letters = tap.letters
+    if tensor.ndim != len(letters):
+        return None
+    if "z" in letters:
+        axis = letters.index("z")
+        if tensor.shape[axis] % batch:
+            return None
+        tensor, letters = tensor.unflatten(axis, (batch, -1)), letters.replace("z", "bh")
+    if sorted(letters) != sorted(tap.order):
+        return None
+    return tensor.permute([letters.index(axis) for axis in tap.order])
+
+
+def unview(edited: Tensor, tap: Tap) -> Tensor:
+    """An edited tensor of a site with the axes that its operation has."""
+    letters = tap.letters.replace("z", "bh")
+    tensor = edited.permute([tap.order.index(axis) for axis in letters])
+    axis = tap.letters.find("z")
+    return tensor if axis < 0 else tensor.flatten(axis, axis + 1)
+
+
+def is_map(weights: Tensor) -> bool:
+    """True of maps of attention, [batch, head, query, key], whose rows sum to one."""
+    rows = weights.float().sum(-1)
+    return bool((weights >= 0).all() and torch.allclose(rows, torch.ones_like(rows), atol=1e-2))
+
+
+def _per_head(tensor: Tensor, batch: int) -> Tensor | None:
+    if tensor.ndim == 3 and len(tensor) % batch == 0:
+        tensor = tensor.unflatten(0, (batch, -1))
+    return tensor if tensor.ndim == 4 and len(tensor) == batch else None
+
+
+def _has_scores(product: Operation, weights: Tensor) -> bool:
+    result = _per_head(product.tensors[2], len(weights))
+    return result is not None and result.shape == weights.shape
+
+
+def _mixes(product: Operation, weights: Tensor) -> int:
+    """Which factor of a product is the map; -1 where none is."""
+    for place, factor in enumerate(product.tensors[:2]):
+        factor_map = _per_head(factor, len(weights))
+        if (
+            factor_map is not None
+            and factor_map.shape == weights.shape
+            and torch.allclose(factor_map.float(), weights.float(), atol=1e-3)
+        ):
+            return place
+    return -1
+
 
 AttentionResult = tuple[Tensor, Tensor | None]  # the sums of values, and the map
 Attend = Callable[..., AttentionResult]  # of module, query, key, value, mask, …

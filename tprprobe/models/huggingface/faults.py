@@ -25,7 +25,6 @@ POSITIVE = ("_eps", "_epsilon", "rope_theta")  # endings of settings
 BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 RANDOM_HEADS = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
-MAX_LISTED = 3  # tensors that an error names
 MIN_KNOWN = 0.9  # of a model's symbols, which a tokenizer made for it knows
 SLACK = 2  # how many times fewer weights a file may hold than the least that its sizes ask for
 
@@ -110,21 +109,23 @@ def read_report(path: str, module: PreTrainedModel, report: dict[str, set]) -> d
     random_keys = [key for key in missing if RANDOM_HEADS & {*key.split(".")}]
     lacking = [key for key in missing if key not in random_keys]
     if lacking:
-        names = list_names(lacking)
+        names = contradictions.list_names(lacking)
         raise InputError(f"{path} lacks {names}, which config.json asks for: get it again")
     if report["mismatched_keys"]:
         mismatched = sorted(report["mismatched_keys"])
         shapes = [f"{key} {tuple(has)} for {tuple(expected)}" for key, has, expected in mismatched]
-        raise InputError(f"{path} has weights of other shapes: {list_names(shapes)}")
+        raise InputError(f"{path} has weights of other shapes: {contradictions.list_names(shapes)}")
     slices = contradictions.read_slices(Path(path))
     _check_types(path, slices, module)
     contradictions.check_ties(path, slices, module)
     contradictions.check_weights(path, module)
     notes = {}
     if random_keys:
-        notes["new weights"] = f"{list_names(random_keys)}: the file lacks them, they are random"
+        notes["new weights"] = (
+            f"{contradictions.list_names(random_keys)}: the file lacks them, they are random"
+        )
     if report["unexpected_keys"]:
-        notes["unused weights"] = list_names(sorted(report["unexpected_keys"]))
+        notes["unused weights"] = contradictions.list_names(sorted(report["unexpected_keys"]))
     return notes
 
 
@@ -137,8 +138,3 @@ def check_tokenizer(path: str, tokenizer: PreTrainedTokenizerBase) -> None:
         )
     if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
         raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
-
-
-def list_names(names: list[str]) -> str:
-    ending = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return ", ".join(names[:MAX_LISTED]) + ending

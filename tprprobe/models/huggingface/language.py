@@ -36,7 +36,7 @@ from tprprobe.models.huggingface.tokenizer import (
     read_vocabulary,
 )
 from tprprobe.models.placement import input_device
-from tprprobe.models.protocol import Language
+from tprprobe.models.protocol import Language, require_head
 from tprprobe.site.attachment import ENCODING, Attached, place_site
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.site import FOREIGN, Site
@@ -172,7 +172,7 @@ class Pretrained(Attached, Language):
         self._pass(self.module.base_model, arguments, is_whole=of_texts or not any(is_read))
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
-        self._require_head()
+        require_head(self, "a prediction")
         self._begin()
         arguments, mask = self._arguments(source), self._real(source)
         memory = Memory(arguments[TEXT], mask)
@@ -191,7 +191,7 @@ class Pretrained(Attached, Language):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Memory | None = None
     ) -> tuple[Tensor, Memory]:
-        self._require_head()
+        require_head(self, "a prediction")
         if self.head == MASKED:
             return self._of_masks(target, memory, cache)
         if self.head == SEQ2SEQ:
@@ -327,13 +327,6 @@ class Pretrained(Attached, Language):
             return None
         n_read = 0 if self.two_stacks else self._real(source).sum(1)
         return (room - n_read + torch.zeros_like(source[:, 0])).clamp(min=1)
-
-    def _require_head(self) -> None:
-        if self.head is None:
-            raise InputError(
-                f"{self.name} has no head that predicts symbols: {type(self.module).__name__} returns states; "
-                "give a checkpoint that was saved with one"
-            )
 
 
 def _lengths(arguments: Arguments) -> list[int]:

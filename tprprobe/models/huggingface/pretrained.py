@@ -19,8 +19,7 @@ from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface import faults
 from tprprobe.models.huggingface.anatomy import explore
-from tprprobe.models.huggingface.contradictions import check_symbols
-from tprprobe.models.huggingface.gguf_file import find_gguf, read_once
+from tprprobe.models.huggingface.contradictions import check_symbols, find_gguf, read_once
 from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.taps import EAGER, attending
@@ -246,13 +245,13 @@ def _model_class(
 def _named_class(name: str, config: PreTrainedConfig) -> type[PreTrainedModel] | None:
     """The class of this name; None for another task's or library's. A pretraining class gives its masked head, if that is part of it."""
     kind = getattr(transformers, name, object)
-    own = getattr(kind, "config_class", None)
-    if own is None or not issubclass(kind, PreTrainedModel):
+    config_class = getattr(kind, "config_class", None)
+    if config_class is None or not issubclass(kind, PreTrainedModel):
         return None
-    if own is not type(config):
+    if config_class is not type(config):
         raise InputError(
             f"{config.name_or_path}: config.json has model_type {config.model_type!r}, and architectures {name}, which "
-            f"is of type {own.model_type!r}: correct one of them"
+            f"is of type {config_class.model_type!r}: correct one of them"
         )
     if "For" not in name or any(kind in _classes(mapping, config) for mapping in HEADS.values()):
         return kind

@@ -9,8 +9,17 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
-from tprprobe.models.huggingface.calls import Attend, AttentionResult, intercepted
-from tprprobe.models.huggingface.products import Letters, Tap, Tensors, Watched, unview, view
+from tprprobe.models.huggingface.calls import (
+    Attend,
+    AttentionResult,
+    Letters,
+    Tap,
+    Tensors,
+    Watched,
+    intercepted,
+    unview,
+    view,
+)
 from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.patterns import layer_of
 from tprprobe.site.site import FOREIGN, Site
@@ -31,7 +40,9 @@ class Taps:
         self.sites: dict[str, Site] = anatomy.sites
         module = attached.get_submodule(FOREIGN)
         attentions = {module.get_submodule(path): a for path, a in anatomy.attentions.items()}
-        self.kinds = {id(part): kind for part, (kind, taps) in attentions.items() if not taps}
+        self.kinds = {
+            id(submodule): kind for submodule, (kind, taps) in attentions.items() if not taps
+        }
         self.layer, self.stack, self.passed = "", "", Counter()
         self.orders = {name: stack.order for name, stack in anatomy.stacks.items()}
         self.layer_modules = {
@@ -59,11 +70,11 @@ class Taps:
         for route in sorted(anatomy.routes, key=lambda route: route.path):
             passed = partial(self._states, route.site)
             pass_through(module.get_submodule(route.path), route.end, passed)
-        for part, (kind, taps) in attentions.items():
+        for submodule, (kind, taps) in attentions.items():
             if taps:
                 begin = partial(self._begin, kind, taps)
-                part.register_forward_pre_hook(begin)
-                part.register_forward_hook(self._end, always_call=True)
+                submodule.register_forward_pre_hook(begin)
+                submodule.register_forward_hook(self._end, always_call=True)
 
     @contextmanager
     def opened(

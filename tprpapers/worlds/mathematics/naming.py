@@ -16,13 +16,19 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from tprpapers.worlds.mathematics import naming_targets
+from tprpapers.worlds.mathematics.field_agreement import agreement
+from tprpapers.worlds.mathematics.polarity import (
+    count_questions,
+    decode_polarity,
+    score_ones,
+    summarize_clusterings,
+)
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
-from tprprobe.analyses.naming import vector_sets
-from tprprobe.analyses.naming.long_tables import stack_tables, view_table
-from tprprobe.analyses.naming.name_counts import compare_names, count_by_model
+from tprprobe.analyses.naming.name_counts import TRAINED, compare_names, count_by_model
 from tprprobe.analyses.naming.names import Gold, decide, list_held_out, read_gold, score_candidates
-from tprprobe.analyses.naming.partition_agreement import agreement
+from tprprobe.analyses.naming.word_names import stack_tables, view_table
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, load_view
 from tprprobe.evaluation.runner import Progress
@@ -31,7 +37,6 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.files.tables import columns, read_table
-from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import permute_within
 from tprprobe.store import Store
 
@@ -40,8 +45,10 @@ MANIFEST, LABELS = NAMES.file, "labels.parquet"
 COLUMNS = columns(text="model vectors site", whole="k", number="layer head")  # of all tables
 PART_TABLES = ("names", "agreement", "decoding", "ones")  # part by part
 TABLES = (*PART_TABLES, "summary")
+# fields with others from which they may follow: agreement is measured beyond these, too
+CONDITIONS = (("polarity", ("kind", "place")), ("polarity", ("kind", "place", "surface")))
 
-Clustering = tuple[vector_sets.NamingTarget, int]  # and into how many
+Clustering = tuple[naming_targets.NamingTarget, int]  # and into how many
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +99,7 @@ class Naming:
 
     def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
         kind = self.summary["vectors"].iloc[0]
-        return table.loc[(table["vectors"] == kind) & (table["model"] == vector_sets.TRAINED)]
+        return table.loc[(table["vectors"] == kind) & (table["model"] == TRAINED)]
 
     def __repr__(self) -> str:
         return f"Naming({self.comparison} .clusters, .summary and other tables)"
@@ -116,34 +123,19 @@ class Naming:
 
 def name_all(
     store: Store,
-    patterns: str | Sequence[str] = "encoder.*.self.role",
-    k: int | Sequence[int] = 20,
-    raw: bool = False,
-    seed: int = 0,
-    baseline: Store | None = None,
-    out: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: Progress = iter,
-    projections: int | None = None,
+    patterns: str | Sequence[str],
+    k: int | Sequence[int],
+    raw: bool,
+    seed: int,
+    baseline: Store | None,
+    out: str | os.PathLike[str] | None,
+    resume: bool,
+    progress: Progress,
+    projections: int | None,
 ) -> Naming:
-    """The names of all clusters of every head of the sites that match, and of their controls.
-
-    Source: schlag §5.1 (k = 20, one head, raw, by eye).
-
-    Args:
-        store: A store of arithmetic questions.
-        patterns: Sites to cluster, as patterns; default: encoder.*.self.role of arithmetic; of words *.role, else *.hidden.
-        k: Numbers of clusters; default: 20.
-        raw: Cluster raw vectors, without standardizing dimensions.
-        seed: Seed of random choices.
-        baseline: A store of a Transformer on the same questions, as a baseline.
-        out: A new folder for the long table, the labels, the samples that names are measured on (``held_out.csv``) and, until then, the parts of the run.
-        resume: Resume an interrupted run.
-        progress: What shows the parts of the run as they are done.
-        projections: How many random projections of LN(z) are a control; default: as many as there are heads.
-    """
-    stores = {vector_sets.TRAINED: store, **store.twins} | (
-        {vector_sets.BASELINE: baseline} if baseline else {}
+    """The names that :func:`tprprobe.analyses.naming.name_all` gives to clusters of arithmetic."""
+    stores = {TRAINED: store, **store.twins} | (
+        {naming_targets.BASELINE: baseline} if baseline else {}
     )
     golds = {model: read_gold(model_store) for model, model_store in stores.items()}
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
@@ -153,20 +145,20 @@ def name_all(
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
-            targets = vector_sets.find_targets(store, patterns, baseline, seed, projections)
+            targets = naming_targets.find_targets(store, patterns, baseline, seed, projections)
             plan = NamingPlan(targets, ks, settings["sites"], golds, raw, seed, run)
             for job in progress(plan.parts()):
                 job.finish()
             tables = plan.tables()
-            decided = (tables["names"], tables["agreement"], tables["decoding"])
+            numbers = (tables["names"], tables["agreement"], tables["decoding"])
+            tables["summary"] = summarize_clusterings(*numbers)
             origin = {
                 "model_name": store.facts.model.name or "",
                 "data": store.facts.data.name or "",
             }
             tables["names"] = tables["names"].assign(**origin)
-            tokens = golds[vector_sets.TRAINED].tokens
-            tables["summary"], facts = find_structure().summarize(*decided, tokens)
-            facts["missing"] = vector_sets.list_missing(targets, golds)
+            facts = count_questions(golds[TRAINED].tokens)
+            facts["missing"] = naming_targets.list_missing(targets, golds)
             held_out = list_held_out(((model, gold.tokens) for model, gold in golds.items()), seed)
             files = {FILE: stack_tables(tables), LABELS: plan.labels(), **held_out}
             run.finish(files, {"facts": facts})
@@ -198,7 +190,7 @@ class NamingPlan:
     store. Labels of the ``asked_sites`` are also named and decoded after they are shuffled within questions.
     """
 
-    targets: Sequence[vector_sets.NamingTarget]
+    targets: Sequence[naming_targets.NamingTarget]
     ks: Sequence[int]
     asked_sites: Sequence[str]
     golds: Mapping[str, Gold]
@@ -208,14 +200,13 @@ class NamingPlan:
 
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
-        conditional = find_structure().conditions
         compared = [
             self.run.part(
                 ".".join([model, field, *conditions]),
                 partial(self._compare, model, field, conditions),
             )
             for model, gold in self.golds.items()
-            for field, conditions in (*((str(name), ()) for name in gold.described), *conditional)
+            for field, conditions in (*((str(name), ()) for name in gold.described), *CONDITIONS)
         ]
         return [*(part for part, _ in self._clustered), *compared]
 
@@ -235,8 +226,8 @@ class NamingPlan:
         }
         return pd.DataFrame(labels)
 
-    def _is_asked(self, target: vector_sets.NamingTarget) -> bool:
-        is_trained = target.model == vector_sets.TRAINED and target.vectors != vector_sets.RANDOM
+    def _is_asked(self, target: naming_targets.NamingTarget) -> bool:
+        is_trained = target.model == TRAINED and target.vectors != naming_targets.RANDOM
         return is_trained and target.source.site in self.asked_sites
 
     @cached_property
@@ -264,15 +255,15 @@ class NamingPlan:
         labels = {str(i): table["labels"]["label"] for i, table in enumerate(tables)}
         return joined | {"labels": pd.DataFrame(labels)}
 
-    def _cluster(self, target: vector_sets.NamingTarget, k: int) -> Tables:
+    def _cluster(self, target: naming_targets.NamingTarget, k: int) -> Tables:
         clusters, runs = run_all(target.source, k, self.seed, self.raw)
         place = {**target.place, "k": k}
         tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
         if self._is_asked(target):
             rng = np.random.default_rng(self.seed)
-            order = permute_within(self.golds[vector_sets.TRAINED].questions, rng)
+            order = permute_within(self.golds[TRAINED].questions, rng)
             shuffled = self._read(
-                clusters.labels[order], runs[:, order], place | {"vectors": vector_sets.SHUFFLED}
+                clusters.labels[order], runs[:, order], place | {"vectors": naming_targets.SHUFFLED}
             )
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
         described = clusters.summary.loc[tables["names"]["cluster"]]
@@ -291,15 +282,16 @@ class NamingPlan:
         gold, runs = self.golds[str(place["model"])], runs.astype(int)
         groups = gold.questions, self.seed, gold.origin.sequences
         names = score_candidates(labels.astype(int), gold.lattice, *groups)
-        decoded = find_structure().decode(runs, gold.tokens, gold.questions, self.seed)
-        tables = {"names": names, **decoded}
+        clustering = (runs, gold.tokens, gold.questions, self.seed)
+        tables = {"names": names, "decoding": decode_polarity(*clustering)}
+        tables["ones"] = score_ones(*clustering)
         return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
     def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
         gold = self.golds[model]
         clusterings = [clustering for clustering in self._labels if clustering[0].model == model]
         labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
-        nulls = {"question": gold.questions, "character": gold.characters}
+        nulls = {"question": gold.questions, "character": pd.factorize(gold.tokens["token"])[0]}
         if conditions:
             nulls = {"given": np.zeros(len(labels), int), "question": gold.questions}
         table = agreement(labels, gold.described, field, nulls, conditions, seed=self.seed)

@@ -7,20 +7,37 @@ role is bound to it, are whitened: the model leaves them open up to a linear map
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 
 import numpy as np
+from jaxtyping import Float
 
 from tprprobe.analyses.clustering import find_heads
 from tprprobe.analyses.clustering.kmeans import Source
+from tprprobe.analyses.naming.name_counts import TRAINED
 from tprprobe.errors import InputError
+from tprprobe.estimators.affine import Moments
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import each_part
 from tprprobe.store.layout import TWINS
 
 CONTROLS = ("query", "key", "filler", "hidden")  # filler is v̄, hidden the layer's output z
 FREE = ("query", "key")  # up to a linear map
 RANDOM, SHUFFLED = "random", "shuffled"
-TRAINED, BASELINE = "trained", "baseline"  # models beside those of the store's twins
+VARYING = 1e-6  # of the largest variance, what a direction has that varies
+BASELINE = "baseline"  # the model of another store
+
+
+@dataclass(frozen=True)
+class Image(Source):
+    """The images of a source's vectors under a linear map."""
+
+    matrix: Float[np.ndarray, "d_model width"]
+
+    def _typed(self, block: np.ndarray, start: int) -> np.ndarray:
+        return super()._typed(block, start) @ self.matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +114,26 @@ def _gauged(source: Source) -> Source:
     kind = source.site.rpartition(".")[2]
     has_role = _beside(source.site, "role") in source.store.sites
     is_free = kind in FREE or (kind == "filler" and not has_role)
-    return source.whitened() if is_free else source
+    return _whiten(source) if is_free else source
+
+
+def _whiten(source: Source) -> Source:
+    """The vectors with unit covariance, without directions that do not vary. For queries and keys, which the model leaves open
+    up to a linear map (q → Rq, k → R⁻ᵀk changes no score), clusters are the same for every R.
+    """
+    moments = reduce(add, each_part(partial(_sum_moments, source), source.parts()))
+    values, axes = np.linalg.eigh(moments.scatter / moments.count)
+    varies = values > VARYING * values.max()
+    return _image(source, axes[:, varies] / np.sqrt(values[varies]))
+
+
+def _sum_moments(source: Source, rows: slice) -> Moments:
+    return reduce(add, (Moments.of(block.astype(np.float64)) for block in source.blocks(rows)))
+
+
+def _image(source: Source, matrix: Float[np.ndarray, "d_model width"]) -> Image:
+    place = (source.store, source.site, source.head, source.rows)
+    return Image(*place, matrix.shape[1], matrix.astype(np.float32))
 
 
 def _project(store: Store, site: str, seed: int, count: int | None) -> list[NamingTarget]:
@@ -109,7 +145,7 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Nami
     heads = len(find_heads(store, site)) if count is None else count
     rng = np.random.default_rng((seed, layer_of(site) or 0))
     maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
-    images = [source.project(matrix.astype(np.float32)) for matrix in maps]
+    images = [_image(source, matrix) for matrix in maps]
     return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
 
 
