@@ -29,7 +29,7 @@ def label_named(names: pd.DataFrame) -> dict[int, str]:
     precisions = (f"({row['precision']:.2f})".replace("(0.", "(.") for row in rows)
     return {
         row["cluster"]: f"{describe_name(row)} "
-        + ("special token" if is_special(row["name"]) else precision)
+        + ("special token" if is_special(row["name"]) and row["precision"] == 1 else precision)
         for row, precision in zip(rows, precisions, strict=True)
     }
 
