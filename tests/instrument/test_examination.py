@@ -23,7 +23,7 @@ from tprprobe.models import load_model
 from tprprobe.site.attachment import attach
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import choose_outputs
-from tprprobe.store import Store
+from tprprobe.store import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -202,7 +202,7 @@ def test_heads_of_an_earlier_page_are_all_the_models(examined):
 
 def test_heads_that_look_at_the_first_token_are_counted_apart(examined):
     heads = examined.tables["heads"].assign(relation="first token", beyond_low=0.5)
-    run = SimpleNamespace(folder=examined.folder, store=Store(examined.folder / "store"))
+    run = SimpleNamespace(folder=examined.folder, store=open_store(examined.folder / "store"))
     section, n = show_heads(heads, run), len(heads) // 2
     assert f" 0 of {n} heads look" in section.lack
     assert f"beside {n} ({n}) that look" in section.lack
