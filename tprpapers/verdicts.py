@@ -167,16 +167,15 @@ def summarize_verdicts(claims: Sequence[str]) -> list[str]:
         return []
     if len(claims) > MAX_DETAILED:
         outcomes = dict.fromkeys(row["verdict"] for row in rows)
-        lines = [f"{outcome}: {_list(rows, outcome)}." for outcome in outcomes]
+        lines = [
+            f"{outcome}: {', '.join(_name(row) for row in rows if row['verdict'] == outcome)}."
+            for outcome in outcomes
+        ]
     else:
         lines = [
             f"{_name(row)}: {row['verdict']}. {row['reason'].replace(_BAR, '|')}" for row in rows
         ]
     return [HEAD, *lines]
-
-
-def _list(rows: Sequence[dict[str, str]], outcome: str) -> str:
-    return ", ".join(_name(row) for row in rows if row["verdict"] == outcome)
 
 
 def _name(row: dict[str, str]) -> str:

@@ -128,7 +128,7 @@ class Drawing(Figure):
     def _trim(self) -> None:
         """Takes away the height that the squares of a single panel leave empty."""
         panels = [panel for panel in self.axes if panel.get_label() != "<colorbar>"]
-        if len(panels) > 1 or panels[0].get_aspect() == "auto":
+        if len(panels) != 1 or panels[0].get_aspect() == "auto":
             return
         boxes = [part.get_tightbbox() for part in (panels[0], *self.legends)]
         height = sum(box.height / self.dpi + PAD for box in boxes if box)
