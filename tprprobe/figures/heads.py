@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.attention.head_patterns import MARGIN, PATTERNS
+from tprprobe.analyses.attention.head_patterns import FIRST, MARGIN, PATTERNS
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.figures.attention import name_origin
 from tprprobe.figures.labels import site_label
@@ -99,6 +99,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     look: Any = {
         "groups": groups,
         "order": order,
+        "gray": FIRST,
         "note": note,
         "told": groups + ", " + texts.astype(object) + "\u00a0%",
         "marks": marks.reset_index(drop=True),
