@@ -426,7 +426,8 @@ class Map2D {
     const told = JSON.stringify([this.data.scene, points?.size, names, clusters]);
     if (told === this.told) return;
     this.told = told;
-    const heads = ["cluster", unit, ...(names ? ["name", "precision", "recall"] : []), commonest];
+    const measures = names?.some(({ name }) => name) ? ["precision", "recall"] : [];
+    const heads = ["cluster", unit, ...(names ? ["name", ...measures] : []), commonest];
     this.head.replaceChildren(...heads.map((each) => make("th", { scope: "col", textContent: each })));
     this.body.replaceChildren(...clusters.map((each, i) => {
       const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });
@@ -437,8 +438,8 @@ class Map2D {
       cells.push(cell(count.toLocaleString("en"), `${count} ${unit}`, "number"));
       if (names?.[i].name) {
         cells.push(cell(names[i].name, names[i].name, "name"));
-        for (const measure of ["precision", "recall"]) cells.push(cell(...names[i][measure], "number"));
-      } else if (names) cells.push(make("td", { textContent: names[i].lacks, title: names[i].lacks, className: "lacks", colSpan: 3 }));
+        for (const measure of measures) cells.push(cell(...names[i][measure], "number"));
+      } else if (names) cells.push(make("td", { textContent: names[i].lacks, title: names[i].lacks, className: "lacks", colSpan: 1 + measures.length }));
       cells.push(cell(each.top, each.top, "top"));
       const row = make("tr", { onclick: () => toggleCluster(each.cluster) }, ...cells);
       row.dataset.cluster = each.cluster;

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,28 +127,20 @@ class Place:
         scene = build(self.root, self.name, *self.options)
         return tp.dashboard.slices.take_slice(scene, self.where) if self.where else scene
 
-    @property
-    def clustered(self) -> Any:
-        """The scene whose clusters are shown, of all tokens."""
-        return state.build_scene(self.root, self.name, *self.options)
-
-    def mount(self, kind: str, key: str, sent: dict[str, Any]) -> None:
-        mount(kind, key, {"scene": self.key} | sent)
-
     def show_map(self, field: str) -> None:
-        packed = state.once(
-            lambda: tp.dashboard.maps.pack_map(self.scene(), field), self.key, field
-        )
-        names = tp.dashboard.maps.pack_names(self.clustered)
-        self.mount("map", "linked-map", {"advice": ADVICE, "names": names} | packed)
+        maps = tp.dashboard.maps
+        packed = state.once(lambda: maps.pack_map(self.scene(), field), self.key, field)
+        names = maps.pack_names(replace(self, where="").scene())
+        look = {"scene": self.key, "advice": ADVICE, "names": names}
+        mount("map", "linked-map", look | packed)
 
     def show_strips(self, samples: Sequence[int], mark: Any, field: str = "cluster") -> None:
         """Samples as strips, under their title with its exports."""
-        views, scene = tp.dashboard, self.clustered
+        views, scene = tp.dashboard, replace(self, where="").scene()
         view = partial(views.show_strips, scene, samples, mark, field)
         widgets.head(f"{scene.place}, colored by {field}", view, f"strips-{self.name}")
         packed = views.strips.pack_strips(scene, samples, where=self.where, field=field)
-        self.mount("strips", "linked-strips", packed)
+        mount("strips", "linked-strips", {"scene": self.key} | packed)
 
     def show_pair(self, scenes: Sequence[Any], samples: tuple[int, int]) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
@@ -156,9 +148,10 @@ class Place:
         title = f"{right.place}, colored by cluster"
         widgets.head(title, lambda: views.show_strips(right, [samples[1]]), "strips-second")
         packed = views.strips.pack_strips(right, [samples[1]], left, [samples[0]])
-        self.mount("strips", "linked-beside", packed)
+        mount("strips", "linked-beside", {"scene": self.key} | packed)
 
     def feed_points(self, complete: bool = False) -> None:
         """The drawn points; ``complete``: those of every token, which take longer."""
         key, pack = "feed-all" if complete else "feed-points", tp.dashboard.maps.pack_points
-        self.mount("points", key, state.once(lambda: pack(self.scene(complete)), self.key, key))
+        packed = state.once(lambda: pack(self.scene(complete)), self.key, key)
+        mount("points", key, {"scene": self.key} | packed)

@@ -54,6 +54,15 @@ def show_links(links) -> None:
         st.page_link(f"pages/{link.page}.py", label=state.escape(link.label), query_params=query)
 
 
+def link_examined(store: Any, *pictures: str) -> None:
+    """Links to what `tprprobe examine` says of a page's question, which stands on Overview."""
+    questions = tp.dashboard.contents.read_examination(store)
+    headings = [asked.heading for asked, path in questions if path and path.stem in pictures]
+    link = tp.dashboard.statements.Link
+    with st.container(horizontal=True):
+        show_links(link(f"Overview: {heading}", "overview") for heading in headings)
+
+
 def write(statement) -> None:
     """A statement, brief where it can be, and links to pages that show it."""
     with st.container(horizontal=True, vertical_alignment="center"):

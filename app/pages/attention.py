@@ -13,7 +13,8 @@ from tprprobe.dashboard.statements import Link
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
-CLICK = "Click a square: that head is shown below, on one sample. Squares are of {}."
+CLICK = "Click a square: that head is shown below, on one sample. Squares are of {} samples that have maps{}."
+HALVES = ", not of one half: another head may be highest"
 OWN = "Maps of another text, on Ask"
 
 
@@ -60,8 +61,7 @@ def attention() -> None:
     choice = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}
     n_maps = store.count_maps(site)
     samples = "all" if follows else f"the first {scores['n'].max()} of"
-    halves = ", both halves" * (picked is not None)
-    advice = CLICK.format(f"{samples} the {n_maps:,} samples that have maps{halves}")
+    advice = CLICK.format(f"{samples} the {n_maps:,}", HALVES * (picked is not None))
     canvas.offer_picks("scored-heads", squares, **choice, look="squares", advice=advice)
     [sample] = widgets.choose_samples(store, range(n_maps))
     maps = views.read_maps(store, site, sample)

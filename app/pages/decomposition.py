@@ -40,6 +40,7 @@ def decomposition() -> None:
     folders = runs.beside(store, "decompositions")
     widgets.list_unclaimed("decompositions")
     if not folders:
+        widgets.link_examined(store, "nested")
         widgets.offer_runs("decomposition", why=NOTHING)
         return
     lead = st.container()

@@ -16,6 +16,7 @@ def layers() -> None:
     if lines.rows.empty and all(views.layer_of(site) is None for site in store.sites):
         st.info("The sites of this store have no layers.")
         return
+    widgets.link_examined(store, "nested", "heads")
     if lines.rows.empty:
         widgets.offer_runs("probes", "decomposition", "pairs", why=NOTHING)
         return
@@ -24,8 +25,7 @@ def layers() -> None:
     numbers = view.data.drop(columns=["told", "page"])
     if rows := widgets.show(view, "layers"):
         points = lines.rows.loc[rows].to_dict("records")
-        link = tp.dashboard.statements.Link
-        widgets.show_links(link(row["told"], row["page"], row["query"]) for row in points)
+        widgets.show_links(views.Link(row["told"], row["page"], row["query"]) for row in points)
     else:
         st.caption("Choose a point to go to the page that shows it.")
     widgets.fold("All numbers", "numbers", lambda: widgets.table(numbers, 3))

@@ -38,15 +38,6 @@ def _show_results(runs, store) -> bool:
     return bool(statements)
 
 
-def _show_slices(store) -> None:
-    """Metrics of the slices that are saved, and of the chosen one, beside those of all tokens."""
-    views = tp.dashboard.slices
-    side = views.find_side(store)
-    if slices := state.list_slices(side):
-        st.subheader("Slices")
-        widgets.table(views.write_scores(views.score_slices(store, side, slices)))
-
-
 @state.page("Overview")
 def overview() -> None:
     runs, views = state.runs(), tp.dashboard
@@ -57,10 +48,13 @@ def overview() -> None:
     widgets.lead(views.contents.summarize_store(store))
     _show_examination(views.contents.read_examination(store))
     results = st.container()
-    _show_slices(store)
-    widgets.fold(
-        "Sizes and types", "sizes", lambda: widgets.table(views.contents.list_sites(store))
-    )
+    side = views.slices.find_side(store)
+    if slices := state.list_slices(side):
+        st.subheader("Slices")
+        scores = views.slices.score_slices(store, side, slices)
+        widgets.table(views.slices.write_scores(scores))
+    sites = views.contents.list_sites(store)
+    widgets.fold("Sizes and types", "sizes", lambda: widgets.table(sites))
     widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")
     describe = lambda: widgets.table(views.folders.describe_all(runs, names))  # noqa: E731

@@ -20,7 +20,7 @@ from tprprobe.interventions.prompts import (
     name_measure,
 )
 from tprprobe.store import Store
-from tprprobe.store.token_texts import sign
+from tprprobe.store.token_texts import sign, visible
 
 MAX_TOKENS = 600
 MEANINGS = {
@@ -40,8 +40,10 @@ def write_share(p: float) -> str:
 
 def name_columns(table: pd.DataFrame) -> pd.DataFrame:
     """What may be said, with what its numbers are in their headings: ``probability, as it is``."""
-    _, measure = name_measure(table)
+    column, measure = name_measure(table)
     values = table.columns[1:].drop("sample", errors="ignore")
+    if column == NEAREST_SAMPLE:  # whose texts are wide
+        table = table[[*values, "sample", column]]
     return table.rename(columns={name: f"{measure}, {name}" for name in values})
 
 
@@ -49,10 +51,11 @@ def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:
     """What the model says without an edit, how probable that is, and whether it is right where that is known."""
     column, measure = name_measure(output.table)
     row = output.table.iloc[output.first_rows[UNEDITED]]
+    other = " other" * (row[column] != visible(prompt.text, 90))  # of a store of one text, itself
     verb = {
         ANSWER: "answers:",
         NEXT_WORD: "expects next:",
-        NEAREST_SAMPLE: "is nearest to the sample",
+        NEAREST_SAMPLE: f"has as its nearest{other} sample",
     }[column]
     verb = f"writes of {prompt.text}:" if prompt.is_image else verb
     name = prompt.model.name

@@ -52,7 +52,8 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
     note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
-    data = lines.rows.drop(columns=["query", "ranked", "size"])
+    data = pd.concat([lines.rows, lines.named_bands], ignore_index=True)
+    data = data.drop(columns=["query", "ranked", "size"])
     return View("Measurements by layer, with 95 % intervals", data, lines, note)
 
 

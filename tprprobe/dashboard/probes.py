@@ -28,6 +28,7 @@ def show_probes(rows: pd.DataFrame, task: str, models: Sequence[str] | None = No
     if data.empty:
         raise unknown("model", models[0], of_task["model"].unique().tolist())
     lines = probe_table(data).lines
+    data = data.replace("static", CONTROLS["static"])
     return View(f"{TITLES.get(task, task)} by layer: {lines.label}, held out", data, lines)
 
 

@@ -17,7 +17,6 @@ from tprprobe.analyses.token_maps import build_scene as build_scene
 from tprprobe.analyses.token_maps import fill as fill
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
 from tprprobe.figures.labels import site_label
-from tprprobe.statistics import Row
 from tprprobe.store.token_texts import visible
 
 MAX_NAME = 90  # characters
@@ -37,9 +36,11 @@ def summarize_roles(scene: Cloud, compare: bool = True) -> Statement:
     if rows.empty:
         return Statement(f"{text}{_explain_best(names)}")
     best = top(rows, "f05")
+    groups = "documents" if "document" in scene.tokens else "different texts"
     text += (
         f" Different names: {rows['name'].nunique()}. Named clusters cover {100 * rows['coverage'].sum():.0f} % of the tokens. The clearest is "
-        f"{quote(visible(best['name'], MAX_NAME))} (cluster {best['cluster']}, {_measure(scene, best)}, recall {number(best, 'recall', '.2f')})."
+        f"{quote(visible(best['name'], MAX_NAME))} (cluster {best['cluster']}, precision {number(best, 'precision', '.2f')} on {best['size']:,} tokens "
+        f"of {best['documents']:,} {groups}, recall {number(best, 'recall', '.2f')})."
     )
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}
     label = f"Mark cluster {best['cluster']}"
@@ -64,8 +65,3 @@ def _explain_best(names: pd.DataFrame) -> str:
     best = top(rows, "f05")
     reason = visible(best["unnamed_because"], MAX_NAME)
     return f" {len(rows)} of {len(names)} clusters had a candidate to test on held-out documents: the best, of cluster {best['cluster']}, is {reason}."
-
-
-def _measure(scene: Cloud, row: Row) -> str:
-    groups = "documents" if "document" in scene.tokens else "different texts"
-    return f"precision {number(row, 'precision', '.2f')} on {row['size']:,} tokens of {row['documents']:,} {groups}"

@@ -84,7 +84,7 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
             "arrayminus": below,
         }
         bar = go.Bar(
-            x=rows["value"].clip(lower=0), y=rows["name"].map(plotted), orientation="h", name=str(step),
+            x=rows["value"].clip(lower=0).fillna(0), y=rows["name"].map(plotted), orientation="h", name=str(step),
             marker_color=colors[steps.index(step)], legendgroup=str(step), showlegend=panel == panels[0],
             hovertext=hints, hoverinfo="text", error_x=errors,
         )  # fmt: skip
@@ -201,7 +201,7 @@ def _band(band: pd.DataFrame, dark: bool, name: str, is_new: bool) -> list[go.Sc
         band = pd.concat([band.assign(x=band["x"] + shift) for shift in (-0.3, 0.3)])
     theme = find_theme(dark)
     grey = {"x": band["x"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
-    edge = {"color": theme.faint, "width": 6}
+    edge = {"width": 0}  # the area ends at its numbers
     middle = {"color": theme.soft, "width": 1}
     curves = [("low", None, edge), ("high", "tonexty", edge), ("value", None, middle)]
     traces = [

@@ -38,7 +38,7 @@ class Look:
     fontsize: float | None = None
     title: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    colors: Sequence[str] | Mapping[str, str] = ()
+    colors: Sequence[str] | Mapping[str, str] | None = ()
     dpi: float | None = None
     style: str | os.PathLike[str] | None = None
     ylim: Sequence[float] | None = None
@@ -70,7 +70,7 @@ class Look:
         if isinstance(self.colors, Mapping):
             return []
         self.color_readers.append("palette")
-        return list(self.colors)
+        return list(self.colors or ())
 
     @property
     def named_colors(self) -> Mapping[str, str]:
@@ -109,7 +109,7 @@ class Look:
         import matplotlib.style
 
         colors = self.colors.values() if isinstance(self.colors, Mapping) else self.colors
-        if bad := [color for color in colors if not is_color_like(color)]:
+        if bad := [color for color in colors or () if not is_color_like(color)]:
             advice = "give names or #RRGGBB (those of lines by name: in Python, colors={'hidden': 'red'})"
             raise InputError(f"no color {bad[0]}: {advice}")
         _ = self.inches

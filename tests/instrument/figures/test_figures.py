@@ -28,6 +28,7 @@ from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, colors, strips, style
 from tprprobe.figures.attention import map_squares, row_strips
+from tprprobe.figures.charts import plot
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import CONTROLS
@@ -259,6 +260,17 @@ def test_estimates_whose_interval_holds_0_are_hatched_and_have_no_number():
     rows = share_bars(pd.concat([_plan_shares(), wide])).rows.dropna(subset="value")
     assert rows.groupby("part")["value"].count()[["tokens", "rest"]].tolist() == [2, 2]
     assert rows["part"].tolist().count("places") == 1
+
+
+def test_in_a_browser_bars_stand_behind_one_another_and_bands_end_at_their_numbers(scores):
+    steps = [("tokens", 0.5), ("places", np.nan), ("rest", 0.5)]
+    rows = pd.DataFrame(steps, columns=["part", "value"]).assign(panel="model", name="layer 0")
+    chart = plot(Shares(rows), dark=False)
+    assert [bar.x.tolist() for bar in chart.data] == [[0.5], [0.0], [0.5]]  # NaN ends a stack
+    chart = tp.draw("probes", scores, backend="plotly", colors=None)
+    edges = [curve for curve in chart.data if curve.hoverinfo == "skip" and curve.mode == "lines"]
+    assert "tonexty" in {curve.fill for curve in edges}
+    assert {curve.line.width for curve in edges} == {0}
 
 
 def test_bars_and_intervals_beyond_the_whole_stand_where_their_numbers_are():

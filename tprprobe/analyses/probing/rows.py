@@ -114,7 +114,7 @@ def name_score(rows: pd.DataFrame) -> str:
 
 def name_control(control: object) -> str:
     """A control as people call it in a table."""
-    return "control task" if control == "control" else str(control)
+    return {"control": "control task", "static": CONTROLS["static"]}.get(str(control), str(control))
 
 
 def print_rows(rows: pd.DataFrame) -> str:
@@ -139,8 +139,8 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
 
 def explain_controls(names: Iterable[str]) -> list[str]:
     """A line that says what the controls of these names are; none where there are none."""
-    listed_controls = dict.fromkeys(name for name in names if name in CONTROLS)
-    meanings = [f"{name_control(name)} = {CONTROLS[name]}" for name in listed_controls]
+    listed_controls = {name_control(name): CONTROLS[name] for name in names if name in CONTROLS}
+    meanings = [f"{name} = {text}" for name, text in listed_controls.items() if name != text]
     return [f"Controls: {', '.join(meanings)}."] if meanings else []
 
 
