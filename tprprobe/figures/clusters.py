@@ -17,10 +17,9 @@ from tprprobe.analyses.naming.fields import list_exact
 from tprprobe.errors import InputError
 from tprprobe.figures.cluster_labels import (
     KEY_LENGTH,
-    NOT_STABLE,
     color_clusters,
     describe_clusters,
-    explain_tags,
+    explain_signs,
     label_named,
 )
 from tprprobe.figures.dots import render
@@ -167,11 +166,9 @@ def cluster_strips(
             notes.append(f"{bars} (ARI of all {likeness:.2f})")
         notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
-            precision = (
-                "after a name: its held-out precision; in other parentheses: tokens most its own"
-            )
-            notes += [precision, explain_tags(list_exact(store))]
-            notes.append(NOT_STABLE * any("*" in text for _, text in key))
+            meanings = [text.partition(": ")[2] for _, text in key]
+            notes.append("numbers after names: held-out precision")
+            notes += explain_signs(meanings, list_exact(store))
         notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
         title = f"{kind}: {site_label(roles.site, roles.head)}"
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
