@@ -79,13 +79,7 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         row = rows[rows["family"] == family].iloc[0]
         value, low, high = row[[column, f"{column}_low", f"{column}_high"]].astype(float)
         is_sure = binds(row) if family == "factored" else low > 0
-        yield {
-            "part": part,
-            "value": value,
-            "low": low,
-            "high": min(high, remainder),
-            "sure": is_sure,
-        }
+        yield {"part": part, "value": value, "low": low, "high": min(high, remainder), "sure": is_sure}
         remainder -= np.fmax(0.0, value)
     is_settled = not np.isnan(rows.loc[rows["family"] == "bag", "share"].iloc[0])
     yield {"part": REMAINDER, "value": max(0.0, remainder) if is_settled else np.nan, "sure": False}
