@@ -168,7 +168,7 @@ class NameSizes(Artist):
             n_lines = max((1 + name.get_text().count("\n") for name in names), default=1)
             letters = max((len(n.get_text()) for n in names if not n.get_rotation()), default=0)
             is_beside = axis is self.axes.xaxis  # each other: as wide as their letters
-            size = max(LINE * (1 + n_lines) / 2, is_beside * (EM * letters + GAP))
+            size = max(LINE * n_lines, is_beside * (EM * letters + GAP))
             gap = np.diff(axis.get_majorticklocs()[:2]).sum() * room / size
             for name in names if gap else ():
                 name.set_fontsize(min(float(name.get_fontsize()), gap))
