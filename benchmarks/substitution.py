@@ -62,8 +62,8 @@ def measure(model: Pronouncer, words: Words, scheme: str, seed: int) -> dict[str
     shares = {}
     for way, vectors in encoded.items():
         spoken = speak(model, vectors)
-        kept = [text == words.sounds[i] for text, i in zip(spoken, rows, strict=True)]
-        interval = bootstrap_mean(np.array(kept, float), words.groups[rows])
+        is_same = [text == words.sounds[i] for text, i in zip(spoken, rows, strict=True)]
+        interval = bootstrap_mean(np.array(is_same, float), words.groups[rows])
         shares[way] = interval_text(interval, ".3f")
     return shares
 

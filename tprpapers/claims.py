@@ -270,15 +270,12 @@ def _compare(claim: Claim, estimate: Interval, rounding: float) -> Outcome:
         fails = low > t + claim.margin + near or high < t - claim.margin - near
         return "holds" if holds else "fails" if fails else "undecided"
     counts = (claim.counts or 0.0) if rounding and low < high else 0.0
-    above = low > t + near and estimate.value >= t + counts
-    below = high <= t - near and estimate.value <= t - counts
+    value = estimate.value
     if claim.direction == "less":
-        above, below = (
-            low >= t + near and estimate.value >= t + counts,
-            (high < t - near and estimate.value <= t - counts),
-        )
-        above, below = below, above
-    return "holds" if above else "fails" if below else "undecided"
+        t, value, low, high = -t, -value, -high, -low
+    holds = low > t + near and value >= t + counts
+    fails = high <= t - near and value <= t - counts
+    return "holds" if holds else "fails" if fails else "undecided"
 
 
 def _widen(estimate: Interval, cases: int) -> Interval:

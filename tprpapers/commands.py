@@ -102,13 +102,14 @@ def paper(
 
     What each is made from, in minutes, is computed before it, into OUT/made.
     """
+    from tprpapers.paper.judgements import word_verdict
     from tprpapers.paper.making import make_papers
 
     page = make_papers(name, ckpt or [], out, resume, _track_parts)
     names: dict[str, list[str]] = {}
     for path in sorted(page.parent.glob("*.json")):
         if "verdict" in (item := read_json(path)):
-            verdict = ", judged on ".join([item["verdict"], *item.get("judged_on", ())])
+            verdict = ", judged on ".join([word_verdict(item), *item.get("judged_on", ())])
             names.setdefault(verdict, []).append(path.stem)
     say("Verdicts on the paper's claims about its tables and figures:")
     for verdict, made in sorted(names.items()):

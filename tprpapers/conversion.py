@@ -81,7 +81,8 @@ def provenance_card(file: PublishedFile, rebuilt: Rebuilt) -> str:
             f"- `{key}`" for key in sorted(set(map(_any_layer, rebuilt.passed_over)))
         ),
         "Also in the file": "\n".join(
-            f"- {key}: {_plain(value)}" for key, value in sorted(file.facts.items())
+            f"- {key}: {json.dumps(value.item() if isinstance(value, Tensor) else value, default=str)}"
+            for key, value in sorted(file.facts.items())
         ),
     }
     head = {
@@ -107,7 +108,3 @@ def _table(mapping: dict[str, str]) -> str:
 
 def _any_layer(name: str) -> str:
     return re.sub(r"((?:encoder|decoder)\.(?:layers\.|block\.)?)\d+\.", r"\1{l}.", name)
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value.item() if isinstance(value, Tensor) else value, default=str)

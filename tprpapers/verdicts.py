@@ -88,7 +88,6 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
         )
     ),
     "huang-table1": ("huang-table1", "huang-bleu-n", "huang-training-time"),
-    **dict.fromkeys((f"huang-fig{n}" for n in range(3, 8)), ("huang-pos-prediction",)),
 }  # fmt: skip
 OWN_CLAIMS = {  # claims that a table judges itself, on its own store
     "huang-table2": ("huang-nominal-verbal", "huang-initial-word"),
@@ -100,6 +99,9 @@ OWN_CLAIMS = {  # claims that a table judges itself, on its own store
     "huang-subjects": ("huang-subject-object",),
     "huang-swap": ("huang-plan",),
 }  # fmt: skip
+JUDGED_BY = {
+    f"huang-fig{n}": "huang-regions" for n in range(3, 8)
+}  # what claims are not about alone
 
 
 def judge_cases(
@@ -167,16 +169,15 @@ def summarize_verdicts(claims: Sequence[str]) -> list[str]:
         return []
     if len(claims) > MAX_DETAILED:
         outcomes = dict.fromkeys(row["verdict"] for row in rows)
-        lines = [f"{outcome}: {_list(rows, outcome)}." for outcome in outcomes]
+        lines = [
+            f"{outcome}: {', '.join(_name(row) for row in rows if row['verdict'] == outcome)}."
+            for outcome in outcomes
+        ]
     else:
         lines = [
             f"{_name(row)}: {row['verdict']}. {row['reason'].replace(_BAR, '|')}" for row in rows
         ]
     return [HEAD, *lines]
-
-
-def _list(rows: Sequence[dict[str, str]], outcome: str) -> str:
-    return ", ".join(_name(row) for row in rows if row["verdict"] == outcome)
 
 
 def _name(row: dict[str, str]) -> str:

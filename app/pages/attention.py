@@ -44,8 +44,7 @@ def attention() -> None:
         relation = "" if label == ALL else label
         score = lambda: views.score_attention(store, followed, relation)  # noqa: E731
         scores = state.once(score, "heads", relation)
-        pick = lambda: views.pick_head(followed, relation)  # noqa: E731
-        picked = state.once(pick, "picked", relation)
+        picked = state.once(lambda: views.pick_head(followed, relation), "picked", relation)
         summary = views.summarize_attention(scores, picked)
         best = summary.links[0].query  # what the first line names is shown first
         site = widgets.choose_site("Sub-layer", sites, "maps", sites.index(best["maps"]))

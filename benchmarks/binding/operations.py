@@ -119,9 +119,9 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
         counts = {"draws": len(frame), "right": int(is_right.sum()), "wrong": int((is_named & ~is_right).sum()),
                   "none": int((~is_named).sum())}  # fmt: skip
         wrong = frame.loc[is_named & ~is_right, "named"].value_counts()
-        others = ", ".join(f"{title} {n}" for title, n in wrong.items())
+        wrong_names = ", ".join(f"{title} {n}" for title, n in wrong.items())
         means = frame[[kind.title for kind in find_operations().values()]].mean().to_dict()
-        table.append({"cell": cell, **counts, "right_low": right.low, "right_high": right.high, "others": others,
+        table.append({"cell": cell, **counts, "right_low": right.low, "right_high": right.high, "others": wrong_names,
                       **means, "seconds": frame["seconds"].mean()})  # fmt: skip
     return pd.DataFrame(table)
 

@@ -174,16 +174,18 @@ def name_scheme(case: Case, method: Method, items: Array, attempt: Callable[...,
     """
     if (search := getattr(method, "name_roles", None)) is not None:
         return str(search(*case.part(case.train)))
-    tried = {case.subject.scheme: items}
-    tried |= {name: attempt(SCHEMES[name]) for name in CANDIDATES if name not in tried}
-    best = max(tried.values(), key=total)
+    attempts = {case.subject.scheme: items}
+    attempts |= {name: attempt(SCHEMES[name]) for name in CANDIDATES if name not in attempts}
+    best = max(attempts.values(), key=total)
     if not beats(best):
         return "no structure"
 
     def count_roles(name: str) -> int:
         return len(replace(case.structure, scheme=SCHEMES[name]).names(1))
 
-    return next(name for name in sorted(tried, key=count_roles) if not beats(best, tried[name]))
+    return next(
+        name for name in sorted(attempts, key=count_roles) if not beats(best, attempts[name])
+    )
 
 
 def _is_right(scheme_name: str, accepted: tuple[str, ...]) -> bool:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,12 @@ from tprprobe.examination import examine, examining, subject
 from tprprobe.examination.measures import MEASURES, subtract_baseline
 from tprprobe.figures import catalogue
 from tprprobe.figures.heads import relation_squares
-from tprprobe.figures.model_page import QUESTIONS, describe_bindings
+from tprprobe.figures.model_page import QUESTIONS, describe_bindings, show_heads
 from tprprobe.models import load_model
 from tprprobe.site.attachment import attach
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import choose_outputs
+from tprprobe.store import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -196,6 +198,14 @@ def test_heads_of_an_earlier_page_are_all_the_models(examined):
     heads = examined.tables["heads"].query("model == 'trained'")
     squares, earlier = (relation_squares(t) for t in (heads, heads.drop(columns="model")))
     np.testing.assert_array_equal(squares.values, earlier.values)
+
+
+def test_heads_that_look_at_the_first_token_are_counted_apart(examined):
+    heads = examined.tables["heads"].assign(relation="first token", beyond_low=0.5)
+    run = SimpleNamespace(folder=examined.folder, store=open_store(examined.folder / "store"))
+    section, n = show_heads(heads, run), len(heads) // 2
+    assert f" 0 of {n} heads look" in section.lack
+    assert f"beside {n} ({n}) that look" in section.lack
 
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):

@@ -223,9 +223,9 @@ def draw_plane(
         "Percent: of the variance; of discriminants, of the variance between the means of classes."
     )
     title = f"Unbinding vectors of {kind}s and of other words"
-    title = title if kind else "Unbinding vectors by the word they generate"
-    labels = np.array([labels_by_class[name] for name in classes])
-    return scatter_planes(planes, labels, list(labels_by_class.values()), title, note)
+    title = title if kind else "Unbinding vectors by kind of word"
+    texts = np.concatenate([fit_words["word"], drawn_words["word"]])
+    return scatter_planes(planes, classes, texts, labels_by_class, title, note)
 
 
 CAPTIONED = Input(

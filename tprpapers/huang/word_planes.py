@@ -1,9 +1,10 @@
 """Unbinding vectors in the plane by what they generate: huang's Figures 3 to 7."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Shaped
 
 from tprprobe.analyses.projections import Projection
@@ -21,20 +22,23 @@ TITLES = {
 def scatter_planes(
     planes: Sequence[Projection],
     classes: Shaped[np.ndarray, " token"],
-    order: Sequence[str],
+    words: Shaped[np.ndarray, " token"],
+    labels: Mapping[str, str],
     title: str,
     note: str = "",
 ) -> Grid:
-    """One set of vectors in one or more planes, a panel per plane, a color per class; the last is gray.
+    """One set of vectors in one or more planes, a panel per plane, a color per class of ``labels``, their texts in the legend; the last is gray.
 
     Only vectors that the axes were not found on are drawn where a plane has such.
     """
-    pictures, colors = [], [*palette(len(order) - 1), GREY]
+    pictures, colors = [], [*palette(len(labels) - 1), GREY]
     for plane in planes:
         is_drawn = ~plane.fitted if (~plane.fitted).any() else np.ones_like(plane.fitted)
         shares = [f" ({share:.0%})" if share == share else "" for share in plane.explained]
         axes = [axis + share for axis, share in zip(plane.axes, shares, strict=True)]
-        points, values = plane.points[is_drawn], classes[is_drawn].tolist()
-        look: Any = {"colors": colors, "title": TITLES[plane.method]}
-        pictures.append(Points(points, values, order, axes, **look))
+        points = plane.points[is_drawn]
+        marks = pd.DataFrame({"value": classes, "word": words})[is_drawn]
+        values = [labels[name] for name in marks["value"]]
+        look: Any = {"colors": colors, "title": TITLES[plane.method], "marks": marks}
+        pictures.append(Points(points, values, [*labels.values()], axes, **look))
     return Grid(pictures, 2, title=title, note=note)

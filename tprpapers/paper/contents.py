@@ -74,15 +74,19 @@ def share_checkpoints(papers: Sequence[str], checkpoints: Sequence[str]) -> dict
     contents = {paper: read_contents(paper) for paper in papers}
     shared: dict[str, list[str]] = {paper: [] for paper in papers}
     for ckpt in checkpoints:
-        kind = str(read_json(assets.find("models", ckpt) / "config.json").get("architecture"))
+        config = assets.find("models", ckpt) / "config.json"
+        kind = read_json(config).get("architecture") if config.is_file() else None
         owners = [paper for paper in papers if kind in contents[paper].architectures]
         if not owners:
             accepted = ", ".join(
                 architecture for paper in papers for architecture in contents[paper].architectures
             )
-            raise InputError(
-                f"{ckpt} is a {kind}, which is not of {' or '.join(papers)} (accepted: {accepted})"
+            what = (
+                f"a {kind}, which is not of {' or '.join(papers)}"
+                if kind
+                else "no checkpoint of tprprobe"
             )
+            raise InputError(f"{ckpt} is {what} (accepted: {accepted})")
         shared[owners[0]].append(ckpt)
     return {
         paper: shared_checkpoints or contents[paper].checkpoints

@@ -1,11 +1,11 @@
 """The items of a paper's folder: tables and figures with their verdicts."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tprpapers.paper.commands import CommandResult
+from tprpapers.paper.judgements import count_verdicts, word_verdict
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 
@@ -36,19 +36,13 @@ class Paper:
     items: Sequence[Item]
 
 
-def count_verdicts(item: Item) -> str:
-    """How many of the claims that decide about an item have which verdict: ``holds 2, fails 1``."""
-    counts = Counter(claim["verdict"] for claim in item.judgement["claims"] if claim["decides"])
-    return ", ".join(f"{verdict} {n}" for verdict, n in counts.items()) or "–"
-
-
 def list_rows(papers: Sequence[Paper]) -> Iterator[dict[str, str]]:
     """A row per item: item, verdict, title, and how many claims about it have which."""
     for paper in papers:
         for item in paper.items:
             yield {
                 "item": item.name,
-                "verdict": item.judgement["verdict"],
+                "verdict": word_verdict(item.judgement),
                 "title": item.title,
-                "claims about it": count_verdicts(item),
+                "claims about it": count_verdicts([item.judgement]),
             }

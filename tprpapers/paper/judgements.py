@@ -1,6 +1,7 @@
 """What became of the claims about a figure: one word for the figure, and a row per claim."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tprpapers.claims import Verdict, find_claim
@@ -71,8 +72,36 @@ def combine_verdicts(judgements: Sequence[dict[str, Any]], is_made: bool) -> str
     return "undecided" if worst == "not decidable here" else worst
 
 
-def describe(judgements: Sequence[dict[str, Any]], is_made: bool) -> dict[str, Any]:
-    """What the JSON file of a figure says of its claims, and on what those were judged that decide."""
+def describe(
+    judgements: Sequence[dict[str, Any]], is_made: bool, judged_by: str | None = None
+) -> dict[str, Any]:
+    """What the JSON file of a figure says of its claims, on what those were judged that decide, and which item
+    judges what is claimed of this and other figures together.
+    """
     bases = [row["judged_on"] for row in judgements if row["decides"] and is_made]
     verdict = combine_verdicts(judgements, is_made)
-    return {"verdict": verdict, "judged_on": bases[:1], "claims": list(judgements)}
+    content = {"verdict": verdict, "judged_on": bases[:1], "claims": list(judgements)}
+    return content | ({"judged_by": judged_by} if judged_by else {})
+
+
+def word_verdict(judgement: Mapping[str, Any]) -> str:
+    """The verdict of a figure's JSON file as the report has it."""
+    if (verdict := judgement["verdict"]) == NO_CLAIM and "judged_by" in judgement:
+        return f"no claim of its own; see {judgement['judged_by']}"
+    return verdict
+
+
+def count_verdicts(judgements: Iterable[Mapping[str, Any]]) -> str:
+    """How many of the claims of one or more figures have which verdict: ``holds 2, fails 1``.
+
+    A claim counts once, by what a figure shows where that decides it; of several verdicts the least favorable counts.
+    """
+    rows = [row for judgement in judgements for row in judgement["claims"] if row["decides"]]
+    on_figures = {row["claim"] for row in rows if row["judged_on"] == ON_FIGURE}
+    verdicts: dict[str, str] = {}
+    for row in rows:
+        name, verdict = row["claim"], row["verdict"]
+        if name not in on_figures or row["judged_on"] == ON_FIGURE:
+            verdicts[name] = min(verdict, verdicts.get(name, verdict), key=WORST.index)
+    counts = Counter(verdicts.values()).items()
+    return ", ".join(f"{verdict} {n}" for verdict, n in counts) or "–"

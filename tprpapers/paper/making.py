@@ -19,7 +19,7 @@ from tprpapers.paper.contents import (
 from tprpapers.paper.items import TABLE_FILES, Item, Paper
 from tprpapers.paper.judgements import describe, list_judgements
 from tprpapers.paper.page import write_pages
-from tprpapers.verdicts import CLAIMS, OWN_CLAIMS, add_verdicts, verdicts_of
+from tprpapers.verdicts import CLAIMS, JUDGED_BY, OWN_CLAIMS, add_verdicts, verdicts_of
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.style import Drawing, save
@@ -112,7 +112,8 @@ def _item(
             missing = str(error)
     figure_verdicts = verdicts_of(table) or verdicts_of(figure)
     claims = (*CLAIMS.get(name, ()), *OWN_CLAIMS.get(name, ()))
-    judgement = describe(list_judgements(claims, figure_verdicts, checkpoints), not missing)
+    judgements = list_judgements(claims, figure_verdicts, checkpoints)
+    judgement = describe(judgements, not missing, JUDGED_BY.get(name))
     title = catalogue.find_figure(name).title
     content = {"name": name, "title": title, **judgement, "commands": lines}
     content |= {"missing": missing or None}

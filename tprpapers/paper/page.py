@@ -1,7 +1,6 @@
 """The report of a paper's folder, as one HTML file and as Markdown."""
 
 import platform
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -12,8 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from tprpapers.paper.contents import hash_weights
-from tprpapers.paper.items import TABLE_FILES, Item, Paper, count_verdicts, list_rows
-from tprpapers.paper.judgements import ON_FIGURE, ON_PAGES
+from tprpapers.paper.items import TABLE_FILES, Item, Paper, list_rows
+from tprpapers.paper.judgements import ON_FIGURE, ON_PAGES, count_verdicts, word_verdict
 from tprpapers.verdicts import HEAD
 from tprpapers.verdicts import HERE as OWN_HEAD
 from tprprobe.figures.report.page import write_report
@@ -45,11 +44,10 @@ def write_pages(out: Path, papers: Sequence[Paper]) -> Path:
 
 
 def _lead(papers: Sequence[Paper]) -> str:
-    counts = Counter(row["verdict"] for row in list_rows(papers))
-    counts_text = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+    judgements = [item.judgement for paper in papers for item in paper.items]
     words = ["tprprobe", "paper", papers[0].name if len(papers) == 1 else "all"]
     return (
-        f"{sum(counts.values())} items: {counts_text}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
+        f"{len(judgements)} items; claims about them: {count_verdicts(judgements)}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
         ".svg, .csv and .json, a table as .tex and .md, too. An item's verdict is the least favorable of those on the claims about it. A claim is "
         f"judged on {ON_FIGURE} where that decides it, else on {ON_PAGES}; of these, on the ones drawn here. "
         "'No claim': the paper claims nothing about it. 'Missing': it could not be made."
@@ -57,7 +55,7 @@ def _lead(papers: Sequence[Paper]) -> str:
 
 
 def _section(item: Item) -> Section:
-    lines = [f"Verdict: {item.judgement['verdict']}."]
+    lines = [f"Verdict: {word_verdict(item.judgement)}."]
     if item.missing:
         lines.append(f"Missing: {item.missing}.")
         lines += [f"Made by: {command}" for command in item.commands]
@@ -78,7 +76,7 @@ def _caption(table: Table) -> str:
 
 
 def _folded_line(item: Item) -> str:
-    return f"Claims about it: {count_verdicts(item)} ({len(item.judgement['claims'])} in all)"
+    return f"Claims about it: {count_verdicts([item.judgement])} ({len(item.judgement['claims'])} in all)"
 
 
 def _claims(item: Item) -> pd.DataFrame:
@@ -145,7 +143,7 @@ def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:
 
 def _markdown_of(item: Item) -> Iterator[str]:
     yield from (f'<a id="{item.name}"></a>', "", f"## {item.name}: {item.title}", "")
-    yield from (f"Verdict: **{item.judgement['verdict']}**.", "")
+    yield from (f"Verdict: **{word_verdict(item.judgement)}**.", "")
     if item.missing:
         yield from (f"Missing: {item.missing}.", "")
         yield from (f"- `{command}`" for command in item.commands)

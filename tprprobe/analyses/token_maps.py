@@ -98,7 +98,7 @@ class Cloud:
         twin = next((t for t in self.store.twins.values() if roles.site in t.specs), None)
         if twin is None:
             return None
-        sample = take(twin, self.drawn.kept) if isinstance(self.drawn, Thinned) else twin
+        sample = take(twin, self.drawn.sample_ids) if isinstance(self.drawn, Thinned) else twin
         settings = {name: getattr(roles, name) for name in ("head", "k", "seed", "raw", "n_seeds")}
         try:
             return replace(
@@ -254,5 +254,5 @@ def _finite(store: Store, site: str, is_finite: Bool[np.ndarray, " token"]) -> t
     good = np.setdiff1d(samples, bad)
     if not len(good):
         raise InputError(f"every sample of {store.path} has vectors of {site} that are not finite")
-    complete_store = store.whole if isinstance(store, Thinned) else store
+    complete_store = store.full_store if isinstance(store, Thinned) else store
     return take(complete_store, good), len(bad)

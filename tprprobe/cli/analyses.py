@@ -199,6 +199,8 @@ def name(
     opened, out = open_store(store), options.get("out")
     has_words = bool(opened.labels) or find_arithmetic(opened) is None
     options["progress"] = lambda jobs: track(jobs, "naming", len(jobs))
+    if (k := min(options.get("k", [20]))) < 2:
+        raise InputError(f"--k {k}: one group divides nothing, give 2 or more")
     if has_words:
         n_clusters = options.pop("k", [20])
         if len(n_clusters) > 1 or "baseline" in options:

@@ -46,17 +46,11 @@ def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
 
 def arguments(root: Path, port: int) -> list[str]:
     flags = [word for name, value in SETTINGS.items() for word in (f"--{name}", value)]
-    script = find_script()
+    scripts = [folder / "main.py" for folder in assets.roots("app")]
+    if not (script := next(filter(Path.is_file, scripts), None)):
+        raise InputError("the dashboard's files are not installed: install tprprobe again")
     begun = [sys.executable, str(script.with_name("serve.py")), "run", str(script)]
     return [*begun, *flags, "--server.port", str(port), "--", str(root)]
-
-
-def find_script() -> Path:
-    """The dashboard's main file: $TPRPROBE_PATH, the wheel's, or the checkout's."""
-    scripts = [root / "main.py" for root in assets.roots("app") if (root / "main.py").is_file()]
-    if not scripts:
-        raise InputError("the dashboard's files are not installed: install tprprobe again")
-    return scripts[0]
 
 
 def find_port(port: int | None) -> int:

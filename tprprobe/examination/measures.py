@@ -34,8 +34,8 @@ from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
 N_BEHAVIOR = 60  # pairs of sentences in which two words change places
-HEADLESS = "it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M"
-NO_PAIRS = "it needs minimal pairs, in which two words change places (--data pairs:FRAME)"
+PAIRS = "minimal pairs, in which two words change places (--data pairs:FRAME)"
+HEADLESS = f"it needs a model that was saved with a head that predicts words, such as hf:HuggingFaceTB/SmolLM2-135M, and {PAIRS}"
 CHARACTERS = "the model reads characters, of which no label is known; whether {1} tells which is at which place, ask `tprprobe decompose {0} --site {1}` first, then `tprprobe probe token {0} --sites {1} --probe bilinear` (it takes minutes)"
 UNLABELLED = (
     "the words of these texts have no labels: give annotated text, or --labels spacy:PIPELINE"
@@ -140,7 +140,7 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
     if not has_head(model):
         raise InputError(HEADLESS)
     if not isinstance(subject.data, MinimalPairs):
-        raise InputError(NO_PAIRS)
+        raise InputError(f"it needs {PAIRS}")
 
     data: Any = replace(subject.data, asked=True)[:N_BEHAVIOR]
     out = subject.folder / "behavior"

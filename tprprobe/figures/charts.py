@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from plotly.subplots import make_subplots
 
-from tprprobe.figures.colors import PALER, palette, text_color
+from tprprobe.figures.colors import PALER, group_colors, palette, text_color
 from tprprobe.figures.line_styles import DASHES, INK, LEVELS, SYMBOLS, style_lines
 from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
 from tprprobe.figures.style import Options
@@ -224,7 +224,8 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     texts = np.full(values.shape, "") if squares.texts is None else squares.texts
     layers = [("", np.full(values.shape, True), theme.scale)]
     if groups is not None:
-        scales = [(theme.page, to_hex(hue)) for hue in palette(len(squares.order))]
+        colors = group_colors(squares.order, squares.gray)
+        scales = [(theme.page, to_hex(hue)) for hue in colors]
         layers = [
             (name, groups == name, scale)
             for name, scale in zip(squares.order, scales, strict=True)

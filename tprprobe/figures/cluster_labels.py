@@ -1,7 +1,7 @@
 """What stands for a cluster in figures and tables: its color, its name, the tokens that are most its own, and whether it is stable."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -16,8 +16,16 @@ from tprprobe.store.token_texts import is_special, quote_sign, sign, visible
 
 KEY_LENGTH = 34  # characters of what a color means
 SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
-TAGS = "Capitals, pos=…: parts of speech; small letters: relations to the head; in quotes: tokens; in parentheses: the one that a cluster consists of"
-NOT_STABLE = f"*: not found again from other random starts (Jaccard index below {RECOVERED:g})"
+TAGS = {  # signs of tags of a treebank, and what they are
+    r"\b[A-Z]": "tags in capitals: parts of speech",
+    "pos=": "pos=…: parts of speech",
+    r"\b[a-z]": "tags in small letters: relations to the head",
+}
+SIGNS = {  # in any name
+    "‘": "in quotes: tokens",
+    r"\((?!1?\.\d)": "tokens in parentheses: those most a cluster's own",
+    r"\*(?: |$)": f"*: not found again from other random starts (Jaccard index below {RECOVERED:g})",
+}
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
 MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens
@@ -29,7 +37,7 @@ def label_named(names: pd.DataFrame) -> dict[int, str]:
     precisions = (f"({row['precision']:.2f})".replace("(0.", "(.") for row in rows)
     return {
         row["cluster"]: f"{describe_name(row)} "
-        + ("special token" if is_special(row["name"]) else precision)
+        + ("special token" if is_special(row["name"]) and row["precision"] == 1 else precision)
         for row, precision in zip(rows, precisions, strict=True)
     }
 
@@ -42,11 +50,6 @@ def describe_stability(roles: Clusters) -> str:
     )
 
 
-def is_unstable(names: pd.DataFrame) -> pd.Series:
-    """Which clusters other random starts do not find again."""
-    return names.get("recovery", pd.Series(1.0, names.index)) < RECOVERED
-
-
 def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     """The name of a cluster, in parentheses the word that it is made of where that is one, and a star if it is not stable."""
     name, word = str(row["name"]), SINGLE.match(str(row.get("commonest", "")))
@@ -56,9 +59,11 @@ def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     return visible(name, NAME_LENGTH) + single + "*" * (row.get("recovery", 1.0) < RECOVERED)
 
 
-def explain_tags(tasks: Collection[str]) -> str:
-    """Which labels are parts of speech, and which relations, where names may have both."""
-    return TAGS * ({"pos", "dep"} <= {*tasks})
+def explain_signs(names: Iterable[str], tasks: Collection[str]) -> list[str]:
+    """What the signs in names mean, of those that any has; tags where labels are parts of speech and relations alone."""
+    text = " ".join(names)
+    signs = TAGS | SIGNS if {*tasks} == {"pos", "dep"} else SIGNS
+    return [meaning for sign_pattern, meaning in signs.items() if re.search(sign_pattern, text)]
 
 
 def describe_clusters(
@@ -74,8 +79,8 @@ def describe_clusters(
         name = names.get(label, "")
         listed = BETWEEN.join(quote_sign(token) for token in listed.split(BETWEEN) if token)
         is_shared = [*plain.values()].count(plain.get(label, "")) > 1
-        listed = listed.split(BETWEEN)[0] if is_shared else cut_between(listed, length)
-        tokens = f" ({listed})" * ((is_shared and listed not in name) or not name)
+        is_told = bool(name) and (not is_shared or listed.split(BETWEEN)[0] in name)
+        tokens = f" ({cut_between(listed, length - len(name))})" * (not is_told)
         precision = name.removeprefix(plain.get(label, ""))
         texts[label] = f"{label}: {plain.get(label, '')}{tokens}{precision}".replace(":  ", ": ")
     return texts

@@ -17,10 +17,9 @@ from tprprobe.analyses.naming.fields import list_exact
 from tprprobe.errors import InputError
 from tprprobe.figures.cluster_labels import (
     KEY_LENGTH,
-    NOT_STABLE,
     color_clusters,
     describe_clusters,
-    explain_tags,
+    explain_signs,
     label_named,
 )
 from tprprobe.figures.dots import render
@@ -42,7 +41,7 @@ from tprprobe.store import Store
 
 N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 N_TRIED = 300  # texts, of which one fits small axes
-N_NARROW, N_OTHERS = 24, 6  # tokens of a text, names of the baseline model in a column of a paper
+N_NARROW = 24  # tokens of a text in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
 UNMATCHED_COLOR = (0.88, 0.88, 0.88)  # of the baseline's clusters that are like none of the model
 
@@ -143,9 +142,7 @@ def cluster_strips(
         ]
         if baseline is not None:
             unmatched = sorted({*rows["beside"].dropna().astype(int)} - like.keys())
-            ids_in_key = [i for i in unmatched if i in key_of_own]
-            if look.is_narrow and len(ids_in_key) > N_OTHERS:
-                ids_in_key = []
+            ids_in_key = [i for i in unmatched if i in key_of_own and not look.is_narrow]
             entries = [key_of_own[i] for i in ids_in_key]
             if letters := [_letter(i) for i in unmatched if i not in ids_in_key]:
                 entries.append(f"{letters[0]}…: others of the baseline model")
@@ -169,11 +166,9 @@ def cluster_strips(
             notes.append(f"{bars} (ARI of all {likeness:.2f})")
         notes.append("⊢ start, ⊣ end" * any("<sos>" in strip.tokens for strip in strips))
         if names:
-            precision = (
-                "after a name: its held-out precision; in other parentheses: tokens most its own"
-            )
-            notes += [precision, explain_tags(list_exact(store))]
-            notes.append(NOT_STABLE * any("*" in text for _, text in key))
+            meanings = [text.partition(": ")[2] for _, text in key]
+            notes.append("numbers after names: held-out precision")
+            notes += explain_signs(meanings, list_exact(store))
         notes.append(marks_legend(letter for strip in strips for letter in strip.gold))
         title = f"{kind}: {site_label(roles.site, roles.head)}"
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))

@@ -18,6 +18,7 @@ HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E4
 SHADES = (1.0, 0.45, 1.6, 0.7, 2.4)  # of every hue: full, light, dark, between, darkest
 RAMP = "viridis"  # of values in an order, such as positions
 NEAR = 0.2  # distance of colors that are taken for one another
+GRAY = (0.75, 0.75, 0.75)  # of groups of squares that stand back
 PALER = 0.7  # of white in the color of a square within its control
 
 
@@ -28,6 +29,14 @@ def palette(n: int) -> list[tuple[float, float, float]]:
     hues = dict.fromkeys([*chosen, *others])
     shades = [shade_color(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
+
+
+def group_colors(names: Sequence[str], gray: Sequence[str]) -> list[tuple[float, float, float]]:
+    """A color for every group of squares; those in ``gray`` have none of their own, unless colors are asked for."""
+    hues = palette(len(names))
+    if current_look().palette:
+        return hues
+    return [GRAY if name in gray else hue for name, hue in zip(names, hues, strict=True)]
 
 
 def line_colors(n: int) -> list[tuple[float, float, float]]:

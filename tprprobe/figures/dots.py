@@ -35,11 +35,13 @@ from tprprobe.figures.style import (
     tidy,
     title_size,
 )
+from tprprobe.figures.text_sizes import CutMark
 
 ROW, LOW_ROW, MARK_ROW = 0.24, 0.155, 0.08  # inches of a row, of many rows, of a mark of dots
 PAGE, TALLEST = 7, 8.2  # inches of a page, of bars without legend and notes
 MAX_ROWS, NAMED_PANEL = 15, 3  # rows that are as high; inches of a panel with names of rows
 HATCH = "/////"  # of a part that is not shown to be there
+RING = "ring: best layer"
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
 DASHES = (*LEVELS.values(), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))  # of other levels
@@ -209,14 +211,9 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         lows, highs = zip(lines.limits, *ends, strict=True)  # of given axes that share theirs, too
         panel.set_ylim(*(None if None in x else f(x) for f, x in ((min, lows), (max, highs))))
         if (lines.limits[0] or 0) > 0 and not current_look().ylim:
-            _mark_cut(panel)
-
-
-def _mark_cut(panel: Axes) -> None:
-    """A break at the foot of a y axis that does not begin at 0."""
-    look: Options = {"ha": "center", "va": "center", "fontsize": 8, "color": MUTED, "zorder": 9}
-    look |= {"bbox": {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 0.2}}
-    panel.text(0, 0.05, "≈", transform=panel.transAxes, **look)
+            look = {"ha": "center", "va": "center", "fontsize": 8, "color": MUTED, "zorder": 9}
+            look |= {"bbox": {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 0.2}}
+            panel.add_artist(CutMark(0, 0.05, "≈", transform=panel.transAxes, **look))
 
 
 def _list_ticks(panel: Axes, layers: pd.Series) -> list[float]:
@@ -246,7 +243,7 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> 
         best = points["best"].astype(bool)
         ring = {"marker": "o", "markersize": 9, "linestyle": "", "markerfacecolor": "none"}
         panel.plot(x[best], points["value"][best], color=color, **ring)
-        ring |= {"markersize": 6, "color": MUTED, "label": "ring: best layer"}
+        ring |= {"markersize": 6, "color": MUTED, "label": RING}
         panel.plot([], [], **ring)
 
 
@@ -344,6 +341,7 @@ def _explain(figure: AnyFigure, axes: np.ndarray, is_given: bool) -> None:
             handles.setdefault(label, handle)
     models = list(dict.fromkeys(label.partition(": ")[0] for label in handles))
     ranks = {label: models.index(label.partition(": ")[0]) for label in handles}
-    handles = {label: handles[label] for label in sorted(handles, key=ranks.__getitem__)}
+    labels = sorted(handles, key=lambda label: (label == RING, ranks[label]))
+    handles = {label: handles[label] for label in labels}
     if len(handles) > 1:
         legend(axes[0, 0] if is_given else figure, [*handles.values()], [*handles])

@@ -34,9 +34,7 @@ def legend_size() -> float:
     return 6 if current_look().is_narrow else 7
 
 
-def legend(
-    figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str], **look: Any
-) -> None:
+def legend(figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
     """Explains what is drawn, below the panels: of a figure of ours, which it lengthens; of given axes, which it shortens."""
     settings = current_look()
     if not (settings.legend and labels):
@@ -53,7 +51,7 @@ def legend(
         place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": columns}
         place |= {"borderaxespad": 12 * below * settings.scale + 0.5}
     else:
-        place |= {"loc": "outside lower center", "ncols": columns, "frameon": False, **look}
+        place |= {"loc": "outside lower center", "ncols": columns, "frameon": False}
         if settings.height is None and isinstance(figure, Figure):
             height = n_lines * LEADING * size / 72 * settings.scale
             figure.set_figheight(figure.get_figheight() + height)

@@ -28,7 +28,10 @@ LABEL |= {"path_effects": [withStroke(linewidth=2, foreground="white")]}
 
 @dataclass(frozen=True, eq=False)
 class Points(Scene):
-    """Points with a value each; ``order`` is that of the values, marked points are ringed, all others pale."""
+    """Points with a value each; ``order`` is that of the values, marked points are ringed, all others pale.
+
+    ``marks`` are columns of a file of numbers instead of the values.
+    """
 
     points: Float[np.ndarray, "token 2"]
     values: Sequence[str]
@@ -37,10 +40,12 @@ class Points(Scene):
     marked: Bool[np.ndarray, " token"] | None = None
     colors: Sequence[tuple[float, ...]] | None = None
     signs: Sequence[str] = ()  # at the middle of every value
+    marks: pd.DataFrame | None = None
 
     def tabulate(self) -> pd.DataFrame:
         x, y = self.points.T
-        return pd.DataFrame({"x": x, "y": y, "value": list(self.values)})
+        columns = {"value": list(self.values)} if self.marks is None else self.marks
+        return pd.DataFrame({"x": x, "y": y, **columns})
 
 
 def scatter(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.attention.head_patterns import MARGIN
+from tprprobe.analyses.attention.head_patterns import FIRST, MARGIN
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.analyses.naming.fields import count_places
@@ -178,22 +178,28 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
-    """A grid of layers and heads, each square in the color of the relation that the head follows; in the text, how many of the baseline model follow one."""
+    """A grid of layers and heads, each square in the color of the relation that the head follows; in the text, how many of the baseline model follow one,
+    and beside them those that look at the first word or token.
+    """
     is_real, is_clear = table["model"] == TRAINED, table["beyond_low"] > MARGIN
-    table, follows = table[is_real], is_clear[is_real]
-    n, n_baseline = int(follows.sum()), (is_clear & ~is_real).sum()
+    at_first = is_clear & table["relation"].isin(FIRST)
+    follows = is_clear & ~at_first
+    n, n_first = (int((heads & is_real).sum()) for heads in (follows, at_first))
+    n_baseline, n_baseline_first = ((heads & ~is_real).sum() for heads in (follows, at_first))
     deeper = f"tprprobe app {subject.folder}    # page Attention"
     text = (
-        f"On {subject.store.facts.attention_samples} of the texts, {n} of {len(table)} heads look{'s' * (n == 1)} at a related word or token more often "
+        f"On {subject.store.facts.attention_samples} of the texts, {n} of {is_real.sum()} heads look{'s' * (n == 1)} at a related word or token more often "
         f"than a control, a random choice or a fixed distance, {BEYOND} ({n_baseline} in the baseline model)"
     )
+    first = f", beside {n_first} ({n_baseline_first}) that look{'s' * (n_first == 1)} at the first one, as heads with nothing else to look at often do"
+    text += first * bool(n_first + n_baseline_first)
     if not n:
         return Section(QUESTIONS["heads"], lack=f"{text}.", deeper=deeper)
     scene = relation_squares(table)
-    best = top(table[follows], "beyond")
+    best = top(table[follows & is_real], "beyond")
     where, share = site_label(best["site"], best["head"]), percent(best, "value")
     text += (
-        f"; by best relation: {list_relations(table.loc[follows, 'relation'])}. Farthest beyond its control is {where} "
+        f"; by best relation: {list_relations(table.loc[follows & is_real, 'relation'])}. Farthest beyond its control is {where} "
         f"({best['relation']}): it looks most at the related one in {share} of {best['n']:,} cases, against {describe_rival(best)}."
     )
     return _section("heads", text, render(replace(scene, note="")), deeper, scene.note)

@@ -1,7 +1,7 @@
 """Names of clusters, of a model beside its baseline model: in sentences, as tables, and as a figure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -24,7 +24,7 @@ from tprprobe.analyses.naming.name_counts import (
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
-from tprprobe.figures.cluster_labels import NOT_STABLE, describe_name, explain_tags, is_unstable
+from tprprobe.figures.cluster_labels import describe_name, explain_signs
 from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.legends import legend
@@ -49,7 +49,7 @@ from tprprobe.store.reader import Source
 PLACE = ["site", "head"]
 WORD_KEYS = [*PLACE, "model"]
 ORIGIN = {"Model": "model_name", "Data": "data"}  # columns of a table of words
-N_ROWS, N_NAMED, N_PLACES = 18, 20, 8  # clusters, named ones of a model, and sites in print
+N_NAMED, N_PLACES = 20, 8  # named clusters of a model, and sites in print
 MEASURES = {"precision": "o", "recall": "s"}  # their marks
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 MIN_LINES, LINE = 4.0, 0.115  # of names beside a title and a legend; inches of one
@@ -84,8 +84,7 @@ def summarize_words(names: pd.DataFrame) -> str:
 def _list_agreements(names: pd.DataFrame) -> list[str]:
     """How far all clusters together agree with the labels of every task, at the site or head where they do most, and how much further than the baseline model's."""
     lines = []
-    tasks = [name.removeprefix(AGREEMENT) for name in map(str, names) if f"{name}_low" in names]
-    for task in [task for task in tasks if f"{AGREEMENT}{task}" in names]:
+    for task in _list_tasks(names):
         column = f"{AGREEMENT}{task}"
         of_trained = names[names["model"] == TRAINED]
         best: Any = of_trained.nlargest(1, column).iloc[0]
@@ -102,6 +101,12 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
         scale = " (0: chance, 1: the same groups)" * (not lines)
         lines.append(f"{text}{scale}.")
     return lines
+
+
+def _list_tasks(names: pd.DataFrame) -> list[str]:
+    """The tasks whose labels the clusters are compared with."""
+    of_tasks = [name for name in map(str, names) if name.startswith(AGREEMENT)]
+    return [name.removeprefix(AGREEMENT) for name in of_tasks if f"{name}_low" in names]
 
 
 def _choose(names: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
@@ -139,14 +144,14 @@ def describe_recovery(names: pd.DataFrame) -> str:
 
 
 def list_names(names: pd.DataFrame, out: Source | None) -> str:
-    """All clusters with a name (of many sites the surest), of the model and then of its baseline models, then the model's others, as
-    many as fit a screen; and where the rest is.
+    """All clusters with a name (of many sites the surest), of the model and then of its baseline models, then the model's others, of
+    many sites as many as one has; and where the rest is.
     """
     named_rows = select_named(names).sort_values("f05", ascending=False)
     unnamed_rows = names[(names["model"] == TRAINED) & ~names.index.isin(named_rows.index)]
     order = [named_rows[named_rows["model"] == model] for model in names["model"].unique()]
     rows = pd.concat([of_model.head(N_NAMED) for of_model in order])
-    rows = pd.concat([rows, unnamed_rows.head(max(0, N_ROWS - len(rows)))])
+    rows = pd.concat([rows, unnamed_rows.head(names["cluster"].nunique())])
     cells = tabulate_clusters(rows).cells
     reasons = cells["unnamed because"]
     is_unnamed = ~rows.index.isin(named_rows.index)
@@ -166,10 +171,10 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
 
 
 def _explain(names: pd.DataFrame) -> str:
-    tasks = [name.removeprefix(AGREEMENT) for name in map(str, names)]
-    is_named = names["name"] != UNNAMED
-    notes = [explain_tags(tasks) * any(is_named), NOT_STABLE * any(is_unstable(names) & is_named)]
-    return " ".join(f"{note}." for note in notes if note)
+    """What the signs in the names of clusters mean, as a sentence after others."""
+    drawn = map(describe_name, names[names["name"] != UNNAMED].to_dict("records"))
+    note = "; ".join(explain_signs(drawn, _list_tasks(names)))
+    return f"{note[:1].upper()}{note[1:]}." * bool(note)
 
 
 def _title(names: pd.DataFrame) -> str:
@@ -223,6 +228,12 @@ class NamesTable(PanelTable):
             for measure in MEASURES
         ]
         return pd.DataFrame(marks, columns=columns)
+
+    def choose(self, panel: int | str) -> Any:
+        """One panel alone, and of signs in names the meaning of those that it has."""
+        chosen = super().choose(panel)
+        signs = (_explain(pd.concat([rows for _, rows in t.panels])) for t in (self, chosen))
+        return replace(chosen, caption=self.caption.removesuffix(next(signs)) + next(signs))
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure: precision and recall of every name, with their intervals."""
@@ -319,7 +330,8 @@ def tabulate_names(
         for kind, key in ORIGIN.items()
         if key in rows and rows[key].iloc[0]
     )
-    caption = f"{origin}{choice * (n_places > 1 and len(panels[0][1]) > 0)}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {HELD_OUT} {note}".strip()
+    answers = " ".join([*_list_agreements(rows), describe_recovery(rows)])
+    caption = f"{origin}{choice * (n_places > 1 and len(panels[0][1]) > 0)}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {answers} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {shown_site}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     cells = pd.concat(tables, ignore_index=True)

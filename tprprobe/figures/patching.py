@@ -12,6 +12,7 @@ from tprprobe.figures.scenes import GAP, Squares
 from tprprobe.site.patterns import match
 from tprprobe.store.token_texts import sign
 
+PLACE = ["site", "position"]
 MIN_WRITTEN = 0.05  # shares below are not written into their squares
 MOST = 0.5  # the smallest share that is most of the difference
 UNDECIDED = 0.5  # nats: odds of less than 1.65 to 1
@@ -25,25 +26,27 @@ def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
     """The share of the difference between two texts' answers that is recovered when one state is replaced.
 
     ``patchings`` has the rows of :func:`tprprobe.interventions.patch_positions`. Red: towards the other text; blue: away from
-    it; pale: not beyond the control. Rows may be some ``sites`` alone, by a pattern. The last column is the control of the row: the largest share of its random directions.
+    it; pale: not beyond random directions at that token, or not compared with any. Rows may be some ``sites`` alone, by a pattern. The last column has
+    the largest share of the random directions at the token that carries most.
     """
     names = match(sites, patchings["site"].unique().tolist())
     if not names:
         raise unknown("site of these results", sites, patchings["site"].unique())
     rows, controls = _split(patchings[patchings["site"].isin(names)])
     wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(names)
-    control = _strongest(controls).reindex(names)
+    control = _strongest(controls).unstack().reindex_like(wide)
+    at_most = control.to_numpy()[range(len(wide)), wide.to_numpy().argmax(1)]
     tokens = rows[rows["site"] == names[0]]
     columns = [f"{row['position']}: {_label_token(row)}" for _, row in tokens.iterrows()]
-    values = np.column_stack([wide, np.full(len(names), np.nan), control])
+    values = np.column_stack([wide, np.full(len(names), np.nan), at_most])
     labels, axis = _label_rows(names)
-    n_draws = int(controls.groupby("site").size().max())
+    n_draws = _count_draws(controls)
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
     random = f"Last column: control, the largest, up or down, of {n_draws} random directions of equal length at the token that carries most in that row."
-    colors = "Pale: within the control of the row."
-    beyond = np.abs(wide.to_numpy()) > np.abs(control.to_numpy()[:, None])
-    within = np.column_stack([~beyond, np.zeros((len(names), 2), bool)])
-    numbers = np.char.replace(np.char.mod("%.2f", values), "-", "−")
+    colors = "Full color: beyond such directions at the same token, tried where the shares of a row are largest."
+    is_beyond = wide.abs() > control.abs()
+    within = np.column_stack([~is_beyond, np.zeros((len(names), 2), bool)])
+    numbers = np.vectorize(_number)(values)
     texts = np.where(np.abs(values) >= MIN_WRITTEN, numbers, "")
     texts[:, -1] = numbers[:, -1]
     return Squares(
@@ -66,15 +69,20 @@ def _split(patchings: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return patchings[is_edit].reset_index(drop=True), patchings[~is_edit]
 
 
-def _find_controls(controls: pd.DataFrame) -> "pd.Series[float]":
-    """The largest share that a random direction recovers or takes away, without its sign, by site."""
-    return _strongest(controls).abs()
+def _find_controls(controls: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
+    """The largest share that a random direction at the same place recovers or takes away, without its sign; infinite where none was tried."""
+    strongest = _strongest(controls).abs()
+    return strongest.reindex(pd.MultiIndex.from_frame(rows[PLACE])).fillna(np.inf).to_numpy()
 
 
 def _strongest(controls: pd.DataFrame) -> "pd.Series[float]":
-    """The share that the random direction with the largest effect recovers, by site."""
-    rows = controls["recovered"].abs().groupby(controls["site"], sort=False).idxmax()
-    return controls.loc[rows].set_index("site")["recovered"]
+    """The share that the random direction with the largest effect recovers, by site and position."""
+    rows = controls["recovered"].abs().groupby([controls[name] for name in PLACE]).idxmax()
+    return controls.loc[rows].set_index(PLACE)["recovered"]
+
+
+def _count_draws(controls: pd.DataFrame) -> int:
+    return int(controls.groupby(PLACE).size().max())
 
 
 def _label_sites(sites: list[str]) -> tuple[dict[str, str], str]:
@@ -99,7 +107,7 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     """What the answers to both texts are, and in which layers the state of one token carries most of their difference."""
     rows, controls = _split(patchings)
     best = rows.loc[rows.groupby("site", sort=False)["recovered"].idxmax()]
-    best = best.assign(random=best["site"].map(_find_controls(controls)).fillna(np.inf))
+    best = best.assign(random=_find_controls(controls, best))
     is_most, is_beyond = best["recovered"] >= MOST, best["recovered"] > best["random"]
     best["verdict"] = np.select([~is_most, ~is_beyond], [BELOW, WITHIN_CONTROL], CARRIED)
     labels, kind = _label_sites(list(best["site"]))
@@ -109,14 +117,14 @@ def summarize_patching(patchings: pd.DataFrame) -> str:
     best = best.sort_values("kind", kind="stable")
     is_new = best[RANGE].ne(best[RANGE].shift()).any(axis=1)
     ranges = [of_range for _, of_range in best.groupby(is_new.cumsum())]
-    n_draws = int(controls.groupby("site").size().max())
     last, name = int(rows["position"].max()), f"the {kind or 'state'} of one token"
     sentences = [_compare_answers(rows.iloc[0]), *_describe(ranges, last, name)]
-    worst = rows.assign(random=rows["site"].map(_find_controls(controls))).nsmallest(1, "recovered")
+    worst = rows.nsmallest(1, "recovered")
+    worst = worst.assign(random=_find_controls(controls, worst))
     if (worst["recovered"] < -worst["random"].clip(lower=MIN_WRITTEN)).item():
         place = labels[worst["site"].item()].replace(EMBEDDING, f"the {EMBEDDING}")
         sentences += [f"Most against it works {name} in {place} ({_describe_cells(worst, last)})."]
-    return f"{' '.join(sentences)} Random: the largest, up or down, of {n_draws} random directions of equal length, at that token and layer."
+    return f"{' '.join(sentences)} Random: the largest, up or down, of {_count_draws(controls)} random directions of equal length, at that token and layer."
 
 
 def _compare_answers(row: pd.Series) -> str:
@@ -196,4 +204,4 @@ def _label_token(row: pd.Series) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    return f"{round(value, 2) + 0:.2f}".replace("-", "−")

@@ -45,7 +45,7 @@ LOWEST, CEILING = (
 )  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
 UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True, "best": False}
 ACROSS = 3  # panels of one task in a row
-POINT = ["task", "place", "layer", "model"]
+POINT = ["task", "place", "model", "layer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +82,12 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     rows = average_probes(probes, kinds)
     names = _sort_kinds(rows["kind"].unique())
     cells = []
-    for (task, place, layer, model), point in rows.groupby(POINT, sort=False):
+    for (task, place, model, layer), point in rows.groupby(POINT, sort=False):
         cell = {
             "task": title_of(str(task)),
             "side": str(place),
-            "layer": "emb" if layer == EMBEDDING_LAYER else f"{layer:g}",
             "model": str(model),
+            "layer": "emb" if layer == EMBEDDING_LAYER else f"{layer:g}",
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
@@ -153,8 +153,9 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     means = real.groupby(keys, as_index=False).agg(how)
     least = means.groupby(["task", "place", "model", "kind"])[BEHIND].transform("min")
     means["best"] = means[BEHIND].notna() & (means[BEHIND] == least)
-    orders = {"task": pd.unique(real["task"]), "kind": _sort_kinds(means["kind"].unique())}
-    for column, order in orders.items():  # tasks as in the table
+    orders = {name: pd.unique(real[name]) for name in ("task", "model")}  # as in the table
+    orders["kind"] = np.array(_sort_kinds(means["kind"].unique()))
+    for column, order in orders.items():
         means[column] = pd.Categorical(means[column], order)
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*NAMES])]
@@ -266,7 +267,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
 def _name_models(controls: pd.DataFrame, place: list[str]) -> pd.DataFrame:
     """Controls, those of models that differ at a place with the model before the name of their line."""
     controls = controls.drop_duplicates([*place, "value"])
-    is_own = controls["panel"].isin(controls.loc[controls.duplicated(place), "panel"])
+    is_own = controls.groupby(["panel", "line"])["model"].transform("nunique") > 1
     names = (controls["model"].astype(str) + ": " + controls["line"]).where(
         is_own, controls["line"]
     )

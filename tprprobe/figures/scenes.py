@@ -154,7 +154,7 @@ class Lines(Scene):
 class Squares(Scene):
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
 
-    ``groups`` have a color each, by ``order``; a square has its group's, paler for smaller numbers. Those ``within`` their control are pale.
+    ``groups`` have a color each, by ``order``; a square has its group's, paler for smaller numbers; those of groups in ``gray`` stand back. Those ``within`` their control are pale.
     ``marks`` are the rows of a file of numbers, where these tell more than the values.
     """
 
@@ -168,6 +168,7 @@ class Squares(Scene):
     bar: str = ""
     groups: np.ndarray | None = None
     order: Sequence[str] = ()
+    gray: Sequence[str] = ()
     within: Bool[np.ndarray, "row column"] | None = None
     marks: pd.DataFrame | None = None
 

@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from tprprobe.figures.colors import PALER, color_map, palette, text_color
+from tprprobe.figures.colors import PALER, color_map, group_colors, text_color
 from tprprobe.figures.legends import legend
 from tprprobe.figures.look import TICKS, current_look
 from tprprobe.figures.scenes import Squares
@@ -103,7 +103,7 @@ def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
     """Squares in the colors of their groups, mixed with white; a legend below."""
     assert squares.groups is not None
     names, groups = pd.Index(squares.order), squares.groups
-    hues = np.array([*palette(len(names)), (1, 1, 1)])
+    hues = np.array([*group_colors(squares.order, squares.gray), (1, 1, 1)])
     codes = names.get_indexer(pd.Index(groups.ravel())).reshape(groups.shape)
     strength = np.nan_to_num(np.asarray(squares.values, float))[..., None]
     colors = 1 - strength * (1 - hues[codes])
@@ -168,7 +168,7 @@ class NameSizes(Artist):
             n_lines = max((1 + name.get_text().count("\n") for name in names), default=1)
             letters = max((len(n.get_text()) for n in names if not n.get_rotation()), default=0)
             is_beside = axis is self.axes.xaxis  # each other: as wide as their letters
-            size = max(LINE * (1 + n_lines) / 2, is_beside * (EM * letters + GAP))
+            size = max(LINE * n_lines, is_beside * (EM * letters + GAP))
             gap = np.diff(axis.get_majorticklocs()[:2]).sum() * room / size
             for name in names if gap else ():
                 name.set_fontsize(min(float(name.get_fontsize()), gap))

@@ -30,7 +30,7 @@ WIDE = 0.3  # an interval of a share that is not drawn, as it may be 0
 MOST = 0.75  # of all possible shares, that the interval of a settled one spans
 NOTE = (
     "Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0%. "
-    f"No bar: an estimate below 0, bindings of input embeddings, or an interval wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} where it holds 0; such a share is in the rest. "
+    f"No bar: an estimate below 0, bindings of input embeddings, or an interval wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} where it holds 0; such a share is in the rest, unless it is that of tokens. "
     "Tokens × length: what a token adds in longer texts but not in shorter ones."
 )
 
@@ -78,7 +78,14 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for part, (family, column) in STEPS.items():
         row = rows[rows["family"] == family].iloc[0]
         value, low, high = row[[column, f"{column}_low", f"{column}_high"]].astype(float)
-        remainder -= np.fmax(0.0, value)
         is_sure = binds(row) if family == "factored" else low > 0
-        yield {"part": part, "value": value, "low": low, "high": high, "sure": is_sure}
-    yield {"part": REMAINDER, "value": max(0.0, remainder), "sure": False}
+        yield {
+            "part": part,
+            "value": value,
+            "low": low,
+            "high": min(high, remainder),
+            "sure": is_sure,
+        }
+        remainder -= np.fmax(0.0, value)
+    is_settled = not np.isnan(rows.loc[rows["family"] == "bag", "share"].iloc[0])
+    yield {"part": REMAINDER, "value": max(0.0, remainder) if is_settled else np.nan, "sure": False}

@@ -256,7 +256,8 @@ def _place_key(texts: Sequence[str], columns: int, letter: float) -> list[tuple[
     for across in range(1, 5):
         room, places, line, start = columns / across, [], 0, 0
         for text in texts:
-            slots = min(across, math.ceil((1.8 + letter * len(text)) / room))
+            meaning = text.partition(": ")[2]
+            slots = min(across, math.ceil((1.8 + letter * len(meaning)) / room))
             if start + slots > across:
                 line, start = line + 1, 0
             places.append((line, start * room))

@@ -130,7 +130,7 @@ class Table:
             if name in columns and _measure(columns) > inches:
                 left_out.append(name)
                 del columns[name]
-        if width and (needed := _measure(columns)) > width:
+        if width and share == 1 and (needed := _measure(columns)) > width:  # figures shrink
             note(
                 f"{self.title}: {needed:.1f} inches are wider than the {width:g} that are asked for: shorten a heading (--label OLD=NEW), or use table*"
             )
@@ -224,6 +224,8 @@ class Table:
             )
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
+        if inches and points < LEGIBLE:
+            note(f"{self.title}: letters are {points:.1f} points to fit {inches:g} inches")
         self._draw_cells(axes, columns, widths, (top, n_head))
         look: Options = {"fontsize": 9 / scale ** bool(inches), "fontweight": "bold", "color": INK}
         axes.text(0, 0, title, va="top", **look)

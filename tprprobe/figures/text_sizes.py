@@ -1,11 +1,21 @@
-"""Sizes of texts where a layout leaves less room than was expected."""
+"""Texts that follow what is known only when they are drawn: the room that a layout leaves, the ends of an axis."""
 
 from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
+from matplotlib.text import Text
 
 REACH = 1.15  # sides of given axes that their title and labels may take
+
+
+class CutMark(Text):
+    """A break at the foot of a y axis, seen where it does not begin at 0."""
+
+    def draw(self, renderer: Any) -> None:
+        """Draws the mark above 0."""
+        if self.axes is not None and self.axes.get_ylim()[0] > 0:
+            super().draw(renderer)
 
 
 class OwnTexts(Artist):

@@ -37,17 +37,20 @@ OF_DOCUMENTS = ("without_document", "sentence_documents")
 KEYS, TARGET_KEYS = ("text", "targets", "info", "document"), ("span1", "span2", "label", "info")
 
 
-def read_edges(path: Path, task: str) -> list[Labelled]:
-    """The sentences of a file with the targets of one task; several labels are as many targets."""
+def read_edges(path: Path, task: str | None) -> Reading:
+    """The sentences of a file with the targets of one task, by default the file's name; several labels are as many targets."""
     sentences = []
     for number, line in read_lines(path):
         if line.strip():
             record = parse_json(line, f"{path}, line {number}")
             with located(path, number):
-                sentences.append(_read(record, task, str(len(sentences) + 1)))
+                sentences.append(
+                    _read(record, task or path.name.split(".")[0], str(len(sentences) + 1))
+                )
     if not sentences:
         raise InputError(f"{path} is empty: give a file with annotated sentences")
-    return sentences
+    n_alone = sum(sentence.document == sentence.text for sentence in sentences)
+    return Reading(sentences, Counter(without_document=n_alone))
 
 
 def _read(record: object, task: str, name: str) -> Labelled:
@@ -92,15 +95,10 @@ def _check_keys(kind: str, record: dict[str, object], accepted: tuple[str, ...])
             raise unknown(kind, key, accepted)
 
 
-def _count_alone(sentences: list[Labelled]) -> Reading:
-    n_alone = sum(sentence.document == sentence.text for sentence in sentences)
-    return Reading(sentences, Counter(without_document=n_alone))
-
-
 FORMATS = {
     **dict.fromkeys((".conllu", ".conllup"), lambda path, _: read_conllu(path)),
     **dict.fromkeys(COLUMNS, lambda path, task: read_iob(path, task or "nel")),
-    ".jsonl": lambda path, task: _count_alone(read_edges(path, task or path.name.split(".")[0])),
+    ".jsonl": read_edges,
 }
 
 

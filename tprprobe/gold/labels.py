@@ -212,8 +212,6 @@ def report_counts(counts: Mapping[str, int], side: str) -> str:
         clauses.append(
             f"left out {n:,} words that have no token, and {', '.join(dropped) or 'no targets'} with them"
         )
-    if n := totals["tokens_without_word"]:
-        clauses.append(f"{n:,} token{'s belong' if n != 1 else ' belongs'} to no word")
     if n := totals["texts_cut"]:
         advice = " (--pack divides them)" if side == "source" else ""
         clauses.append(f"{n:,} texts are too long and cut{advice}")

@@ -121,9 +121,24 @@ def contrast_answers(
 RANDOM = "random direction"  # the control: moved as far, elsewhere
 PLACE = ["site", "position"]
 EQUAL = 1e-6  # nats
-DRAWS = 5  # random directions of every site
+DRAWS = 5  # random directions of a place
+MIN_JUDGED, MAX_JUDGED = 0.05, 3  # the smallest share, and how many of a site, that have a control
 SITES_PER_PASS = 4  # whose cells are rows of one batch
 States = dict[str, Tensor]  # by site
+
+
+class Pair(NamedTuple):
+    """Two texts of as many tokens: the runs of the first, the states of both, the contrast ``end`` after the second."""
+
+    runs: PatchedRuns
+    states: States
+    other_states: States
+    end: float
+    tokens: list[str]
+    other_tokens: list[str]
+
+    def share(self, contrasts: "pd.Series[float]") -> "pd.Series[float]":
+        return (contrasts - self.runs.contrast) / (self.end - self.runs.contrast)
 
 
 def patch_positions(
@@ -153,8 +168,8 @@ def patch_positions(
     Returns:
         One row per site and position: ``token`` and ``other_token``; ``difference``, log p(other answer) − log p(answer) after the state
         at this position is replaced by that of the other text; ``recovered``, its share of the way from the text (0) to the other
-        text (1). Five rows per site have the control ``random direction``: at the position that recovers most there, the state
-        moves as far in a random direction. ``answer`` and ``other_answer``, and the differences of both texts as they are,
+        text (1). Five rows have the control ``random direction``, the state moved as far in a random direction, at the position that
+        recovers most at a site, and where shares from 0.05 (up or down) are the largest three or the most negative one there. ``answer`` and ``other_answer``, and the differences of both texts as they are,
         ``difference_text`` and ``difference_against``, ``model``, ``text`` and ``against`` are the same in all rows.
 
     Raises:
@@ -174,22 +189,25 @@ def patch_positions(
         )
     settings = {"model": describe_origin(model), "text": text, "against": against}
     settings |= {"answers": list(answers or ()), "sites": names, "seed": seed}
+    pair = _read_pair(model, (text, against), answers, names)
     with kept(out) as folder:
         run = begin_run(folder, settings, resume)
         if not run.is_done:
-            table = _measure(model, (text, against), answers, names, seed)
+            table = _measure(pair, names, seed)
+            table = table.assign(model=model.name, text=text, against=against)
             tables = {PATCHINGS.file: table, "patching.csv": table, FILE: list_results(table)}
             run.finish(tables, {})
         return pd.read_parquet(folder / PATCHINGS.file)
 
 
-def _measure(
-    model: Language,
-    texts: tuple[str, str],
-    answers: Sequence[str] | None,
-    names: Sequence[str],
-    seed: int,
-) -> pd.DataFrame:
+def _read_pair(
+    model: Language, texts: tuple[str, str], answers: Sequence[str] | None, names: Sequence[str]
+) -> Pair:
+    """Both texts as they are, without an edit.
+
+    Raises:
+        InputError: Texts and answers that cannot be compared.
+    """
     spell, sources = require_vocabulary(model).spell, [model.read(text) for text in texts]
     tokens, other_tokens = ([spell([i]) for i in ids[0].tolist()] for ids in sources)
     if tokens == other_tokens:
@@ -200,64 +218,72 @@ def _measure(
             f"({'·'.join(tokens)} and {'·'.join(other_tokens)})"
         )
     answer_ids = read_answer_ids(model, texts, answers)
-    answer, rival = (spell([i]) for i in answer_ids)
+    shown = [repr(spell([i])) for i in answer_ids]
+    for i, given in enumerate(answers or ()):
+        if spell([answer_ids[i]]).strip() != given.strip():
+            shown[i] += f", the first token of {given!r}"
     advice = "" if answers else "; other answers are compared by --answers A,B (answers=)"
-    note(f"answers: {answer!r}; to the other text {rival!r}{advice}")
+    note(f"answers: {shown[0]}; to the other text {shown[1]}{advice}")
     with capture(model, names) as states:
         runs = PatchedRuns(model, sources[0], answer_ids)
     with capture(model, names) as other_states:
         end = contrast_answers(model, sources[1], answer_ids).item()
     if abs(end - runs.contrast) < EQUAL:
+        answer, rival = (spell([i]) for i in answer_ids)
         raise InputError(
             f"{answer!r} and {rival!r} are as likely after either text: give other texts or answers"
         )
+    return Pair(runs, states, other_states, end, tokens, other_tokens)
+
+
+def _measure(pair: Pair, names: Sequence[str], seed: int) -> pd.DataFrame:
     generator = torch.Generator().manual_seed(seed)
     groups = [names[i : i + SITES_PER_PASS] for i in range(0, len(names), SITES_PER_PASS)]
     tables = []
     for group in track(groups, "patching", len(groups)):
-        edited = _patch_all(runs, group, states, other_states)
-        towards = edited["difference"] * np.sign(end - runs.contrast)
-        best = edited.loc[towards.groupby(edited["site"], sort=False).idxmax(), PLACE]
-        tables += [edited, _move_randomly(runs, best, states, other_states, generator)]
+        edited = _patch_all(pair, group)
+        judged = edited.loc[is_judged(edited["site"], pair.share(edited["difference"])), PLACE]
+        tables += [edited, _move_randomly(pair, judged, generator)]
     table = pd.concat(tables, ignore_index=True)
-    recovered = (table["difference"] - runs.contrast) / (end - runs.contrast)
-    columns = {"layer": table["site"].map(layer_of), "recovered": recovered}
-    columns |= {"token": table["position"].map(tokens.__getitem__)}
-    columns |= {"other_token": table["position"].map(other_tokens.__getitem__)}
+    spell = require_vocabulary(pair.runs.model).spell
+    answer, rival = (spell([i]) for i in pair.runs.answer_ids)
+    columns = {"layer": table["site"].map(layer_of), "recovered": pair.share(table["difference"])}
+    columns |= {"token": table["position"].map(pair.tokens.__getitem__)}
+    columns |= {"other_token": table["position"].map(pair.other_tokens.__getitem__)}
     columns |= {"answer": answer, "other_answer": rival}
-    columns |= {"difference_text": runs.contrast, "difference_against": end}
-    columns |= {"model": model.name, "text": texts[0], "against": texts[1]}
-    return table.assign(**columns)
+    return table.assign(**columns, difference_text=pair.runs.contrast, difference_against=pair.end)
 
 
-def _patch_all(
-    runs: PatchedRuns, names: Sequence[str], states: States, other_states: States
-) -> pd.DataFrame:
+def is_judged(sites: "pd.Series[str]", shares: "pd.Series[float]") -> "pd.Series[bool]":
+    """Which places have a control: the most of every site, and the largest that are seen, the most negative among them."""
+    sizes = shares.abs()
+    is_most, is_least, is_large = (
+        values.groupby(sites).rank(method="first", ascending=False) <= n
+        for values, n in ((shares, 1), (-shares, 1), (sizes, MAX_JUDGED))
+    )
+    return is_most | (is_least | is_large) & (sizes >= MIN_JUDGED)
+
+
+def _patch_all(pair: Pair, names: Sequence[str]) -> pd.DataFrame:
     """Every position of these sites with the state of the other text; equal states change nothing and are not run."""
-    cells = [Cell(name, i, x) for name in names for i, x in enumerate(other_states[name][0])]
-    is_changed = [not torch.equal(x, states[name][0, i]) for name, i, x in cells]
+    cells = [Cell(name, i, x) for name in names for i, x in enumerate(pair.other_states[name][0])]
+    is_changed = [not torch.equal(x, pair.states[name][0, i]) for name, i, x in cells]
     changed = [cell for cell, changes in zip(cells, is_changed, strict=True) if changes]
-    differences = np.full(len(cells), runs.contrast)
-    differences[is_changed] = runs.measure(changed)
+    differences = np.full(len(cells), pair.runs.contrast)
+    differences[is_changed] = pair.runs.measure(changed)
     table = pd.DataFrame([cell[:2] for cell in cells], columns=PLACE)
     return table.assign(control="", difference=differences)
 
 
-def _move_randomly(
-    runs: PatchedRuns,
-    places: pd.DataFrame,
-    states: States,
-    other_states: States,
-    generator: torch.Generator,
-) -> pd.DataFrame:
+def _move_randomly(pair: Pair, places: pd.DataFrame, generator: torch.Generator) -> pd.DataFrame:
     """The states at these places moved as far as the other text's, in random directions."""
     cells = []
     for name, i in places.itertuples(index=False):
-        x, y = (tensors[name][:, [i]] for tensors in (states, other_states))
+        x, y = (tensors[name][:, [i]] for tensors in (pair.states, pair.other_states))
         change = (y - x).expand(DRAWS, *x.shape[1:])
         cells += [Cell(name, i, state) for state in (x + draw_directions(change, generator))[:, 0]]
     table = pd.DataFrame([cell[:2] for cell in cells], columns=PLACE)
-    return table.assign(control=RANDOM, difference=runs.measure(cells))
+    return table.assign(control=RANDOM, difference=pair.runs.measure(cells))
 
 
 def read_answer_ids(

@@ -63,10 +63,18 @@ def add_labels(
         note(f"{place}: every token counts as a word")
     if place or WORD not in tokens:
         tokens = tokens.assign(**{WORD: tokens["position"], LAST_WORD: tokens["position"]})
+    elif are_whole_texts(tokens):
+        note(f"{task}: every text is one word, and one target; blanks in it would divide it")
     cells = np.full(len(tokens), None, object)
     cells[is_side] = texts.where(values.notna())
     cells[tokens[WORD].to_numpy() < 0] = None
     return tokens.assign(**{task: cells})
+
+
+def are_whole_texts(tokens: pd.DataFrame) -> bool:
+    """Whether every text is one word of several tokens, such as letters without blanks."""
+    words = tokens[tokens[WORD] >= 0].groupby(["sample", "side"], observed=True)[WORD]
+    return bool((words.nunique() == 1).all() and (words.size() > 1).any())
 
 
 def _find_several(tokens: pd.DataFrame, task: str) -> str:

@@ -69,23 +69,27 @@ STRETCHES = 64  # runs of samples that follow one another: a disk is read in few
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Thinned(Store):
-    """The samples ``kept`` (in order) of the store ``whole``; rows are renumbered."""
+    """The samples ``sample_ids`` (in order) of the store ``full_store``; rows are renumbered."""
 
-    whole: Store
-    kept: Integer[np.ndarray, " sample"]
+    full_store: Store
+    sample_ids: Integer[np.ndarray, " sample"]
 
     @functools.cached_property
     def tokens(self) -> pd.DataFrame:
-        table = self.whole.tokens
-        return table.loc[np.isin(table["sample"].to_numpy(), self.kept)].reset_index(drop=True)
+        table = self.full_store.tokens
+        return table.loc[np.isin(table["sample"].to_numpy(), self.sample_ids)].reset_index(
+            drop=True
+        )
 
     def rows(self, site: str) -> Integer[np.ndarray, " row"]:
-        return np.flatnonzero(np.isin(self.whole.tokens_of(site)["sample"].to_numpy(), self.kept))
+        return np.flatnonzero(
+            np.isin(self.full_store.tokens_of(site)["sample"].to_numpy(), self.sample_ids)
+        )
 
     def read(self, site: str, rows: Rows | None = None, head: int | None = None) -> np.ndarray:
         if (site, head) not in self._last_read:
             self._last_read.clear()
-            self._last_read[site, head] = self.whole.read(site, self.rows(site), head)
+            self._last_read[site, head] = self.full_store.read(site, self.rows(site), head)
         return self._last_read[site, head][slice(None) if rows is None else rows]
 
     @functools.cached_property

@@ -237,7 +237,8 @@ def _train(run: Run, out: Path) -> None:
                 run.scores = shared[0]
             speed = f"{run.tokens / run.seconds:,.0f} tokens/s"
             line = f"loss {loss:.3f} · {_write_score(run) or speed}"
-            bars.update(bar, completed=run.step, note=line)
+            total = run.step if run.is_over else recipe.steps
+            bars.update(bar, completed=run.step, total=total, note=line)
             if log and not stderr.is_terminal and len(run.scores) > n_scores:  # a bar cannot move
                 note(f"step {run.step:,} of {recipe.steps:,}: {line}")
     if log:
@@ -245,7 +246,7 @@ def _train(run: Run, out: Path) -> None:
         if run.step < recipe.steps:
             patience = f"{recipe.patience} more evaluation{'s' * (recipe.patience != 1)}"
             note(
-                f"stopped after {run.step:,} of {recipe.steps:,} steps: no better held-out score in {patience}. "
+                f"stopped after {run.step:,} of {recipe.steps:,} steps, and kept the model of the last: no better held-out score in {patience}. "
                 "To take all steps, leave patience out of the recipe."
             )
         _keep(run, out / MODEL)

@@ -372,6 +372,9 @@ def test_a_decoder_scores_substitution(tmp_path):
     )
     assert 0.3 < low < share < high < 0.7
     assert "itself" in set(scores["control"])
+    for answer in (lambda _, sequences: sequences, lambda _, sequences: [2] * len(sequences)):
+        with pytest.raises(tp.InputError, match="reads back right"):
+            tp.decompose(store, STATE, "left", family="additive", decoder=answer)
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     assert printed.startswith("**Names of clusters of characters**")
     assert printed.count("\n| layer 0: 0") == 20
     assert printed.count("\n| baseline (permuted), layer 0: 0") == 20
-    assert "20 more clusters (20 of the trained model): runs/names/results.parquet" in printed
+    assert "18 more clusters (18 of the trained model): runs/names/results.parquet" in printed
     with pytest.raises(InputError, match="layer 0"):
         tabulate_names(table, layer=3)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -299,6 +300,12 @@ def test_every_panel_has_axes_of_its_own(scores):
     for panel, table in zip(shared, (scores.assign(f1_low=0.1), scores), strict=True):
         tp.draw("probes", table, ax=panel, task="pos")
     assert shared[0].get_ylim()[0] <= 0.1
+    alone = Figure().subplots()
+    tp.draw("probes", scores, ax=alone, task="pos")
+    for panel, is_cut in ((shared[0], False), (alone, True)):
+        with matplotlib.rc_context({"svg.fonttype": "none"}), io.BytesIO() as stream:
+            panel.figure.savefig(stream, format="svg")
+            assert ("≈".encode() in stream.getvalue()) == is_cut
     with pytest.raises(InputError, match="unknown panel of this figure 'NER'"):
         tp.draw("probes", scores, panel="NER")
     axes[1].clear()

@@ -141,6 +141,15 @@ def test_names_of_squares_in_given_axes_lie_apart_and_are_thinned_alike():
     assert [panel.get_xlabel(), panel.get_ylabel()] == [f"{t}, 1 of 2 named" for t in titles[::-1]]
 
 
+def test_squares_leave_no_empty_height():
+    names = [*map(str, range(29))]
+    with Look(width="acl").used():
+        figure = render(Squares(np.eye(3, 29), names[:3], names, ("output", "source"), title="t"))
+    draw(figure)
+    (panel,) = figure.axes
+    assert panel.get_tightbbox().height < figure.bbox.height < 1.3 * panel.get_tightbbox().height
+
+
 def is_drawn(text):
     """False for labels of ticks outside the axes, which are kept but not drawn."""
     if not re.fullmatch(r"[−+-]?[\d.,k%]+", text.get_text()):

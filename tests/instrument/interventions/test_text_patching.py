@@ -16,7 +16,7 @@ from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.scenes import GAP
 from tprprobe.figures.squares import SquareText
 from tprprobe.interventions import patch_positions
-from tprprobe.interventions.text_patching import PatchedRuns, read_answer_ids
+from tprprobe.interventions.text_patching import PatchedRuns, is_judged, read_answer_ids
 
 TEXT, AGAINST = "The cat saw the dog ", "The cat say the dog "  # open behind a blank
 
@@ -34,14 +34,24 @@ def test_the_embedding_of_the_changed_word_and_the_last_state_carry_all(folder):
         np.eye(n_tokens)[-1], abs=1e-4
     )
     is_control = table["control"] != ""
-    assert table[is_control].groupby("site").size().eq(5).all()
-    best = table.loc[table[~is_control].groupby("site")["recovered"].idxmax()]
-    assert set(zip(best["site"], best["position"], strict=True)) == set(
-        table.loc[is_control, ["site", "position"]].itertuples(index=False, name=None)
-    )
+    edited = table[~is_control]
+    judged = edited[is_judged(edited["site"], edited["recovered"])]
+    assert judged["site"].nunique() < len(judged)
+    n_draws = table[is_control].groupby(["site", "position"], sort=False).size()
+    assert n_draws.eq(5).all()
+    assert n_draws.index.to_list() == [*zip(judged["site"], judged["position"], strict=True)]
     change = table["difference_against"] - table["difference_text"]
     share = (table["difference"] - table["difference_text"]) / change
     assert share.to_numpy() == pytest.approx(table["recovered"].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [([0.9, 0.8, 0.7, -0.2, 0.6], "11110"), ([-0.3, 0.04, 0.01], "110"), ([0.04, -0.04], "10")],
+)
+def test_the_most_the_least_and_the_largest_shares_have_controls(shares, expected):
+    is_control = is_judged(pd.Series(["a"] * len(shares)), pd.Series(shares))
+    assert is_control.tolist() == [digit == "1" for digit in expected]
 
 
 def test_layers_below_are_computed_once_and_change_nothing(folder):
@@ -61,8 +71,9 @@ def plant_shares(shares, random, text=-2.0, against=3.0):
     rows = [
         {"site": f"layers.{layer}.hidden", "layer": layer, "position": i, "control": control, "recovered": x}
         for layer, row in enumerate(shares)
-        for control, values in (("", row), ("random direction", [0.01, -random[layer]]))
-        for i, x in enumerate(values)
+        for i, share in enumerate(row)
+        for control, values in (("", [share]), ("random direction", [0.01, -random[layer]]))
+        for x in values
     ]  # fmt: skip
     table = pd.DataFrame(rows).assign(answer=" is", other_answer=" are")
     table["token"] = table["other_token"] = table["position"].map("abc".__getitem__)
@@ -95,6 +106,11 @@ def test_the_sentence_is_true():
     )
     table = plant_shares([[0.9, 0]] * 3, [0.1] * 3)
     assert "from layer 0 to layer 2, 2 of them (" in summarize_patching(table[table["layer"] != 1])
+    table = plant_shares([[0.9, -0.7]], [0])
+    is_last = table["control"].ne("") & table["position"].eq(1)
+    table.loc[is_last, "recovered"] = -0.8  # beyond random directions at the other token alone
+    assert "against" not in summarize_patching(table) + summarize_patching(table[~is_last])
+    assert patching_squares(table).within.tolist() == [[False, True, False, False]]
     undecided = summarize_patching(plant_shares([[0.9, 0.1]], [0.1], text=0.09, against=-1.0))
     assert undecided.startswith(
         "Take care: the first text does not clearly prefer its answer ‘is’ and "
@@ -160,7 +176,10 @@ def test_texts_of_other_lengths_and_equal_answers_are_refused(folder):
 def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
     command = ["intervene", "--ckpt", f"hf:{folder}", "--text", TEXT, "--against", AGAINST]
     command += ["--out", tmp_path / "out"]
+    with pytest.raises(tp.InputError, match="different tokens"):  # and nothing is written
+        run_command(*command, "--answers", "dog,dog")
     result = run_command(*command, "--answers", "dog,a")
+    assert "answers: 'd', the first token of 'dog'; to the other text 'a'\n" in result.stderr
     assert "embedding" in result.stdout
     assert re.search(
         r"log p\(a\) − log p\(d\) is .* in the first text, .* in the second", result.stdout
@@ -168,7 +187,6 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
     assert pd.read_csv(tmp_path / "out" / "patching.csv").shape == table.shape
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
-    assert table.groupby("site").size().nunique() == 1
     assert all((tmp_path / "out" / f"patching.{e}").stat().st_size for e in ("pdf", "svg", "png"))
     run_command("figure", "patching", "--ckpt", tmp_path / "out", "--out", tmp_path / "p.svg")
     with pytest.raises(tp.InputError, match="--against goes with --text"):

@@ -13,11 +13,12 @@ from planted.stores import number_tokens, write_store
 import tprprobe as tp
 from tprprobe.analyses.naming import name_words
 from tprprobe.analyses.probing.file_labels import add_file_labels
-from tprprobe.analyses.probing.plan import find_replaced
+from tprprobe.analyses.probing.plan import _with_symbols, find_replaced
 from tprprobe.cli.overview import inspect_store
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store.layout import OWN_LABELS
+from tprprobe.store.own_labels import add_labels
 
 WORDS = ("dog", "cat", "king", "horse", "teacher", "woman")
 PLACES = ["first", "second", ""]
@@ -36,7 +37,12 @@ def store(tmp_path):
 def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     labeled = store.with_labels("place", PLACES * 60)
     rows = tp.probe(labeled.with_labels("next", [*PLACES[1:], PLACES[0]] * 60), ["place", "next"])
-    assert capsys.readouterr().err.count("place, next: these data have at most 30 different") == 1
+    assert (
+        capsys.readouterr().err.count(
+            "place, next: the labeled words are few (at most 30 different"
+        )
+        == 1
+    )
     assert "f1_high best_control" in repr(rows)
     assert "<th>f1_high</th>\n      <th>best_control</th>" in rows._repr_html_()
     rows = rows[rows["task"] == "place"].set_index("control")
@@ -121,6 +127,18 @@ def test_a_token_without_a_label_is_missing_and_no_target_of_a_probe(store):
         assert not names.str.contains("nan").any()
 
 
+def test_a_word_of_a_quarter_of_the_targets_makes_the_control_task_no_rival(tmp_path, capsys):
+    """Such as the full stop, the last word of texts that have a label as a whole."""
+    ends = [f"word{i}" if i % 3 else "." for i in range(120)]
+    tokens = number_tokens([[end] for end in ends])
+    vectors = np.random.default_rng(0).normal(size=(120, 3))
+    store = write_store(tmp_path / "store", {"layers.0.hidden": vectors}, tokens)
+    options = {"controls": ["control"]}
+    rows = tp.probe(store.with_labels("odd", ["yes", "no"] * 60), "odd", **options)
+    assert rows.set_index("control").loc["real", "best_control"] in ("majority", "identity")
+    assert "one in more than a quarter of the targets" in " ".join(capsys.readouterr().err.split())
+
+
 def test_labels_of_pairs_are_read_from_a_file(tmp_path, capsys):
     tokens = number_tokens([["Rome", "shines"], ["It", "rains"]])
     texts = ["Rome shines", "It rains"]
@@ -195,6 +213,17 @@ def test_pieces_of_words_and_tokens_without_words(store):
     pieces = store.with_labels("place", PLACES * 60)
     assert pieces.tokens["word"].tolist() == [0, 1, 2] * 60
     assert pieces.tokens["place"].tolist() == PLACES * 60
+
+
+def test_texts_of_one_word_are_one_target_and_their_tokens_places(store, capsys):
+    words = store.tokens.assign(word=[0, 0, -1] * 60, last_word=[0, 0, -1] * 60)
+    labels = ["whole", "whole", ""] * 60
+    assert add_labels(words, "kind", labels, "source")["word"].equals(words["word"])
+    assert "kind: every text is one word, and one target" in capsys.readouterr().err
+    assert _with_symbols(words, "token")["word"].tolist() == [0, 1, -1] * 60
+    assert "every text is one word: its tokens are the places" in capsys.readouterr().err
+    several = words.assign(word=[0, 1, -1] * 60)
+    assert _with_symbols(several, "token") is several
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ SHIFTS = {
 SOURCE, HALF, MIRRORED = "source", 0.5, "from the right"
 MARGIN = 0.1  # beyond its control, of the lower end of the interval of a clear head
 PATTERNS = ("previous", "next", "first", "same")  # words or tokens: relations without labels
+FIRST = ("first word", "first token")  # where a head looks that has nothing else to look at
 PUNCTUATION = "punct"  # of Universal Dependencies, and of spaCy
 Targets = Bool[np.ndarray, "query key"]
 Units = Int[np.ndarray, " token"]  # the number of a token's word, −1 for special tokens

@@ -55,7 +55,7 @@ def claim_binding(row: Row) -> str:
         return f"No {binding} beyond {SHUFFLED_ROLES}" if low > MIN_SHARE else f"No {binding} found"
     learned = read_interval({"share_learned": np.nan, **row}, "share_learned")
     if (learned.value if np.isnan(learned.low) else learned.low) <= 0:
-        return f"No {binding} beyond that of its baseline models"
+        return f"No {binding} beyond the baseline"
     if row.get("share", np.nan) < SLIGHT:
         return (
             f"Hardly binds fillers to {row['roles']} (less than {100 * SLIGHT:g} % of the variance)"
@@ -75,8 +75,8 @@ def describe_binding(row: Row) -> str:
     text = f"share of variance {_score(row, 'share')}, with {SHUFFLED_ROLES} {_score(row, 'share_shuffled')}"
     if np.isfinite(row.get("share_learned_low", np.nan)):
         text += f"; learned {_score(row, 'share_learned')}"
-    elif np.isfinite(row.get("share_learned", np.nan)):
-        text += f"; {_score(row, 'share_learned')} beyond its baseline models"
+    elif np.isfinite(row.get("share_learned", np.nan)) and binds(row):
+        text += f"; {_score(row, 'share_learned')} beyond the baseline"
     return f"{claim_binding(row)}: {text}"
 
 

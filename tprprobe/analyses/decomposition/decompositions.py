@@ -221,7 +221,7 @@ def decompose(
         withheld: The share of filler–role pairs that no fit sees, to test whether they are predicted.
         embedding: e(f) of the operator: the site whose mean by filler it is, or (in Python) a vector by filler; default:
             the input embeddings of the stack, if the store has them.
-        decoder: A function of vectors and their sequences that says which sequences it reads back; default: none.
+        decoder: A function of vectors and their sequences that gives 1 for every sequence that it reads back, else 0; default: none.
         seed: Seed of random choices.
         rare: Fillers in fewer documents than this are joined to one in fits; 0 joins none. Shares of variance join none.
         report: A function that gets the name of every stage of the work as it begins; default: none is called.

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float64, Int
 from tprprobe.analyses.decomposition.scheme_fits import Decoder
 from tprprobe.analyses.decomposition.sequence_units import Units
 from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
+from tprprobe.errors import InputError
 from tprprobe.evaluation.intervals import REPLICATES
 from tprprobe.evaluation.results import Row
 from tprprobe.statistics import Interval, divide, interval_of_replicates, replicate_totals
@@ -125,9 +126,26 @@ def _sum_part(
             n_read = np.zeros(len(true))
             if decoder:
                 rows = block.start + np.flatnonzero(is_tested)
-                n_read = np.asarray(decoder(predicted, [texts[i].tolist() for i in rows]), float)
+                n_read = _decode(decoder, predicted, [texts[i].tolist() for i in rows])
             columns = np.searchsorted(group_ids, ids[block][is_tested])
             terms = (errors, of_mean, n_read, np.ones(len(true)))
             for total, term in zip(totals, terms, strict=True):
                 total += np.bincount(columns, term, len(group_ids))
     return group_ids, sums
+
+
+def _decode(
+    decoder: Decoder, vectors: np.ndarray, sequences: list[list[str]]
+) -> Float64[np.ndarray, " unit"]:
+    """Which sequences the decoder reads back from their vectors: a number from 0 to 1 each."""
+    answer = decoder(vectors, sequences)
+    try:
+        is_read = np.asarray(answer, float)
+    except (TypeError, ValueError):
+        is_read = np.empty(0)
+    if is_read.shape == (len(vectors),) and ((is_read >= 0) & (is_read <= 1)).all():
+        return is_read
+    raise InputError(
+        f"decoder(vectors, sequences) gave {type(answer).__name__} {str(answer)[:60]}: it must give a list or array of 1 (or True) "
+        f"for a sequence that it reads back right, else 0, here {len(vectors)}"
+    )

@@ -28,7 +28,7 @@ def take_part(store: Store, site: str, *samples: int) -> Store:
     thinned = thin(store, store.select(site)[0], count_drawn(store, site))
     if not samples or not isinstance(thinned, Thinned):
         return thinned
-    return take(store, np.union1d(thinned.kept, samples))
+    return take(store, np.union1d(thinned.sample_ids, samples))
 
 
 def compare_symbols(

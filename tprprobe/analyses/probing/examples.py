@@ -21,6 +21,7 @@ from tprprobe.gold.labels import WITHOUT_TOKEN, Target, decode_cell
 MAX_TARGETS = 1024  # targets of a batch, or those of one sample that has more
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 FEW_TYPES = 30  # word types
+COMMON = 0.25  # of the targets, those of one word type
 SHARED = "all have documents or texts that the test store has too: test on others"
 LABELS = ("control", "prefix", "shuffled")  # the controls that are other labels
 
@@ -231,8 +232,11 @@ class Splits:
 
     @property
     def has_few_types(self) -> bool:
-        """Whether the words (or pairs of words) are so few that every probe learns random labels of them by heart."""
-        return len(np.unique(self.examples.forms, axis=0)) <= FEW_TYPES
+        """Whether the words (or pairs of words) are so few, or one of them so frequent, that every probe learns random labels of them
+        by heart.
+        """
+        _, counts = np.unique(self.examples.forms, axis=0, return_counts=True)
+        return len(counts) <= FEW_TYPES or bool(counts.max() > COMMON * counts.sum())
 
     def of_first_samples(self, n: int, n_tested: int) -> "Splits | None":
         """The examples in the first samples, which a twin has read; None where the first fold lacks a split there."""

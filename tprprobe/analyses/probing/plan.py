@@ -16,16 +16,17 @@ from tprprobe.analyses.probing.labelled_words import Corpus, are_predicted, read
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.analyses.probing.trials import Trial
-from tprprobe.console import stderr
+from tprprobe.console import note, stderr
 from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.runner import with_seed
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.gold.labels import WORD
+from tprprobe.gold.labels import LAST_WORD, WORD
 from tprprobe.gold.labels import list_tasks as list_counted
 from tprprobe.gold.structure import COLUMNS, join
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
+from tprprobe.store.own_labels import are_whole_texts
 
 Stack = list[Trial]  # of one vector and task, fitted side by side
 
@@ -174,6 +175,10 @@ def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
     """The tokens, each a word where there are no words, with the gold structure of questions where that is asked about."""
     if WORD not in table:
         table = table.assign(**{WORD: table["position"]})
+    elif names == "token" and are_whole_texts(table):
+        note("every text is one word: its tokens are the places")
+        places = table["position"].where(table[WORD] >= 0, -1)
+        table = table.assign(**{WORD: places, LAST_WORD: places})
     if names in COLUMNS and names not in table and "question" in table:
         labels = join(table)[str(names)]
         cells = labels.astype(object).where(labels.notna(), "").astype(str)

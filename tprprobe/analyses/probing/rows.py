@@ -147,21 +147,17 @@ def explain_controls(names: Iterable[str]) -> list[str]:
 def describe_basis(rows: pd.DataFrame) -> str:
     """On how many documents intervals and tests rest, and how many targets were learned from and tested."""
     real = rows[rows["control"] == REAL]
+    has_layers = BEHIND in real and bool(real[BEHIND].notna().any())
     counts: Any = real.groupby("task", sort=False)[["n_test", "n_train"]].max().reset_index()
     targets = [
         f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe of other documents (the first one learned from {n_train:,})"
-        f"{f'; {REORDERED}' * may_reorder(real, n_train)}"
+        f"{f'; {REORDERED}' if has_layers and 0 < n_train < FEW else ''}"
         for (n_test, n_train), tasks in counts.groupby(["n_test", "n_train"], sort=False)["task"]
     ]
     basis = f"every interval and p-value rests on {count_documents(real)}documents"
     if (real["documents"] < FEWEST_GROUPS).any():
         basis += f" (no interval of fewer than {FEWEST_GROUPS})"
     return "\n".join([basis, *targets])
-
-
-def may_reorder(rows: pd.DataFrame, n_train: float) -> bool:
-    """Whether layers are compared by probes of few targets."""
-    return bool(0 < n_train < FEW and BEHIND in rows and rows[BEHIND].notna().any())
 
 
 def count_documents(real: pd.DataFrame) -> str:

@@ -145,5 +145,7 @@ def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
 
 def _annotated(data: Dataset, option: str) -> AnnotatedFile:
     if not isinstance(data, AnnotatedFile):
-        raise InputError(f"{option} is for annotated files (.conllu, .iob2 …), not {data.name}")
+        raise InputError(
+            f"{option} is for annotated files (.conllu, .iob2 …), not {data.name}: give a file of labels as data"
+        )
     return data
