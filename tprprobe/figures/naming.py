@@ -233,7 +233,9 @@ class NamesTable(PanelTable):
         """One panel alone, and of signs in names the meaning of those that it has."""
         chosen = super().choose(panel)
         signs = (_explain(pd.concat([rows for _, rows in t.panels])) for t in (self, chosen))
-        return replace(chosen, caption=self.caption.removesuffix(next(signs)) + next(signs))
+        return replace(
+            chosen, caption=(self.caption.removesuffix(next(signs)) + next(signs)).strip()
+        )
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The figure: precision and recall of every name, with their intervals."""

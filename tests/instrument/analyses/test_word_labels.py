@@ -162,6 +162,11 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     of_names = tabulate_names(table)
     assert "special tokens ([SEP]) count as unnamed: 1 (trained)" in of_names.caption
     assert "0.60] \\\\\n\\midrule\nbaseline model (permuted) & 0" in of_names.latex()
+    assert "agree to 1.00 (adjusted Rand index" in of_names.caption
+    assert of_names.caption.endswith(
+        "; *: not found again from other random starts (Jaccard index below 0.6)."
+    )
+    assert of_names.choose(1).caption.endswith("of these or more.")
     cells = of_names.cells
     assert cells.to_numpy().tolist() == [
         ["trained model", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],
@@ -203,3 +208,5 @@ def test_a_name_that_rests_on_few_documents_has_no_interval():
 def test_what_words_have_no_use_for_is_refused(store, options):
     with pytest.raises(InputError, match="tokens of texts are named with one --k"):
         run_command("name", store.path, "--site", ENCODER, *options)
+    with pytest.raises(InputError, match="one group divides nothing"):
+        run_command("name", store.path, "--k", 1)
