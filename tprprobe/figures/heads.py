@@ -23,7 +23,7 @@ CAPTION = (
     "[95 % interval], of ten documents or more. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 SQUARES_NOTE = (
-    "Color: the head's best relation. {}: from how many percent of the words or tokens it looks most at the related one, on texts that did not choose it. "
+    "Color: the head's best relation. Its depth, and a number: from how many percent of the words or tokens it looks most at the related one, on texts that did not choose it. "
     f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
     "chance or, where the relation is no fixed distance itself, above the best fixed distance."
 )
@@ -87,8 +87,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     rows, columns = [*map(site_label, wide.index)], [*map(str, wide["share"].columns)]
     groups = wide["group"].fillna("").to_numpy(object)
     cell_texts = texts if len(rows) <= MAX_ROWS else None
-    scale = SQUARES_NOTE.format("Depth" if cell_texts is None else "Number and depth")
-    note = "\n".join(filter(None, [examined_heads.attrs.get("origin"), scale]))
+    note = "\n".join(filter(None, [examined_heads.attrs.get("origin"), SQUARES_NOTE]))
     ends = {"value_low": "low", "value_high": "high"}
     marks = heads.rename(columns=ends).assign(layer=heads["site"].map(layer_of))
     marks = marks.reindex(

@@ -125,7 +125,7 @@ class Drawing(Figure):
         self._has_height = True
         self.place_notes()
 
-    def _trim(self) -> None:
+    def _trim(self, engine: LayoutEngine) -> None:
         """Takes away the height that the squares of a single panel leave empty."""
         panels = [panel for panel in self.axes if panel.get_label() != "<colorbar>"]
         if len(panels) != 1 or panels[0].get_aspect() == "auto":
@@ -136,6 +136,8 @@ class Drawing(Figure):
         self.set_figheight(share * self.get_figheight())
         for text, _ in self._notes:
             text.set_y(text.get_position()[1] / share)
+        for _ in range(4):  # squares beside a color bar settle slowly
+            engine.execute(self)
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the file of the figure.
@@ -149,8 +151,7 @@ class Drawing(Figure):
                 _wrap_labels(self, engine)
                 engine.execute(self)
                 if not self._has_height:
-                    self._trim()
-                    engine.execute(self)
+                    self._trim(engine)
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
