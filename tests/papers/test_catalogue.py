@@ -210,6 +210,9 @@ def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     assert "huang-first-position: " in add_verdicts(interpretation, ()).caption
     four_clusters = add_verdicts(catalogue.make("huang-table3", store=store, k=4), ())
     assert "huang-" not in four_clusters.caption  # the claims are about ten clusters
+    nouns = catalogue.make("huang-fig4", store=store, method="pca").scene.tabulate()
+    assert {*nouns["value"]} == {"noun", "not noun"}
+    assert nouns.groupby("word")["value"].nunique().max() == 1  # a word has the class of its tag
 
 
 SCRIPT = """

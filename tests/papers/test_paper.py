@@ -42,13 +42,15 @@ def test_a_paper_has_all_of_its_figures_and_what_they_need(paper):
     assert {*recipes} == paper_contents.recipes.keys()
 
 
-def test_checkpoints_go_to_the_papers_of_their_architectures():
+def test_checkpoints_go_to_the_papers_of_their_architectures(tmp_path):
     shared = contents.share_checkpoints(contents.PAPERS, ["t5-english", "cnn-lstm-scenes"])
     assert shared["jiang"] == ["t5-english"]
     assert shared["huang"] == ["cnn-lstm-scenes"]
     assert shared["schlag"] == contents.read_contents("schlag").checkpoints
     with pytest.raises(InputError, match="t5-english is a t5, which is not of schlag"):
         contents.share_checkpoints(["schlag"], ["t5-english"])
+    with pytest.raises(InputError, match=r"no checkpoint of tprprobe \(accepted: tpgn, cnn-lstm\)"):
+        contents.share_checkpoints(["huang"], [str(tmp_path)])
     with pytest.raises(InputError, match="paper"):
         contents.read_contents("smolensky")
 
@@ -119,3 +121,26 @@ def test_the_least_favourable_claim_is_the_verdict():
     assert of("holds", "not decidable here") == "undecided"
     assert of("holds", "not comparable") == "not comparable"
     assert (of("holds"), of(), of("holds", is_made=False)) == ("holds", "no claim", "missing")
+
+
+def test_a_claim_counts_once_by_what_is_shown_here():
+    def row(claim, verdict, judged_on=judgements.ON_PAGES):
+        return {"claim": claim, "verdict": verdict, "judged_on": judged_on, "decides": True}
+
+    items = [
+        [row("a", "holds"), row("b", "holds"), row("b", "fails")],
+        [row("a", "fails", judgements.ON_FIGURE), row("c", "undecided")],
+        [row("a", "holds"), row("c", "undecided") | {"decides": False}],
+    ]
+    described = [judgements.describe(rows, True) for rows in items]
+    assert judgements.count_verdicts(described) == "fails 2, undecided 1"
+    shared = judgements.describe([], True, "huang-regions")
+    assert shared["verdict"] == "no claim"
+    assert judgements.word_verdict(shared) == "no claim of its own; see huang-regions"
+    assert judgements.word_verdict(judgements.describe([], False, "x")) == "missing"
+
+
+def test_items_without_a_claim_of_their_own_name_one_that_is_judged():
+    judged = making.CLAIMS.keys() | making.OWN_CLAIMS.keys()
+    assert not making.JUDGED_BY.keys() & judged
+    assert {*making.JUDGED_BY.values()} <= judged

@@ -47,7 +47,7 @@ def _lead(papers: Sequence[Paper]) -> str:
     judgements = [item.judgement for paper in papers for item in paper.items]
     words = ["tprprobe", "paper", papers[0].name if len(papers) == 1 else "all"]
     return (
-        f"{len(judgements)} items; claims about them: {count_verdicts(judgements)}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
+        f"{len(judgements)} items; claims about them, each counted once: {count_verdicts(judgements)}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
         ".svg, .csv and .json, a table as .tex and .md, too. An item's verdict is the least favorable of those on the claims about it. A claim is "
         f"judged on {ON_FIGURE} where that decides it, else on {ON_PAGES}; of these, on the ones drawn here. "
         "'No claim': the paper claims nothing about it. 'Missing': it could not be made."

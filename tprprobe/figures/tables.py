@@ -225,7 +225,9 @@ class Table:
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
         if inches and points < LEGIBLE:
-            note(f"{self.title}: letters are {points:.1f} points to fit {inches:g} inches")
+            note(
+                f"{self.title}: letters of cells have {points:.1f} points, to fit {inches:g} inches"
+            )
         self._draw_cells(axes, columns, widths, (top, n_head))
         look: Options = {"fontsize": 9 / scale ** bool(inches), "fontweight": "bold", "color": INK}
         axes.text(0, 0, title, va="top", **look)

@@ -173,7 +173,7 @@ def test_a_table_has_room_for_its_headings_and_none_too_much_below():
         Table(cells, "Title").draw(axes)
 
 
-def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_no_room():
+def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_no_room(capsys):
     wide = {f"spare {i}": ["0.51 [0.41, 0.61]"] * 2 for i in range(9)}
     cells = pd.DataFrame({"model": "m", "layer": ["1", "2"], "of": "a long name", **wide})
     table = Table(cells, "t", block=("model", "layer"), spare=tuple(wide))
@@ -185,3 +185,11 @@ def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_
     assert r"0.51 & " in text
     assert r"\mbox{\scriptsize{[0.41, 0.61]}}" in text
     assert "Left out in this width: spare 0" in text
+    words = Table(pd.DataFrame({f"unbreakable{i}": ["1"] for i in range(5)}), "t")
+    with Look(width="acl").used():
+        words.latex()
+        assert "inches are wider than the 3.03" in capsys.readouterr().err
+        words.draw()
+    assert re.fullmatch(
+        r"t: letters of cells have [45]\.\d points, to fit 3\.03 inches\n", capsys.readouterr().err
+    )
