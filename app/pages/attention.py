@@ -44,8 +44,8 @@ def attention() -> None:
         relation = "" if label == ALL else label
         score = lambda: views.score_attention(store, followed, relation)  # noqa: E731
         scores = state.once(score, "heads", relation)
-        picked = state.once(lambda: views.pick_head(followed, relation), "picked", relation)
-        summary = views.summarize_attention(scores, picked)
+        best_head = state.once(lambda: views.pick_head(followed, relation), "picked", relation)
+        summary = views.summarize_attention(scores, best_head)
         best = summary.links[0].query  # what the first line names is shown first
         site = widgets.choose_site("Sub-layer", sites, "maps", sites.index(best["maps"]))
         heads = range(tp.dashboard.contents.count_heads(store, site))
@@ -61,7 +61,7 @@ def attention() -> None:
     choice = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}
     n_maps = store.count_maps(site)
     samples = "all" if follows else f"the first {scores['n'].max()} of"
-    advice = CLICK.format(f"{samples} the {n_maps:,}", HALVES * (picked is not None))
+    advice = CLICK.format(f"{samples} the {n_maps:,}", HALVES * (best_head is not None))
     canvas.offer_picks("scored-heads", squares, **choice, look="squares", advice=advice)
     [sample] = widgets.choose_samples(store, range(n_maps))
     maps = views.read_maps(store, site, sample)

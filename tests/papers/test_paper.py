@@ -33,11 +33,13 @@ def test_a_paper_has_all_of_its_figures_and_what_they_need(paper):
     command_lines = " ".join(paper_contents.commands.values())
     names = paper_contents.commands.keys() - needed_names
     assert not [name for name in names if f"made/{name}" not in command_lines]
-    parts = making._list_parts(
+    run_parts = making._list_parts(
         paper_contents, contents.list_commands(paper_contents, ["x"], Path())
     )
-    first = next(i for i, part in enumerate(parts) if isinstance(part, tuple))
-    assert first < sum(not isinstance(part, tuple) for part in parts)  # drawn before all is made
+    start = next(i for i, part in enumerate(run_parts) if isinstance(part, tuple))
+    assert start < sum(
+        not isinstance(part, tuple) for part in run_parts
+    )  # drawn before all is made
     recipes = [n for n, line in paper_contents.commands.items() if contents.RECIPE_FILE in line]
     assert {*recipes} == paper_contents.recipes.keys()
 
@@ -141,6 +143,6 @@ def test_a_claim_counts_once_by_what_is_shown_here():
 
 
 def test_items_without_a_claim_of_their_own_name_one_that_is_judged():
-    judged = making.CLAIMS.keys() | making.OWN_CLAIMS.keys()
-    assert not making.JUDGED_BY.keys() & judged
-    assert {*making.JUDGED_BY.values()} <= judged
+    claim_names = making.CLAIMS.keys() | making.OWN_CLAIMS.keys()
+    assert not making.JUDGED_BY.keys() & claim_names
+    assert {*making.JUDGED_BY.values()} <= claim_names

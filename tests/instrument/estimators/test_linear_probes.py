@@ -275,7 +275,7 @@ def test_input_embeddings_are_a_control(tmp_path):
     table = probe_table(rows.assign(model="planted"))
     assert [*table.cells["side"]] == ["layers", "layers self"]
     assert f"the first probe learned from {hidden['n_train']:,}" in table.caption
-    assert table.cells["strongest control"].str.contains("static|identity").all()
+    assert table.cells["strongest control"].str.contains("input embeddings|identity").all()
     titles = [axes.get_title(loc="left") for axes in table.draw().axes]
     assert titles == ["POS, layers", "POS, layers self"]
     assert f"first probe learned from: {hidden['n_train']:,} (POS)" in table.scene.note

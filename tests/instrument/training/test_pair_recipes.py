@@ -101,7 +101,7 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
     sections = json.loads(Path("page/examination.json").read_text("utf-8"))["sections"]
     commands = {section["heading"]: section["deeper"] for section in sections}
     assert commands["How often is its answer right?"].startswith("tprprobe eval --ckpt run/model ")
-    assert "place i" in "".join(section["text"] for section in sections)
+    assert "output place" in "".join(section["text"] for section in sections)
     assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
     command = shlex.split(commands["Which tokens does a late layer group?"])
     run_command(*command[1:], "--out", "clusters")
