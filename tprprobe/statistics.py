@@ -64,9 +64,7 @@ def read_interval(row: Row, name: str = "value") -> Interval:
 def measured(rows: pd.DataFrame, name: str, /, **columns: Any) -> pd.DataFrame:
     """The rows with a measure and its interval as value, low and high, as scenes take them, and further columns."""
     ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
-    free = rows.drop(
-        columns=[column for column in ends.values() if column in rows and column not in ends]
-    )
+    free = rows.drop(columns={*ends.values()} - ends.keys(), errors="ignore")
     return free.rename(columns=ends).assign(**columns)
 
 

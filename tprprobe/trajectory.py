@@ -100,16 +100,10 @@ def find_onsets(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _onsets(pairs: pd.DataFrame) -> pd.Series:
-    curves = find_curves(pairs).groupby(CURVE)
-    return pd.Series({key: _onset(curve) for key, curve in curves}, dtype=float)
-
-
-def _onset(curve: pd.DataFrame) -> float:
     """The first step after the last one whose interval reaches 0."""
-    steps = curve["step"].to_numpy()
-    not_above = np.flatnonzero(~(curve["difference_low"].to_numpy() > 0))
-    index = int(not_above[-1]) + 1 if len(not_above) else 0
-    return float(steps[index]) if index < len(steps) else np.nan
+    curves = find_curves(pairs).set_index(CURVE)[::-1]
+    stays_above = (curves["difference_low"] > 0).groupby(CURVE).cummin()
+    return curves["step"].where(stays_above).groupby(CURVE).min()
 
 
 MANIFEST, FIGURE = "trajectory.json", "trajectory.pdf"

@@ -39,14 +39,17 @@ class Moments:
         return Moments(count, self.mean + difference * (right.count / count), scatter)
 
     def project(
-        self, columns: slice, target: slice, projection: Float64[np.ndarray, "d_in width"]
-    ) -> "Moments":
-        """Those of a projection of some columns, with the target columns behind it."""
+        self, columns: slice, target: slice, projection: Float64[np.ndarray, "d_in width"] | None
+    ) -> tuple["Moments", slice, slice]:
+        """Those of a projection of some columns, if any, with the target columns behind it, and where both stand then."""
+        if projection is None:
+            return self, columns, target
         across = projection.T @ self.scatter[columns, target]
         inside = projection.T @ self.scatter[columns, columns] @ projection
         mean = np.concatenate([self.mean[columns] @ projection, self.mean[target]])
         scatter = np.block([[inside, across], [across.T, self.scatter[target, target]]])
-        return Moments(self.count, mean, scatter)
+        width = projection.shape[1]
+        return Moments(self.count, mean, scatter), slice(0, width), slice(width, None)
 
     def effective_rank(self, columns: slice) -> float:
         """The participation ratio (Σ λ)² / Σ λ² of the eigenvalues of these columns' scatter."""
@@ -67,15 +70,12 @@ class Affine:
 
     def total(self, moments: Moments) -> float:
         """Σ |z − ẑ|² over all vectors that the moments are of."""
-        if self.projection is not None:
-            projected = moments.project(self.columns, self.target, self.projection)
-            columns, target = split_projected(self.projection)
-            return replace(self, columns=columns, target=target, projection=None).total(projected)
-        offset = moments.mean[self.target] - moments.mean[self.columns] @ self.weight - self.bias
-        cross = moments.scatter[self.columns, self.columns] @ self.weight
-        cross -= 2 * moments.scatter[self.columns, self.target]
+        moments, columns, target = moments.project(self.columns, self.target, self.projection)
+        offset = moments.mean[target] - moments.mean[columns] @ self.weight - self.bias
+        cross = moments.scatter[columns, columns] @ self.weight
+        cross -= 2 * moments.scatter[columns, target]
         # tr(S_zz − 2 Wᵀ S_vz + Wᵀ S_vv W), which rounding may make negative
-        scatter = np.trace(moments.scatter[self.target, self.target]) + np.sum(cross * self.weight)
+        scatter = np.trace(moments.scatter[target, target]) + np.sum(cross * self.weight)
         return float(max(scatter, 0.0) + moments.count * offset @ offset)
 
 
@@ -99,12 +99,6 @@ def fit_affine(
     return fits
 
 
-def split_projected(projection: Float64[np.ndarray, "d_in width"]) -> tuple[slice, slice]:
-    """The columns of the projection, and those of the target, in vectors with projected moments."""
-    width = projection.shape[1]
-    return slice(0, width), slice(width, None)
-
-
 @dataclass(frozen=True, eq=False)
 class Source:
     """What z is fitted to: columns of a vector, or a projection of them."""
@@ -114,17 +108,13 @@ class Source:
 
     def choose(self, folds: Sequence[Moments], target: slice) -> float:
         """The strength of :func:`choose_strength`."""
-        if self.projection is None:
-            return choose_strength(folds, self.columns, target)
         projected = [moments.project(self.columns, target, self.projection) for moments in folds]
-        return choose_strength(projected, *split_projected(self.projection))
+        return choose_strength([moments for moments, _, _ in projected], *projected[0][1:])
 
     def fit(self, moments: Moments, target: slice, strength: float = 0.0) -> Affine:
         """The map of :func:`fit_affine`."""
-        if self.projection is None:
-            return fit_affine(moments, self.columns, target, [strength])[0]
         projected = moments.project(self.columns, target, self.projection)
-        affine = fit_affine(projected, *split_projected(self.projection), [strength])[0]
+        affine = fit_affine(*projected, [strength])[0]
         return replace(affine, columns=self.columns, target=target, projection=self.projection)
 
 

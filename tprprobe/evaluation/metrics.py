@@ -1,12 +1,14 @@
 """Metrics of predicted labels: counts of every target, which groups add up, and the numbers that totals give."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from tprprobe.statistics import divide, f1
+from tprprobe.statistics import Statistic as Statistic
+from tprprobe.statistics import Sums as Sums
+from tprprobe.statistics import Totals, divide, f1
 
 # Of a target: labels predicted rightly, predicted wrongly, not predicted; whether its likeliest label is right; whether
 # it counts; and −ln p of its labels (NaN of predictions without probabilities).
@@ -14,13 +16,10 @@ TERMS = ("hit", "false", "missed", "right", "n", "nats")
 HIT, FALSE, MISSED, RIGHT, N, NATS = range(len(TERMS))
 
 Marks = Bool[np.ndarray, "target label"]
-Totals = Float[np.ndarray, "replicate term"]
-Sums = Float[np.ndarray, "group term"]
 Outcomes = Float[np.ndarray, "group label outcome"]  # right, predicted wrongly, not predicted
 Groups = Int[np.ndarray, " target"]
 Terms = Float[np.ndarray, "target term"]
 Scored = Bool[np.ndarray, " label"]  # which labels count
-Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
 
 
 class Predictions(NamedTuple):

@@ -19,7 +19,6 @@ from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.line_styles import BASELINE
 from tprprobe.figures.scenes import Grid, Lines, Scene
 from tprprobe.figures.tables import Table
-from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
 from tprprobe.statistics import measured, write_interval
 from tprprobe.store import Store
@@ -136,7 +135,7 @@ def save_reconstruction(
     origin = origin_json({"stores": [store.fingerprint for store in stores]})
     held_out = pd.concat([list_held_out(store, seed) for store in stores])
     files: dict[str, bytes | str] = {
-        FILE: encode(list_results(results)),
+        FILE: list_results(results).to_parquet(index=False),
         RECONSTRUCTION.file: origin,
         "held_out.csv": held_out.to_csv(index=False),
     }

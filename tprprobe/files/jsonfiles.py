@@ -28,7 +28,7 @@ def parse_json(text: bytes | str, where: object, remedy: str = "") -> Any:
     return content
 
 
-def flatten(tree: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+def flatten(tree: Mapping[Any, object], prefix: str = "") -> dict[str, object]:
     """The values of nested tables by the path of their keys, such as ``files.model.config.json``."""
     flat: dict[str, object] = {}
     for key, value in tree.items():

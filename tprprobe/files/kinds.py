@@ -47,12 +47,11 @@ class Kind:
 
     def load(self, folder: Source) -> Any:
         path = Path(folder) / self.file
+        command = f"tprprobe {self.command.removesuffix(' --out')} --out"
         if not path.parent.is_dir():
-            command = f"`tprprobe {self.command.removesuffix(' --out')} --out {folder}`"
-            raise InputError(f"there is no folder {folder}: {command} makes it")
+            raise InputError(f"there is no folder {folder}: `{command} {folder}` makes it")
         if not path.is_file():
-            command = f"`tprprobe {self.command.removesuffix(' --out')} --out FOLDER`"
-            raise InputError(f"{folder} holds no {self.file}: give a FOLDER of {command}")
+            raise InputError(f"{folder} holds no {self.file}: give a FOLDER of `{command} FOLDER`")
         if self.loader:
             return pkgutil.resolve_name(self.loader)(folder)
         table = read_table(path, self.columns, f"make it again with `tprprobe {self.command}`")

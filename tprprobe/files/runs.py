@@ -1,6 +1,5 @@
 """Runs that are kept in a folder: one that was cut off goes on with the parts that are missing."""
 
-import io
 import json
 import operator
 import os
@@ -38,7 +37,10 @@ class Part:
     def finish(self) -> None:
         if not self.is_done:
             tables = self.make().items()
-            write_folder(self.folder, {f"{name}.parquet": encode(table) for name, table in tables})
+            write_folder(
+                self.folder,
+                {f"{name}.parquet": table.to_parquet(index=False) for name, table in tables},
+            )
 
     def read(self, name: str) -> pd.DataFrame:
         """One of the tables; an empty one if the part makes no table of that name."""
@@ -160,7 +162,11 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def _content(name: str, table: pd.DataFrame) -> bytes:
-    return encode(table) if name.endswith(".parquet") else table.to_csv(index=False).encode()
+    return (
+        table.to_parquet(index=False)
+        if name.endswith(".parquet")
+        else table.to_csv(index=False).encode()
+    )
 
 
 def check_tables(manifest: Path) -> int:
@@ -172,9 +178,3 @@ def check_tables(manifest: Path) -> int:
             fault = "is not what was written" if file.is_file() else "is missing"
             raise InputError(f"{file} {fault}: remove {file.parent} and make it again")
     return len(sums)
-
-
-def encode(table: pd.DataFrame) -> bytes:
-    stream = io.BytesIO()
-    table.to_parquet(stream, index=False)
-    return stream.getvalue()

@@ -48,8 +48,7 @@ def as_stored(values: np.ndarray, dtype: str) -> np.ndarray:
 def first_overflow(values: np.ndarray, stored: np.ndarray) -> int | None:
     if np.may_share_memory(stored, values) or not np.isinf(stored).any():
         return None
-    bad = (np.isinf(stored) & np.isfinite(values)).reshape(len(stored), -1).any(1)
-    return int(bad.argmax()) if bad.any() else None
+    return _first_row(np.isinf(stored) & np.isfinite(values))
 
 
 def first_infinite(values: Shaped[np.ndarray, "row ..."]) -> int | None:
@@ -59,8 +58,11 @@ def first_infinite(values: Shaped[np.ndarray, "row ..."]) -> int | None:
         total = np.add.reduce(values, axis=None, dtype=wide)
     if not values.size or np.isfinite(total):
         return None
-    bad = ~np.isfinite(values).reshape(len(values), -1).all(1)
-    return int(bad.argmax()) if bad.any() else None
+    return _first_row(~np.isfinite(values))
+
+
+def _first_row(bad: Shaped[np.ndarray, "row ..."]) -> int | None:
+    return int(np.argwhere(bad)[0, 0]) if bad.any() else None
 
 
 def compress(data: bytes | memoryview, compression: str, size: int) -> bytes:

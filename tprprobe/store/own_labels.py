@@ -49,19 +49,20 @@ def add_labels(
         )
     labelled = tokens[is_side].assign(**{task: texts.to_numpy()})
     of_words = sorted({name.rpartition(".")[2] for name in names} & {*tokens} - {task})
-    place = _find_several(labelled, task)
+    has_words = WORD in tokens
+    place = _find_several(labelled, task) if has_words else ""
     if place and of_words:
         raise InputError(
             f"{place}: give all tokens of a word one label, beside those of words ({', '.join(of_words)})"
         )
-    if not place and (outside := _find_outside(labelled, task)):
+    if has_words and not place and (outside := _find_outside(labelled, task)):
         are_tokens = not of_words or _are_tokens(tokens, of_words)
         place = outside if are_tokens else ""
         if not are_tokens:
             note(f"{outside}: labels of such tokens are left out")
     if place:
         note(f"{place}: every token counts as a word")
-    if place or WORD not in tokens:
+    if place or not has_words:
         tokens = tokens.assign(**{WORD: tokens["position"], LAST_WORD: tokens["position"]})
     elif are_whole_texts(tokens):
         note(f"{task}: every text is one word, and one target; blanks in it would divide it")
@@ -79,8 +80,6 @@ def are_whole_texts(tokens: pd.DataFrame) -> bool:
 
 def _find_several(tokens: pd.DataFrame, task: str) -> str:
     """The first word whose tokens have several labels, in words; empty if there is none."""
-    if WORD not in tokens:
-        return ""
     by_word = tokens[tokens[WORD] >= 0].groupby(["sample", WORD], observed=True)[task]
     several = by_word.nunique() > 1
     if not several.any():
@@ -91,8 +90,6 @@ def _find_several(tokens: pd.DataFrame, task: str) -> str:
 
 def _find_outside(tokens: pd.DataFrame, task: str) -> str:
     """The first token with a label that is part of no word, in words; empty if there is none."""
-    if WORD not in tokens:
-        return ""
     outside = tokens[(tokens[WORD] < 0) & (tokens[task] != "")]
     if outside.empty:
         return ""

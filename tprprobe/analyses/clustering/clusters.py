@@ -17,7 +17,6 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, join_tables, melt
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
-from tprprobe.files.runs import encode
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
@@ -212,7 +211,7 @@ def save_clusters(
     header = {"format": FORMAT, "version": VERSION, "stores": [store.fingerprint]}
     document = json.dumps(header | {"runs": runs}, indent=1)
     joined = {TABLE: _join(tables, results), LABELS: _join(labels, results)}
-    joined[FILE] = encode(list_results(results))
+    joined[FILE] = list_results(results).to_parquet(index=False)
     return write_folder(folder, {RUNS: f"{document}\n", **joined})
 
 
@@ -233,7 +232,7 @@ def _join(tables: Sequence[pd.DataFrame], results: Sequence[Clusters]) -> bytes:
         table.assign(run=i, site=run.site, head=pd.array([run.head] * len(table), "Int64"))
         for i, (table, run) in enumerate(zip(tables, results, strict=True))
     ]
-    return encode(pd.concat(numbered, ignore_index=True))
+    return pd.concat(numbered, ignore_index=True).to_parquet(index=False)
 
 
 def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -40,20 +40,16 @@ class SequenceModel(nn.Module, ABC):
         del source
 
 
-@dataclass(frozen=True)
-class Rules:
-    """Limits of length, in symbols after the start symbol, and the size of n-grams not to be repeated."""
-
-    max_length: int
-    min_length: int = 0
-    no_repeat: int = 0
-
-
 class BeamState:
     """Rows of ids, ``beam`` hypotheses a sample; while a site is read none is dropped, so that what is read has a row for each."""
 
     def __init__(
-        self, model: SequenceModel, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules
+        self,
+        model: SequenceModel,
+        source: Shaped[Tensor, "batch seq"],
+        beam: int,
+        lengths: tuple[int, int],
+        no_repeat: int,
     ):
         n, device = len(source) * beam, source.device
         self.model, self.beam = model, beam
@@ -64,19 +60,20 @@ class BeamState:
         self.cache = None
         self.ids = torch.full((n, 1), model.config.sos, device=device)
         self.exact = True  # whether the cache equals a fresh pass
-        self.room, self.rules = self._fit(source, rules)
+        self.min_length, self.max_length = lengths
+        self.room, self.no_repeat = self._fit(source), no_repeat
         self._ends = torch.tensor(getattr(model.config, "ends", (model.config.eos,)), device=device)
 
-    def _fit(self, source: Tensor, rules: Rules) -> tuple[Int[Tensor, " sample"], Rules]:
-        """The most symbols behind every source, and the rules for the longest; sites need one length of all."""
-        limits = torch.full((len(source),), rules.max_length, device=source.device)
+    def _fit(self, source: Tensor) -> Int[Tensor, " sample"]:
+        """The most symbols behind every source, to the longest of which lengths are cut; sites need one length of all."""
+        limits = torch.full((len(source),), self.max_length, device=source.device)
         if (room := self.model.room(source)) is None or bool((room >= limits).all()):
-            return limits, rules
+            return limits
         short = room.amin().expand_as(room) if self.is_read else room.minimum(limits)
         note_once(f"{self.model.name}: what it writes behind long texts ends where its window does")
-        longest = int(short.max())
-        shortest = min(rules.min_length, longest - 1)
-        return short, replace(rules, max_length=longest, min_length=shortest)
+        self.max_length = int(short.max())
+        self.min_length = min(self.min_length, self.max_length - 1)
+        return short
 
     def following(self) -> Float[Tensor, "row vocab"]:
         if self.exact:
@@ -87,8 +84,8 @@ class BeamState:
 
     def allowed(self, scores: Float[Tensor, "row vocab"]) -> Float[Tensor, "row vocab"]:
         """The scores, with −∞ for symbols that the rules forbid."""
-        length, n = self.ids.shape[1], self.rules.no_repeat
-        if length <= self.rules.min_length:
+        length, n = self.ids.shape[1], self.no_repeat
+        if length <= self.min_length:
             scores[:, self._ends] = -torch.inf
         if length == 1 and (forced := getattr(self.model.config, "forced", None)) is not None:
             is_other = torch.arange(scores.shape[1], device=scores.device) != forced
@@ -176,7 +173,7 @@ def generate(
     was_training = model.training
     model.eval()
     try:
-        rows = BeamState(model, source, beam, Rules(max_length, min_length, no_repeat))
+        rows = BeamState(model, source, beam, (min_length, max_length), no_repeat)
         if beam == 1:
             greedy = partial(torch.argmax, dim=-1)
             return _write(rows, greedy if seed is None else _drawn(seed, temperature))
@@ -199,8 +196,8 @@ def _write(rows: BeamState, choose: Callable[[Tensor], Tensor]) -> Tensor:
     ids, n = rows.model.config, len(rows.ids)
     row_index = torch.arange(n, device=rows.ids.device)
     is_done = torch.zeros_like(row_index).bool()
-    out = torch.full((n, rows.rules.max_length), ids.pad, device=rows.ids.device)
-    for length in range(rows.rules.max_length):
+    out = torch.full((n, rows.max_length), ids.pad, device=rows.ids.device)
+    for length in range(rows.max_length):
         symbols = choose(rows.allowed(rows.following())).masked_fill(is_done, ids.pad)
         out[row_index, length] = symbols
         rows.write(symbols, live=~is_done)
@@ -236,7 +233,7 @@ def beam_search(
     rows: BeamState, beam: int, length_penalty: float, early_stopping: bool | Literal["never"]
 ) -> Int[Tensor, "sample out"]:
     """The best hypothesis of every sample. Source: transformers' ``_beam_search`` (version 5), of which this gives the tokens."""
-    config, limit, device = rows.model.config, rows.rules.max_length, rows.ids.device
+    config, limit, device = rows.model.config, rows.max_length, rows.ids.device
     batch = len(rows.ids) // beam
     sample_index = torch.arange(batch, device=device)
     is_done = torch.zeros(batch, 1, device=device).bool()

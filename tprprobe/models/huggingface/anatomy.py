@@ -1,8 +1,7 @@
 """Where the layers of a model of transformers are, and the parts of each, found by running it once.
 
-Structure tells, not names: layers are the modules of a list, each of which reads what the one before it
-returned; an attention is what calls the library's common attention, or computes one itself
-(:mod:`.products`); the feed-forward layer is what makes the last vector a position behind it.
+Structure tells, not names: layers are the modules of a list, each of which reads what the one before it returned; an attention
+is what calls the library's common attention, or computes one; the feed-forward layer makes the last vector a position behind it.
 """
 
 import re

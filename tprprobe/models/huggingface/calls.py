@@ -1,19 +1,18 @@
 """The calls of one run of a model of transformers: of its submodules, of the attention in common, and of products.
 
-A model asks ``AttentionInterface.get_interface`` for the function that attends. While a block of
-:func:`intercepted` is open, it gets that function inside another; outside of it nothing differs. An attention that a
-model computes itself, softmax(q kᵀ) v, is found among the torch functions that it calls: the map is what a softmax returns whose rows are distributions over keys, queries and keys are the factors of
-the first product of its shape before it, values are what a product after it multiplies the map with. So a fused
-projection, a rotation or a scale stands before these tensors, as in the attention that models have in common.
+An attention that a model computes itself, softmax(q kᵀ) v, is found among the torch functions that it calls: the map is what a
+softmax returns whose rows are distributions over keys, queries and keys are the factors of the first product of its shape
+before it, values are what a product after it multiplies the map with.
 """
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -87,17 +86,6 @@ def _letters(func: Callable[..., object], args: tuple, place: int) -> Letters | 
         return None
     ranks = {getattr(factor, "ndim", 0) for factor in args[place : place + 2]}
     return LETTERS.get(ranks.pop()) if len(ranks) == 1 else None
-
-
-@contextmanager
-def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
-    def around(letters: Letters, compute: Callable[..., Tensor], factors: Tensors) -> Tensor:
-        result = compute(*factors)
-        take(Operation(letters, (*factors, result)))
-        return result
-
-    with Watched(around):
-        yield
 
 
 def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
@@ -209,8 +197,6 @@ def _mixes(product: Operation, weights: Tensor) -> int:
 AttentionResult = tuple[Tensor, Tensor | None]  # the sums of values, and the map
 Attend = Callable[..., AttentionResult]  # of module, query, key, value, mask, …
 
-METHOD = "get_interface"
-
 
 @dataclass(frozen=True)
 class Call:
@@ -245,17 +231,12 @@ class Attended(NamedTuple):
     value: torch.Size
 
 
-@contextmanager
-def intercepted(around: Callable[[Attend], Attend]) -> Iterator[None]:
+def intercepted(around: Callable[[Attend], Attend]) -> AbstractContextManager[object]:
     """A block in which models call ``around(attention)`` in place of their attention."""
-    interface = AttentionInterface
-    before: Callable[..., Attend] = interface.get_interface
-    setattr(interface, METHOD, lambda *args, **options: around(before(*args, **options)))
-
-    try:
-        yield
-    finally:
-        setattr(interface, METHOD, before)
+    before: Callable[..., Attend] = AttentionInterface.get_interface
+    return patch.object(
+        AttentionInterface, "get_interface", lambda *args, **kw: around(before(*args, **kw))
+    )
 
 
 class Record(NamedTuple):
@@ -296,9 +277,11 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
 
         return noted
 
-    def take(operation: Operation) -> None:
+    def operate(letters: Letters, compute: Callable[..., Tensor], factors: Tensors) -> Tensor:
+        result = compute(*factors)
         if not inside:
-            operations.append((next(clock), operation))
+            operations.append((next(clock), Operation(letters, (*factors, result))))
+        return result
 
     with ExitStack() as stack:
         for path, submodule in module.named_modules():
@@ -307,7 +290,7 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
             stack.callback(before.remove)
             stack.callback(after.remove)
         stack.enter_context(intercepted(attend))
-        stack.enter_context(recorded(take))
+        stack.enter_context(Watched(operate))
         run()
     return Record(calls, attended, operations)
 

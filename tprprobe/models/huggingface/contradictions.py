@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -246,20 +247,17 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
             self.data = np.asarray(self.data)
             return super()._get(*args, **kwargs)
 
-    before: Any = gguf.GGUFReader, gguf.get_tensor_name_map
     with as_input_error(f"{file} is damaged or no GGUF file"):
-        reader, module = Reader(file), cast(Any, gguf)
+        reader = Reader(file)
         _check_places(file, reader)
         _check_tokens(file, reader)
     sizes = Counter()
     for tensor in reader.tensors:
         sizes[tensor.tensor_type.name] += int(tensor.n_elements)
     types = ", ".join(name for name, _ in sizes.most_common())
-    module.GGUFReader, module.get_tensor_name_map = lambda *_, **__: reader, cache(before[1])
-    try:
+    names = cache(gguf.get_tensor_name_map)
+    with patch.multiple(gguf, GGUFReader=lambda *_, **__: reader, get_tensor_name_map=names):
         yield {"weights": f"dequantized from {types} ({file.name})", **_left_over(reader)}
-    finally:
-        module.GGUFReader, module.get_tensor_name_map = before
 
 
 def _check_places(file: Path, reader: "gguf.GGUFReader") -> None:

@@ -17,6 +17,7 @@ from transformers import (
 
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back, physical_memory
+from tprprobe.files.jsonfiles import flatten
 from tprprobe.models.huggingface import contradictions
 
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
@@ -48,8 +49,8 @@ def check_sizes(path: str, config: PreTrainedConfig, fits: bool = True) -> None:
         elif type(value) is not int or value < 1:
             setting = f"{path}: config.json has {name} {value!r}"
             raise InputError(f"{setting}, a whole number above 0 is needed")
-    for name, value in _numbers(text.to_dict()):
-        if name.endswith(POSITIVE) and not 0 < value < inf:
+    for name, value in flatten(text.to_dict()).items():
+        if name.endswith(POSITIVE) and isinstance(value, int | float) and not 0 < value < inf:
             raise InputError(f"{path}: config.json has {name} {value!r}, a number above 0")
     buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
     if type(buckets) is type(far) is int and far and far <= buckets // 2:
@@ -73,14 +74,6 @@ def check_sizes(path: str, config: PreTrainedConfig, fits: bool = True) -> None:
         raise InputError(
             f"{path}: config.json asks for at least {min_weights + width * positions:,} weights, {where}"
         )
-
-
-def _numbers(settings: dict) -> Iterator[tuple[str, float]]:
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            yield from _numbers(value)
-        elif isinstance(value, int | float):
-            yield str(name), value
 
 
 def _check_types(path: str, slices: list[contradictions.Slice], module: PreTrainedModel) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partialmethod
 from typing import Any, cast
 
 import torch
@@ -152,24 +153,24 @@ class Pretrained(Attached, Language):
         }
 
     def run(
-        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
+        self,
+        source: Int[Tensor, "batch seq"],
+        target: Int[Tensor, "batch target_seq"],
+        for_sites: bool = False,
     ) -> Tensor | None:
-        """One pass for its sites: logits of an encoder-decoder, else None."""
-        if not self.two_stacks:
-            return self.run_for_sites(source, target)
-        self._begin()
-        arguments = self._arguments(source) | {DECODER_IDS: target.clamp(min=0)}
-        return self._pass(self.module, arguments)
-
-    def run_for_sites(self, source: Tensor, target: Tensor) -> None:
-        """One pass that ends behind the last layer that is read."""
+        """One pass: logits of an encoder-decoder; else, or for sites alone, None, and it ends behind the last layer read."""
         self._begin()
         arguments = self._arguments(source)
         if self.two_stacks:
             arguments[DECODER_IDS] = target.clamp(min=0)
+            if not for_sites:
+                return self._pass(self.module, arguments)
         is_read = [site.is_read for site in self.taps.sites.values()]
         of_texts = self.texts is not None and bool(self.get_submodule(ENCODING).is_read)
         self._pass(self.module.base_model, arguments, is_whole=of_texts or not any(is_read))
+        return None
+
+    run_for_sites = partialmethod(run, for_sites=True)
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
         require_head(self, "a prediction")

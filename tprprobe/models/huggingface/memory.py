@@ -25,8 +25,7 @@ class Memory:
     length: int = 0
 
     def __getitem__(self, rows: slice | Tensor) -> "Memory":
-        if isinstance(rows, slice):
-            rows = torch.arange(len(self.ids), device=self.ids.device)[rows]
+        rows = torch.arange(len(self.ids), device=self.ids.device)[rows]
         values = {name: v[rows] for name, v in vars(self).items() if isinstance(v, Tensor)}
         cache = None if self.cache is None else _rows_of(self.cache, rows)
         return replace(self, **values, cache=cache)
@@ -54,7 +53,6 @@ def _rows_of(cache: Cache, rows: Tensor) -> Cache:
     if isinstance(cache, EncoderDecoderCache):
         caches = (cache.self_attention_cache, cache.cross_attention_cache)
         selected = EncoderDecoderCache(*(_rows_of(half, rows) for half in caches))
-
         selected.is_updated = dict(cache.is_updated)
         return selected
     selected = copied(cache)

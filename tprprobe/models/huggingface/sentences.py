@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers.modeling_utils import load_state_dict
 from transformers.utils.hub import cached_file
 
 from tprprobe.errors import InputError
@@ -141,12 +142,7 @@ class Normalized(nn.Module):
 
 def _dense(settings: Settings, weights: Path) -> nn.Module:
     linear = nn.Linear(settings["in_features"], settings["out_features"], settings.get("bias", True))  # fmt: skip
-    if weights.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        tensors = load_file(weights)
-    else:
-        tensors = torch.load(weights, map_location="cpu", weights_only=True)
+    tensors = load_state_dict(weights)
     linear.load_state_dict({name.removeprefix("linear."): t for name, t in tensors.items()})
     name = str(settings.get("activation_function", "Tanh")).rsplit(".", 1)[-1]
     activation = getattr(nn, name, None)
