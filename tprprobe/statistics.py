@@ -130,9 +130,8 @@ def bounds(
     ``lowest`` is 0 for shares and −1 for differences of shares, whose intervals have a width at their borders, too
     (:func:`widen_at_border`); None for what has no borders.
 
-    No replicate lies outside the groups' own range, so n groups that all err to one side (a chance of 2^(1−n)) are
-    never covered. Shares that differ by group (Beta(6, 4), lognormal sizes) are covered in 73 to 79 % of the draws
-    with three groups, 88 to 92 % with five, 94 % with ten.
+    Shares that differ by group (Beta(6, 4), lognormal sizes) are covered in 73 to 79 % of the draws with three groups, 88
+    to 92 % with five, 94 % with ten.
 
     Source: Hesterberg 2015, the expanded percentile interval: for n groups the quantiles at
     Φ(±√(n/(n−1)) t_{n−1}), as the bootstrap's variance is too small by (n−1)/n and an estimate.

@@ -231,11 +231,13 @@ class Attended(NamedTuple):
     value: torch.Size
 
 
-def intercepted(around: Callable[[Attend], Attend]) -> AbstractContextManager[object]:
-    """A block in which models call ``around(attention)`` in place of their attention."""
+def intercepted(around: Callable[..., AttentionResult]) -> AbstractContextManager[object]:
+    """A block in which models call ``around``, of their attention and its arguments, in place of their attention."""
     before: Callable[..., Attend] = AttentionInterface.get_interface
     return patch.object(
-        AttentionInterface, "get_interface", lambda *args, **kw: around(before(*args, **kw))
+        AttentionInterface,
+        "get_interface",
+        lambda *args, **kw: partial(around, before(*args, **kw)),
     )
 
 
@@ -260,22 +262,20 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
         start, received = begun[path].pop()
         calls.append(Call(path, submodule, start, next(clock), received, first_tensor(returned)))
 
-    def attend(attention: Attend) -> Attend:
-        def noted(
-            submodule: nn.Module,
-            query: Tensor,
-            key: Tensor,
-            value: Tensor,
-            *args: object,
-            **options: object,
-        ) -> AttentionResult:
-            inside.append(submodule)
-            result = attention(submodule, query, key, value, *args, **options)
-            inside.pop()
-            attended.append(Attended(next(clock), submodule, query.shape, key.shape, value.shape))
-            return result
-
-        return noted
+    def attend(
+        attention: Attend,
+        submodule: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *args: object,
+        **options: object,
+    ) -> AttentionResult:
+        inside.append(submodule)
+        result = attention(submodule, query, key, value, *args, **options)
+        inside.pop()
+        attended.append(Attended(next(clock), submodule, query.shape, key.shape, value.shape))
+        return result
 
     def operate(letters: Letters, compute: Callable[..., Tensor], factors: Tensors) -> Tensor:
         result = compute(*factors)
@@ -286,9 +286,8 @@ def record(module: nn.Module, run: Callable[[], object]) -> Record:
     with ExitStack() as stack:
         for path, submodule in module.named_modules():
             before = submodule.register_forward_pre_hook(partial(enter, path), with_kwargs=True)
-            after = submodule.register_forward_hook(partial(leave, path))
             stack.callback(before.remove)
-            stack.callback(after.remove)
+            stack.callback(submodule.register_forward_hook(partial(leave, path)).remove)
         stack.enter_context(intercepted(attend))
         stack.enter_context(Watched(operate))
         run()

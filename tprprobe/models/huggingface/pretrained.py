@@ -256,7 +256,6 @@ def _named_class(name: str, config: PreTrainedConfig) -> type[PreTrainedModel] |
     if "For" not in name or any(kind in _classes(mapping, config) for mapping in HEADS.values()):
         return kind
     masked = next(iter(_classes(HEADS[MASKED], config)), None)
-
     tied = getattr(masked, "_tied_weights_keys", None)
     is_same = tied and tied == getattr(kind, "_tied_weights_keys", None)
     is_part = name.endswith("ForPreTraining") and is_same

@@ -191,34 +191,32 @@ class Taps:
     def batch(self) -> int:
         return self.rows[0] if self.orders[self.stack][0] == 0 else self.rows[1]
 
-    def _attend(self, attention: Attend) -> Attend:
-        """The attention with its tensors led through the sites of the layer that runs."""
-
-        def attend(
-            module: nn.Module,
-            query: Tensor,
-            key: Tensor,
-            value: Tensor,
-            *args: object,
-            **options: object,
-        ) -> AttentionResult:
-            kind = self.kinds.get(id(module))
-            if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
-                return attention(module, query, key, value, *args, **options)
-            self.attended.add((self.layer, kind))
-            query = self._per_head(f"{kind}.query", query)
-            key = self._per_head(f"{kind}.key", key)
-            value = self._per_head(f"{kind}.value", value)
-            output, weights = attention(module, query, key, value, *args, **options)
-            if weights is not None:
-                edited = self._through(f"{kind}.attention", weights)
-                if edited is not weights:
-                    output, weights = attend_by(edited, value), edited
-            split = output if output.ndim == 4 else output.unflatten(-1, (query.shape[1], -1))
-            after = self._through(f"{kind}.filler", split)
-            return (output if after is split else after.reshape(output.shape)), weights
-
-        return attend
+    def _attend(
+        self,
+        attention: Attend,
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *args: object,
+        **options: object,
+    ) -> AttentionResult:
+        """The result of an attention, its tensors led through the sites of the layer that runs."""
+        kind = self.kinds.get(id(module))
+        if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
+            return attention(module, query, key, value, *args, **options)
+        self.attended.add((self.layer, kind))
+        query = self._per_head(f"{kind}.query", query)
+        key = self._per_head(f"{kind}.key", key)
+        value = self._per_head(f"{kind}.value", value)
+        output, weights = attention(module, query, key, value, *args, **options)
+        if weights is not None:
+            edited = self._through(f"{kind}.attention", weights)
+            if edited is not weights:
+                output, weights = attend_by(edited, value), edited
+        split = output if output.ndim == 4 else output.unflatten(-1, (query.shape[1], -1))
+        after = self._through(f"{kind}.filler", split)
+        return (output if after is split else after.reshape(output.shape)), weights
 
     def _per_head(self, path: str, tensor: Tensor) -> Tensor:
         turned = tensor.transpose(1, 2)
