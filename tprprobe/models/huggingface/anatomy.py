@@ -15,15 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from tprprobe.models.huggingface.calls import (
-    Call,
-    Operation,
-    Record,
-    Tap,
-    find_taps,
-    record,
-    view,
-)
+from tprprobe.models.huggingface.calls import Call, Operation, Record, Tap, find_taps, record, view
 from tprprobe.models.huggingface.tokenizer import count_rows
 from tprprobe.models.placement import input_device
 from tprprobe.site.site import Site

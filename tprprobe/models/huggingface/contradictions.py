@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from unittest.mock import patch
 
 import numpy as np
+import safetensors
 import torch
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -52,8 +53,6 @@ class Slice(NamedTuple):
         return self.dtype[0] in "IUB" and self.dtype not in ("BF16", "BFLOAT16")
 
     def read(self) -> Tensor:
-        import safetensors
-
         if self.file.suffix != ".safetensors":
             return torch.load(self.file, "cpu", weights_only=True)[self.name]
         with safetensors.safe_open(self.file, "pt") as opened:
@@ -98,8 +97,6 @@ def _read_index(index: Path) -> dict[str, str]:
 
 
 def _slices_of(file: Path) -> Iterator[Slice]:
-    import safetensors
-
     with as_input_error(f"{file} is damaged or no {file.suffix.strip('.')} file"):
         if file.suffix == ".safetensors":
             with safetensors.safe_open(file, "pt") as opened:

@@ -9,11 +9,7 @@ from contextlib import contextmanager
 from math import inf, prod
 from pathlib import Path
 
-from transformers import (
-    PreTrainedConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, held_back, physical_memory

@@ -21,6 +21,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.modeling_outputs import BaseModelOutput
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
@@ -232,13 +233,10 @@ class Pretrained(Attached, Language):
     def _written_by_decoder(
         self, target: Tensor, memory: Memory, cache: Memory | None
     ) -> tuple[Tensor, Memory]:
-        from transformers.modeling_outputs import BaseModelOutput
-
         before = cache or memory
         self.first, decoder_cache = before.length, before.cache
         if decoder_cache is None and self.cache:
-            caches = DynamicCache(), DynamicCache()
-            decoder_cache = EncoderDecoderCache(*caches)
+            decoder_cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
         elif decoder_cache is None and self.first:
             raise InputError(f"{self.name} cannot write: its decoder takes no keys and values")
         states = BaseModelOutput(last_hidden_state=memory.states)

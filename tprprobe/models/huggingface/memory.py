@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer
 
 # transformers' names of the argument: from 5.24 on, and before
 CACHES = ("cache", "past_key_values")
@@ -33,8 +34,6 @@ class Memory:
 
 def find_cache(module: PreTrainedModel) -> str:
     """The argument by which a decoder goes on from keys and values alone; "" if it must read the whole text again (Mamba)."""
-    from transformers.cache_utils import DynamicLayer
-
     parameters = inspect.signature(module.forward).parameters
     name = next((argument for argument in CACHES if argument in parameters), "")
     layers = DynamicCache(config=module.config).layers if name else []

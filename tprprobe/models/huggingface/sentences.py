@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from tokenizers import normalizers
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.modeling_utils import load_state_dict
@@ -64,8 +65,6 @@ class Folder:
             tokenizer.model_max_length = length
             notes["length"] = f"texts of {length} tokens (max_seq_length of sentence-transformers)"
         if texts.get("do_lower_case") and isinstance(tokenizer, PreTrainedTokenizerFast):
-            from tokenizers import normalizers
-
             text, steps = tokenizer.backend_tokenizer, [normalizers.Lowercase()]
             steps += [text.normalizer] if text.normalizer is not None else []
             text.normalizer = normalizers.Sequence(steps)
