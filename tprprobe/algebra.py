@@ -70,7 +70,7 @@ def bind(
                 [0., 2.]])
     """
     _check(kind)
-    with _refusing("filler", filler, "role", role):
+    with _refusing(filler=filler, role=role):
         return filler[..., :, None] * role[..., None, :] if kind == "outer" else filler * role
 
 
@@ -96,7 +96,7 @@ def unbind(tpr: Tensor, unbinding: Float[Tensor, "*#batch d_role"], kind: str = 
         tensor([1., 2.])
     """
     _check(kind)
-    with _refusing("tpr", tpr, "unbinding", unbinding):
+    with _refusing(tpr=tpr, unbinding=unbinding):
         return (tpr @ unbinding[..., None]).squeeze(-1) if kind == "outer" else tpr * unbinding
 
 
@@ -113,17 +113,14 @@ def duals(
 
 
 @contextmanager
-def _refusing(name: str, tensor: Tensor, other_name: str, vector: Tensor) -> Iterator[None]:
-    """A block in which torch's errors of two tensors that do not fit are one line with their shapes and types."""
+def _refusing(**operands: Tensor) -> Iterator[None]:
+    """A block in which torch's errors of tensors that do not fit are one line with their shapes and types."""
     try:
         yield
     except (RuntimeError, IndexError) as error:
         if lacks_memory(error):
             raise
-        shapes = (
-            f"{name} {[*operand.shape]} ({operand.dtype})"
-            for name, operand in ((name, tensor), (other_name, vector))
-        )
+        shapes = (f"{name} {[*x.shape]} ({x.dtype})" for name, x in operands.items())
         raise InputError(f"{' and '.join(shapes)} do not fit: {error}") from error
 
 

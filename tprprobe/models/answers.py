@@ -62,13 +62,13 @@ def find_scores(kind: str) -> Scores:
 
 @torch.no_grad()
 def exact_matches(
-    model: Language, pairs: Pairs, batch_size: int = 256
+    model: Language, pairs: Pairs
 ) -> tuple[Bool[np.ndarray, "sample"], Int[np.ndarray, "sample out"]]:
     """Flags and symbols by teacher forcing: right up to the end symbol, an argmax is what greedy decoding writes (induction on the prefix)."""
     pad, device = model.config.pad, model.device
     correct = np.zeros(len(pairs), bool)
     predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
-    for indices in pairs.by_length(batch_size, model):
+    for indices in pairs.by_length(DECODED_AT_ONCE, model):
         source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
         best = model.decode(target[:, :-1], model.encode(source))[0].argmax(-1)
         if (forced := getattr(model.config, "forced", None)) is not None:
