@@ -107,23 +107,16 @@ def test_a_pooled_vector_is_asked_about_labels_of_texts(tmp_path):
 
 
 def test_a_map_without_an_axis_of_heads_is_of_one_head(tmp_path):
-    class Attention(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embed, self.weights = nn.Embedding(10, 8), nn.Softmax(-1)
-
-        def forward(self, ids: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-            x = self.embed(ids)
-            return self.weights(x @ x.transpose(1, 2)) @ x
-
-    module = Attention()
-    sites = {"encoder.0.self.attention": "weights"}
-    store = extract(tp.attach(module, sites), ["3 4", "5 6"], tmp_path / "store", control=False)
-    x = module.embed(torch.tensor([5, 6]))
-    expected = (x @ x.T).softmax(-1).detach().numpy()
-    np.testing.assert_allclose(store.attention("encoder.0.self.attention", 1)[0], expected, atol=1e-6)  # fmt: skip
+    module, site = nn.Sequential(nn.Embedding(10, 2), nn.Softmax(-1)), "encoder.0.self.attention"
+    weights, no_map = (
+        tp.attach(module, {site: path}, forward=lambda module, batch: module(batch[0]))
+        for path in ("1", "0")
+    )
+    store = extract(weights, ["3 4", "5 6"], tmp_path / "store", control=False)
+    expected = module(torch.tensor([5, 6])).detach().numpy()
+    np.testing.assert_allclose(store.attention(site, 1)[0], expected, atol=1e-6)
     with pytest.raises(InputError, match="a map of attention is"):
-        extract(tp.attach(module, {"encoder.0.self.attention": "embed"}), ["3 4"], tmp_path / "no")
+        extract(no_map, ["3 4"], tmp_path / "no")
 
 
 def test_targets_that_no_site_reads_are_not_reported(tmp_path, capsys):

@@ -243,7 +243,9 @@ def read_fields(store: Store, side: str) -> Gold:
 def _read_exact(store: Store, side: str) -> Gold | None:
     """The exact labels of the tokens of a side; None where none has one."""
     if side == SAMPLE:
-        raise InputError(f"{store.path}: names are of tokens, and this site has one vector a text")
+        raise InputError(
+            f"{store.path}: names are of tokens, and this site has one vector for every text"
+        )
     tokens = read_labels(store, side)
     fields = {name: f for name, f in list_exact(store).items() if tokens[name].notna().any()}
     if not fields:
