@@ -298,7 +298,10 @@ class Extraction:
         weights = next(self.model.parameters(), None)
         dtype = "" if weights is None else f" ({weights.dtype})".replace("torch.", "")
         sites = f"{len(self.names)} sites of {samples[0]:,} samples"
-        return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}"
+        has_decoder = any(side_of(name) == "target" for name in self.names)
+        copies = has_decoder and self.target == "reference" and not self._has_targets
+        read = "; no targets: the decoder reads the texts themselves" if copies else ""
+        return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}{read}"
 
     @cached_property
     def _origin(self) -> dict[str, Any]:

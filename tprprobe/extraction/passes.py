@@ -199,7 +199,7 @@ def _keep_rows(
 ) -> None:
     lengths = [offsets[sample + 1] - offsets[sample] for sample in samples]
     if values.shape[:2] != (len(samples), max(lengths)):
-        advice = "a site is [batch, seq, …]"
+        advice = "a site is [batch, seq, …], or [batch, d_model] if its name ends in 'encoding'"
         if passes > 1:
             times = "twice" if passes == 2 else f"{passes} times"
             advice = f"its submodule was called {times} in one pass: give the input of one that follows ('NAME:input') or another one"

@@ -19,13 +19,14 @@ SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is mad
 TAGS = {  # signs of tags of a treebank, and what they are
     r"\b[A-Z]": "tags in capitals: parts of speech",
     "pos=": "pos=…: parts of speech",
-    r"\b[a-z]": "tags in small letters: relations to the head",
+    r"\b[a-z]+\b(?!=)": "tags in small letters: relations to the head",
 }
 SIGNS = {  # in any name
     "‘": "in quotes: tokens",
     r"\((?!1?\.\d)": "tokens in parentheses: those most a cluster's own",
     r"\*(?: |$)": f"*: not found again from other random starts (Jaccard index below {RECOVERED:g})",
 }
+UNTAGGED = re.compile(r"‘.*?’|[\[<].+?[\]>]|(?:place|word) \d+ from the \w+|special token")
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
 MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens
@@ -62,8 +63,9 @@ def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
 def explain_signs(names: Iterable[str], tasks: Collection[str]) -> list[str]:
     """What the signs in names mean, of those that any has; tags where labels are parts of speech and relations alone."""
     text = " ".join(names)
-    signs = TAGS | SIGNS if {*tasks} == {"pos", "dep"} else SIGNS
-    return [meaning for sign_pattern, meaning in signs.items() if re.search(sign_pattern, text)]
+    tags = re.sub(r"\(.*?\)", "", UNTAGGED.sub("", text)) if {*tasks} == {"pos", "dep"} else ""
+    texts = [*((tags, *item) for item in TAGS.items()), *((text, *item) for item in SIGNS.items())]
+    return [meaning for text, pattern, meaning in texts if re.search(pattern, text)]
 
 
 def describe_clusters(

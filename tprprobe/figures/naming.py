@@ -18,7 +18,6 @@ from tprprobe.analyses.naming.name_counts import (
     count_by_model,
     count_marks,
     find_most_named,
-    list_repeated,
     select_named,
 )
 from tprprobe.analyses.naming.names import UNNAMED
@@ -67,8 +66,6 @@ def summarize_words(names: pd.DataFrame) -> str:
     compared = compare_names(count_by_model(names))
     lines = [f"{compared} {compare_places(of_trained, by_model)}".strip()]
     places = list(names.groupby(PLACE, sort=False, dropna=False))
-    if len(places) == 1:
-        lines[0] += list_repeated(names.loc[names["model"] == TRAINED, "name"])
     lines[0] += compare_samples(names) + count_marks(names)
     lines += [*_list_agreements(names), describe_recovery(names)]
     if len(places) > 1:
@@ -127,15 +124,14 @@ def _judge_gains(gains: Sequence[Interval]) -> str:
 
 
 def describe_recovery(names: pd.DataFrame) -> str:
-    """Whether the clusters of the trained model are stable, and how many of those with a name."""
+    """How well random starts agree on the clusters of the trained model, and how many of those with a name others find again."""
     rows = names[names["model"] == TRAINED]
     stability = rows.groupby(PLACE, dropna=False)["stability"].first()
     shares = " to ".join(dict.fromkeys(f"{n:.2f}" for n in (stability.min(), stability.max())))
-    n_stable = int((stability >= STABLE).sum())
-    verdict = "stable" if n_stable == len(stability) else "not stable: one of many divisions"
-    if 0 < n_stable < len(stability):
-        verdict = f"stable at {n_stable} of {len(stability)} sites or heads"
-    text = f"Random starts of k-means agree to {shares} (adjusted Rand index, {STABLE:g} needed): the groups are {verdict}."
+    n_below = int((stability < STABLE).sum())
+    where = f" at {n_below} of {len(stability)} sites or heads" * (len(stability) > 1)
+    verdict = f", below {STABLE:g}{where}: one of many divisions" * (n_below > 0)
+    text = f"Random starts of k-means agree to {shares} (adjusted Rand index){verdict}."
     named_rows = select_named(rows)
     if "recovery" in named_rows and len(named_rows):
         n_found = int((named_rows["recovery"] >= RECOVERED).sum())
@@ -163,7 +159,10 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
     n_trained = int((names["model"] == TRAINED).sum() - (rows["model"] == TRAINED).sum())
     where = f"{out}/results.parquet" if out else "in OUT, with --out OUT"
     n_more = len(names) - len(cells)
-    pointer = f"{n_more} more clusters ({n_trained} of the trained model): {where}. " * (n_more > 0)
+    pointer = (
+        f"{n_more} more {'cluster' if n_more == 1 else 'clusters'} ({n_trained} of the trained model): {where}. "
+        * (n_more > 0)
+    )
     pointer += (
         f"As a figure: `tprprobe figure names --ckpt {out or 'OUT'} --out names.pdf` (.tex, .md)."
     )

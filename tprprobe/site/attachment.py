@@ -178,9 +178,9 @@ def attach(
     Args:
         module: The module.
         mapping: The submodule behind every site, by the site's name: ``path`` is the submodule's output,
-            ``path:input`` its first input. A site named ``….attention`` is a map [batch, head, query, key]: the output of a
+            ``path:input`` its first input. A site named ``….attention`` is a map [batch, head, query, key], or [batch, query, key] of one head: the output of a
             softmax, or the weights of an ``nn.MultiheadAttention``, which can be read but not edited. One named
-            ``encoding`` is one vector a sample [batch, d_model], any other [batch, seq, d_model].
+            ``encoding`` or ``….encoding`` is one vector a sample [batch, d_model], any other [batch, seq, d_model].
         heads: The number of heads of query, key, value, role, filler and binding, which are then read as [batch, seq, head,
             d_head]; default: these sites have no heads.
         forward: ``forward(module, batch)`` calls the module; default: ``module(*batch)``.
@@ -238,7 +238,10 @@ def place_site(root: nn.Module, name: str, site: Site) -> None:
 def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tensor:
     if not site.is_read:
         return tensor
-    if "query" in site.axes and tensor.ndim != len(site.axes):
+    is_map = "query" in site.axes
+    if is_map and tensor.ndim == 3 and bool(((tensor.sum(-1) - 1).abs() < TOLERANCE).all()):
+        return site(tensor[:, None])[:, 0]  # of one head
+    if is_map and tensor.ndim != len(site.axes):
         raise InputError(
             f"{where!r} has shape {tuple(tensor.shape)}, a map of attention is [batch, head, query, "
             "key]: give the submodule that returns it: nn.MultiheadAttention, a softmax or the dropout after it"

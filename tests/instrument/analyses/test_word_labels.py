@@ -129,14 +129,10 @@ def test_names_are_counted_beside_the_baselines():
     assert "1 of 1 of its baseline model (permuted)" in summarize_words(named)
     fewer = summarize_words(named.assign(size=[90, 40]))
     assert "on 90 tokens of the trained model, and on 40 of its baseline model" in fewer
-    for stability, verdict in ((0.5, "stable"), (0.49, "not stable: one of many divisions")):
+    for stability, verdict in ((0.5, ""), (0.49, ", below 0.5: one of many divisions")):
         text = summarize_words(named.assign(stability=stability))
-        assert text.endswith(f"the groups are {verdict}.\n")
+        assert text.endswith(f"{stability:.2f} (adjusted Rand index){verdict}.\n")
     better = named.assign(name=["DT", "unnamed"])
-    assert "are named" not in summarize_words(named)
-    assert "2 clusters are named ‘DT’." in summarize_words(
-        pd.concat([named, named.assign(cluster=1)])
-    )
     assert ", 0 of 1 of its baseline model" in summarize_words(better)
     by_layer = pd.concat([named, named.assign(site="encoder.1.hidden", layer=1)])
     assert "layer 1: trained 1 of 1; permuted 1 of 1" in summarize_words(by_layer)

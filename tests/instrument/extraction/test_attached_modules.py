@@ -51,7 +51,9 @@ def test_vectors_are_those_of_a_text_alone(kind, tmp_path, capsys):
     """A line and the manifest say where batches have texts of one length; a module that masks is read as fast as before."""
     model = attach(kind, SITES)
     store = extract(model, TEXTS, tmp_path / "together")
-    line = "of texts of one length" in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert "no targets: the decoder reads the texts themselves" in printed
+    line = "of texts of one length" in printed
     assert line == (kind != "masked")
     assert ("batches" in store.manifest["model"]) == (kind in ("final", "bidirectional", "mean"))
     assert ("batches" in store.control.manifest["model"]) == line
@@ -82,11 +84,39 @@ def test_lengths_that_only_later_texts_have(tmp_path):
             {"decoder.0.hidden": "gru"},
             r"decoder reads the start symbol and the target .*encoder\.…",
         ),
+        ({"encoder.pooled": "pool"}, r"\[batch, d_model\] if its name ends in 'encoding'"),
     ],
 )
 def test_a_site_of_another_length_is_explained(sites, message, tmp_path):
     with pytest.raises(InputError, match=message):
         extract(attach("masked", sites), ["3 4 5"], tmp_path / "store")
+
+
+def test_a_pooled_vector_is_asked_about_labels_of_texts(tmp_path):
+    texts = [f"{a} {b}" for a in range(1, 7) for b in range(1, 9)]
+    store = extract(attach("masked", SITES), texts, tmp_path / "store", control=False)
+    tokens = store.tokens_of("encoder.0.hidden")
+    store = store.with_labels("first", [texts[i][0] for i in tokens["sample"]])
+    store = store.with_labels("digit", [*tokens["token"].astype(str)])
+    rows = tp.probe(store, "first", sites="encoder.encoding", controls=[])
+    assert rows["site"].iloc[0] == "encoder.encoding"
+    with pytest.raises(InputError, match=r"no side of .* has both these sites and labels of digit"):
+        tp.probe(store, "digit", sites="encoder.encoding", controls=[])
+    with pytest.raises(InputError, match="names are of tokens"):
+        tp.name_roles(store, tp.cluster(store, "encoder.encoding", k=2))
+
+
+def test_a_map_without_an_axis_of_heads_is_of_one_head(tmp_path):
+    module, site = nn.Sequential(nn.Embedding(10, 2), nn.Softmax(-1)), "encoder.0.self.attention"
+    weights, no_map = (
+        tp.attach(module, {site: path}, forward=lambda module, batch: module(batch[0]))
+        for path in ("1", "0")
+    )
+    store = extract(weights, ["3 4", "5 6"], tmp_path / "store", control=False)
+    expected = module(torch.tensor([5, 6])).detach().numpy()
+    np.testing.assert_allclose(store.attention(site, 1)[0], expected, atol=1e-6)
+    with pytest.raises(InputError, match="a map of attention is"):
+        extract(no_map, ["3 4"], tmp_path / "no")
 
 
 def test_targets_that_no_site_reads_are_not_reported(tmp_path, capsys):

@@ -84,12 +84,3 @@ def compare_samples(names: pd.DataFrame) -> str:
 def quote(name: str) -> str:
     """The name in quotation marks, once."""
     return name if name.startswith("‘") and name.endswith("’") else f"‘{name}’"
-
-
-def list_repeated(names: pd.Series) -> str:
-    """Which names several clusters of one clustering have, as a sentence after others; empty if none."""
-    counts = names[names != UNNAMED].value_counts()
-    repeated = [
-        f"{n} clusters are named {quote(str(name))}" for name, n in counts[counts > 1].items()
-    ]
-    return f" {'; '.join(repeated)}." if repeated else ""

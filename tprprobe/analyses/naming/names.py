@@ -230,28 +230,38 @@ def read_fields(store: Store, side: str) -> Gold:
     """What names the tokens of a side: exact labels, where these explain less, places, and where neither names a cluster, tokens;
     the gold structure of arithmetic; of other texts places and tokens.
     """
-    is_labelled = bool(list_exact(store))
-    if side == SAMPLE:
-        return read_structure(store, side)
-    if not is_labelled and side == "source" and (gold := find_arithmetic(store)):
+    if labels := _read_exact(store, side):
+        lattice = join_lattices(labels.lattice, build_places(labels.tokens))
+        tokens = build_tokens(labels.tokens)
+        return replace(labels, lattice=join_lattices(lattice, tokens, second_rank=1))
+    if side == "source" and (gold := find_arithmetic(store)):
         return gold
     tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
-    if not is_labelled:
-        return Gold(tokens, pd.DataFrame(), build_tokens_at_places(tokens))
-    labels = read_structure(store, side)
-    lattice = join_lattices(labels.lattice, build_places(tokens))
-    return replace(labels, lattice=join_lattices(lattice, build_tokens(tokens), second_rank=1))
+    return Gold(tokens, pd.DataFrame(), build_tokens_at_places(tokens))
+
+
+def _read_exact(store: Store, side: str) -> Gold | None:
+    """The exact labels of the tokens of a side; None where none has one."""
+    if side == SAMPLE:
+        raise InputError(
+            f"{store.path}: names are of tokens, and this site has one vector for every text"
+        )
+    tokens = read_labels(store, side)
+    fields = {name: f for name, f in list_exact(store).items() if tokens[name].notna().any()}
+    if not fields:
+        return None
+    described = describe(tokens, fields)
+    return Gold(tokens, described, build_lattice(described))
 
 
 def read_structure(store: Store, side: str) -> Gold:
-    """The exact labels of the tokens of a side; where the store has none, what :func:`read_gold` finds."""
-    if fields := list_exact(store):
-        tokens = read_labels(store, side)
-        described = describe(tokens, fields)
-        return Gold(tokens, described, build_lattice(described))
+    """The exact labels of the tokens of a side; where there are none, what :func:`read_gold` finds."""
+    if labels := _read_exact(store, side):
+        return labels
     if side != "source":
-        kind = "samples" if side == SAMPLE else f"{side} tokens"
-        raise InputError(f"{store.path} has no labels of its {kind}: give a site of source tokens")
+        raise InputError(
+            f"{store.path} has no labels of its {side} tokens: give a site of source tokens"
+        )
     return read_gold(store)
 
 
@@ -274,7 +284,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
         One row per cluster; see [columns](tutorials/roles.md#columns-of-names).
 
     Raises:
-        InputError: The clusters are of another store, of vectors of samples without labels, or of fewer than four samples.
+        InputError: The clusters are of another store, of vectors of texts, or of fewer than four samples.
 
     Source: schlag Sec. 5.1, where clusters are named by eye.
 

@@ -26,7 +26,6 @@ from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import jackknife
 from tprprobe.store import Store
-from tprprobe.store.layout import SAMPLE
 
 PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
 # Columns that name a row; all others are numbers.
@@ -137,8 +136,7 @@ def _name(
         names = name_roles(store, clusters, seed)
         described = clusters.summary.set_index("cluster").loc[names["cluster"]]
         place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
-        unit = "texts" if store.side(site) == SAMPLE else "tokens"
-        place |= {"unit": unit, "stability": clusters.stability}
+        place |= {"unit": "tokens", "stability": clusters.stability}
         facts = store.facts
         place |= {"model_name": facts.model.name or "", "data": Path(facts.data.name or "").name}
         tokens = read_labels(store, store.side(site)).assign(cluster=clusters.labels)

@@ -63,11 +63,12 @@ def plan_run(
     rounds: list[list[Stack]] = []
     refusals: dict[Task, str] = {}
     for side, predicts in (("source", False), ("target", True), ("target", False)):
-        sides = (side, SAMPLE) if is_sequence and side == "source" else (side,)
-        side_sites = [site for site in sites if store.side(site) in sides]
-        labelled = [task for task in tasks if side_sites and _has_labels(table, task, side)]
+        labelled = [task for task in tasks if _count_labels(table, task, side)]
         labelled = [task for task in labelled if are_predicted(store, side, task) == predicts]
-        if not labelled:
+        is_of_texts = all(_count_labels(table, task, side) == 1 for task in labelled)
+        sides = (side, SAMPLE) if side == "source" and (is_sequence or is_of_texts) else (side,)
+        side_sites = [site for site in sites if store.side(site) in sides]
+        if not labelled or not side_sites:
             continue
         corpus = read_corpus(store, table, side, labelled, settings.seed, predicts)
         test_corpus = None if test is None else _read_test(test, side, labelled, predicts)
@@ -193,7 +194,7 @@ def _identify(store: Store) -> dict[str, object]:
 
 def _read_test(test: Store, side: str, tasks: Sequence[Task], predicts: bool) -> Corpus:
     for task in tasks:
-        if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
+        if task.cells not in test.tokens or not _count_labels(test.tokens, task, side):
             raise InputError(
                 f"{test.path} has no labels of {task.name} on the {side} side to test on: extract it with "
                 "--labels, or leave out that task"
@@ -217,6 +218,10 @@ def _digest(table: pd.DataFrame, tasks: Sequence[str]) -> str:
     return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
 
 
-def _has_labels(table: pd.DataFrame, task: Task, side: str) -> bool:
-    cells = table.loc[np.asarray(table["side"] == side), task.cells]
-    return bool((cells.notna() & (cells.astype(str) != "")).any())
+def _count_labels(table: pd.DataFrame, task: Task, side: str) -> int:
+    """The most different labels that a text has, 1 of labels of whole texts; 0 without labels."""
+    rows = table.loc[np.asarray(table["side"] == side), ["sample", task.cells]]
+    cells = rows[task.cells].astype(object)
+    is_labelled = cells.notna() & (cells.astype(str) != "")
+    counts = cells[is_labelled].groupby(rows["sample"][is_labelled]).nunique()
+    return int(counts.max()) if len(counts) else 0
