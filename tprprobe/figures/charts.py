@@ -1,7 +1,7 @@
 """Charts for a screen: dots with intervals, lines in panels, squares. Everything in them comes from a scene."""
 
 from textwrap import wrap
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from plotly.subplots import make_subplots
 
 from tprprobe.figures.colors import PALER, group_colors, palette, text_color
-from tprprobe.figures.line_styles import DASHES, INK, LEVELS, SYMBOLS, style_lines
+from tprprobe.figures.line_styles import DASHES, INK, LEVELS, RING, SYMBOLS, style_lines
 from tprprobe.figures.maps import GREY, Points, find_colors
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.style import Options
@@ -22,7 +22,7 @@ PANEL = 190  # pixels of a panel's height
 MAX_TICKS = 8  # layers that are named
 
 
-def is_plotted(scene: object) -> bool:
+def is_plotted(scene: object) -> TypeGuard[Scene]:
     """Whether there is a chart of a scene; of several pictures where all are vectors in the plane."""
     if isinstance(scene, Grid):
         return all(isinstance(picture, Points) for picture in scene.pictures)
@@ -166,7 +166,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
 def _list_marks(lines: Lines, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, int]]:
     """Names, places and sizes of the rings, and what hollow marks mean."""
     best = rows[rows["best"].eq(True)] if "best" in rows else rows[:0]
-    rings = [("ring: best layer", best, 18)] if len(best) else []
+    rings = [(RING, best, 18)] if len(best) else []
     is_hollow = lines.hollow and not rows["sure"].all()
     empty = pd.DataFrame({"x": [None], "value": [None]})
     return rings + [(lines.hollow, empty, 9)] * bool(is_hollow)
