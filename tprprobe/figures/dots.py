@@ -287,13 +287,10 @@ def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
 def _fit_across(grid: Grid, is_alike: bool) -> int:
     """How many pictures stand in a row: as many as have room, and no fewer in the last row than must be."""
     first, n = grid.pictures[0], len(grid.pictures)
-    has_names = isinstance(first, Dots) or (isinstance(first, Squares) and len(first.rows) > 0)
+    has_names = isinstance(first, Dots | Squares)
     is_slim = is_alike or isinstance(first, Points)
     min_width = NAMED_PANEL if has_names else 1.5 if is_slim else 2
-    across = min(grid.across, n)
-    across = (
-        fit_across(across, min_width) if has_names or not isinstance(first, Squares) else across
-    )
+    across = fit_across(min(grid.across, n), min_width)
     return -(-n // -(-n // across))
 
 
@@ -305,8 +302,7 @@ def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigur
         max(_measure_height(picture) for picture in pictures[i : i + across])
         for i in range(0, n, across)
     ]
-    is_map = isinstance(pictures[0], Squares) and not len(pictures[0].rows)
-    width = 0.4 + (1.5 if is_map else 3.3) * across
+    width = 0.4 + 3.3 * across
     if isinstance(pictures[0], Lines | Dots):
         width = max(1.7 * across + 2.9, 6.4 * any(isinstance(row, Dots) for row in pictures))
     height = sum(heights) + 0.6
@@ -325,7 +321,7 @@ def _measure_height(picture: Scene) -> float:
     if isinstance(picture, Lines | Points):
         return 2.8 if isinstance(picture, Points) and not current_look().is_narrow else 2.0
     if isinstance(picture, Squares):
-        return 0.24 * len(picture.values) + 0.7 if len(picture.rows) else 1.6
+        return 0.24 * len(picture.values) + 0.7
     if not isinstance(picture, Dots):
         raise TypeError(f"no height of {type(picture).__name__}")
     n_groups, n_names = (picture.rows[name].nunique() for name in ("group", "name"))
