@@ -12,9 +12,9 @@ from tprpapers.schlag.relations import DIVISION, Relation
 from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, name_origin, read_map, weight_squares
+from tprprobe.figures.clusters import LOOKS, mark_polarity, marks_legend
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
-from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
 from tprprobe.figures.strips import Strip, StripFrame, Strips
 from tprprobe.store import Store
 

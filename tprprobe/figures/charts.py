@@ -1,7 +1,7 @@
 """Charts for a screen: dots with intervals, lines in panels, squares. Everything in them comes from a scene."""
 
 from textwrap import wrap
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,9 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from plotly.subplots import make_subplots
 
 from tprprobe.figures.colors import PALER, group_colors, palette, text_color
-from tprprobe.figures.line_styles import DASHES, INK, LEVELS, SYMBOLS, style_lines
-from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
+from tprprobe.figures.line_styles import DASHES, INK, LEVELS, RING, SYMBOLS, style_lines
+from tprprobe.figures.maps import GREY, Points, find_colors
+from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.style import Options
 from tprprobe.figures.theme import FONT, MONO, find_theme, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
@@ -21,14 +22,20 @@ PANEL = 190  # pixels of a panel's height
 MAX_TICKS = 8  # layers that are named
 
 
+def is_plotted(scene: object) -> TypeGuard[Scene]:
+    """Whether there is a chart of a scene; of several pictures where all are vectors in the plane."""
+    if isinstance(scene, Grid):
+        return all(isinstance(picture, Points) for picture in scene.pictures)
+    return type(scene) in CHARTS
+
+
 def plot(scene: Scene | None, dark: bool) -> go.Figure:
     """The chart of a scene, without a frame, transparent."""
-    draw = CHARTS[type(scene)]
-    chart, height = draw(scene, dark)
+    chart, height = CHARTS[type(scene)](scene, dark)
     theme = find_theme(dark)
     axis = {"zeroline": False, "color": theme.soft, "automargin": True}
     titles = [note.text.count("<br>") + 1 for note in chart.layout.annotations if note.text]
-    top = 8 + 14 * max(titles) if isinstance(scene, Lines | Shares) else 8
+    top = 8 + 14 * max(titles) if isinstance(scene, Lines | Shares | Grid) else 8
     chart.update_layout(
         height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode="zoom",
         font={"family": FONT, "size": 13, "color": theme.ink}, margin={"l": 8, "r": 8, "b": 8, "t": top},
@@ -70,25 +77,26 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
     colors = [*write_colors(palette(len(steps) - 1)), find_theme(dark).faint]
     titles = [plotted(panel, TITLE_WIDTH) for panel in panels]
     chart = make_subplots(len(panels), 1, subplot_titles=titles, vertical_spacing=0.2)
-    for (panel, step), rows in shares.rows.groupby(["panel", "part"], sort=False):
-        hints = rows["name"].map(plotted) + f", {step}: " + rows["value"].map("{:.1%}".format)
-        bounds = rows.reindex(columns=["low", "high"]).where(
-            rows.get("sure", rows["value"].notna())
-        )
-        above, below = bounds["high"] - rows["value"], rows["value"] - bounds["low"]
-        errors = {
-            "type": "data",
-            "symmetric": False,
-            "thickness": 1,
-            "array": above,
-            "arrayminus": below,
-        }
+    rows = shares.rows if "sure" in shares.rows else shares.rows.assign(sure=True)
+    rows = rows.assign(width=rows["value"].clip(lower=0).fillna(0), label=rows["name"].map(plotted))
+    rows["end"] = rows.groupby(["panel", "name"])["width"].cumsum()
+    rows["told"] = rows["label"] + ", " + rows["part"] + rows["value"].map(": {:.1%}".format)
+    is_unsure = ~rows["sure"].astype(bool) & (rows["part"] != steps[-1])
+    rows["pattern"] = np.where(is_unsure, "/", "")
+    rows["told"] += np.where(is_unsure, ", not shown to be there", "")
+    for (panel, step), bars in rows.groupby(["panel", "part"], sort=False):
         bar = go.Bar(
-            x=rows["value"].clip(lower=0).fillna(0), y=rows["name"].map(plotted), orientation="h", name=str(step),
-            marker_color=colors[steps.index(step)], legendgroup=str(step), showlegend=panel == panels[0],
-            hovertext=hints, hoverinfo="text", error_x=errors,
+            x=bars["width"], y=bars["label"], orientation="h", name=str(step), legendgroup=str(step),
+            marker_color=colors[steps.index(step)], marker_pattern_shape=bars["pattern"],
+            showlegend=panel == panels[0], hovertext=bars["told"], hoverinfo="text",
         )  # fmt: skip
         chart.add_trace(bar, row=panels.index(panel) + 1, col=1)
+    for panel, bars in rows[rows["sure"].astype(bool)].groupby("panel") if "low" in rows else ():
+        errors = {"type": "data", "symmetric": False, "thickness": 1, "color": find_theme(dark).ink}
+        errors |= {"array": bars["high"] - bars["value"], "arrayminus": bars["value"] - bars["low"]}
+        look = {"mode": "markers", "marker_opacity": 0, "hoverinfo": "skip", "showlegend": False}
+        intervals = go.Scatter(x=bars["end"], y=bars["label"], error_x=errors, **look)  # above bars
+        chart.add_trace(intervals, row=panels.index(panel) + 1, col=1)
     ends = [0, shares.find_end()]
     chart.update_layout(barmode="stack").update_xaxes(tickformat=".0%", range=ends)
     chart.update_xaxes(title=shares.label, row=len(panels))
@@ -158,7 +166,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
 def _list_marks(lines: Lines, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, int]]:
     """Names, places and sizes of the rings, and what hollow marks mean."""
     best = rows[rows["best"].eq(True)] if "best" in rows else rows[:0]
-    rings = [("ring: best layer", best, 18)] if len(best) else []
+    rings = [(RING, best, 18)] if len(best) else []
     is_hollow = lines.hollow and not rows["sure"].all()
     empty = pd.DataFrame({"x": [None], "value": [None]})
     return rings + [(lines.hollow, empty, 9)] * bool(is_hollow)
@@ -258,6 +266,27 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     return chart, 110 + min(30, max(14, 500 // max(len(rows), 1))) * len(rows)
 
 
+def _plot_maps(grid: Grid, dark: bool) -> tuple[go.Figure, int]:
+    """Vectors in the plane, a panel each below the other, with what is known of a point for the pointer."""
+    scenes: list[Any] = list(grid.pictures)
+    titles = [_title(scene.title, TITLE_WIDTH) for scene in scenes]
+    chart = make_subplots(len(scenes), 1, subplot_titles=titles, vertical_spacing=0.15)
+    for row, scene in enumerate(scenes, 1):
+        texts = scene.tabulate().drop(columns=["x", "y"]).map(plotted)
+        hints, values = texts.agg(", ".join, axis=1), np.asarray(scene.values, object)
+        colors = find_colors(scene)
+        for name in scene.order:
+            x, y = scene.points[values == name].T
+            chart.add_scattergl(
+                x=x, y=y, mode="markers", name=plotted(name), legendgroup=name, showlegend=row == 1,
+                marker={"size": 5, "color": write_colors([colors.get(name, GREY)])[0]},
+                hovertext=hints[values == name], hoverinfo="text", row=row, col=1,
+            )  # fmt: skip
+        chart.update_xaxes(title=scene.axes[0], showticklabels=False, row=row)
+        chart.update_yaxes(title=scene.axes[1], showticklabels=False, row=row)
+    return chart, 110 + 400 * len(scenes)
+
+
 def plotted(text: object, longest: int = LONGEST) -> str:
     """The text for a chart, which interprets tags and entities in its texts."""
     plain = visible(text, longest)
@@ -265,3 +294,4 @@ def plotted(text: object, longest: int = LONGEST) -> str:
 
 
 CHARTS = {Dots: _plot_dots, Shares: _plot_shares, Lines: _plot_lines, Squares: _plot_squares}
+CHARTS |= {Grid: _plot_maps}

@@ -1,7 +1,7 @@
 """Role clusters over questions (schlag Fig 2)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_letters
 from types import MappingProxyType
@@ -25,11 +25,11 @@ from tprprobe.figures.cluster_labels import (
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.look import current_look
-from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import (
     COLUMNS,
     Color,
     Strip,
+    StripFrame,
     Strips,
     count_slots,
     join_strips,
@@ -43,6 +43,9 @@ N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of e
 N_TRIED = 300  # texts, of which one fits small axes
 N_NARROW = 24  # tokens of a text in a column of a paper
 ROOM = 6.4  # inches, two thirds of a page
+LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
+LETTERS = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
+DISCORDANT = " (capital: the symbol before misleads)"
 UNMATCHED_COLOR = (0.88, 0.88, 0.88)  # of the baseline's clusters that are like none of the model
 
 
@@ -307,3 +310,27 @@ def _answer_text(token: pd.Series) -> tuple[str, str]:
     if token["correct"] or not str(token["answer"]):
         return f"→ {token['prediction']}", MUTED
     return f"✗ {token['prediction']}  (right: {token['answer']})", WRONG
+
+
+def marks_legend(letters: Iterable[str]) -> str:
+    """The legend of the letters that are drawn; empty without letters."""
+    present = {letter for letter in letters if letter}
+    names = [name for letter, name in LETTERS.items() if {letter, letter.upper()} & present]
+    return ", ".join(names) + DISCORDANT * any(letter.isupper() for letter in present)
+
+
+def mark_polarity(question: pd.DataFrame) -> tuple[list[StripFrame], list[str]]:
+    """Frames around the numbers of one question's tokens, and a letter under each character."""
+    question = question.reset_index(drop=True)
+    polar = question[question["polarity"].notna()]
+    if polar.empty:
+        return [], []
+    frames = [
+        StripFrame(rows[0], rows[-1] + 1, *LOOKS[str(polar.at[rows[0], "polarity"])])
+        for _, digits in polar.groupby("number")
+        for rows in [digits.index.tolist()]
+    ]
+    letters = question["polarity"].astype(object).map(lambda name: name[0], na_action="ignore")
+    is_discordant = question["discordant"].fillna(False).to_numpy(bool)
+    letters = letters.where(~is_discordant, letters.str.upper())
+    return frames, letters.where(question["kind"] != "sign", "s").fillna("").tolist()

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.legends import legend
-from tprprobe.figures.line_styles import LEVELS, style_lines
+from tprprobe.figures.line_styles import LEVELS, RING, style_lines
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, paint_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
@@ -41,7 +41,6 @@ ROW, LOW_ROW, MARK_ROW = 0.24, 0.155, 0.08  # inches of a row, of many rows, of 
 PAGE, TALLEST = 7, 8.2  # inches of a page, of bars without legend and notes
 MAX_ROWS, NAMED_PANEL = 15, 3  # rows that are as high; inches of a panel with names of rows
 HATCH = "/////"  # of a part that is not shown to be there
-RING = "ring: best layer"
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
 DASHES = (*LEVELS.values(), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))  # of other levels
@@ -288,12 +287,10 @@ def _draw_grid(grid: Grid, ax: np.ndarray | None) -> AnyFigure:
 def _fit_across(grid: Grid, is_alike: bool) -> int:
     """How many pictures stand in a row: as many as have room, and no fewer in the last row than must be."""
     first, n = grid.pictures[0], len(grid.pictures)
-    has_names = isinstance(first, Dots) or (isinstance(first, Squares) and len(first.rows) > 0)
-    min_width = NAMED_PANEL if has_names else 1.5 if is_alike else 2
-    across = min(grid.across, n)
-    across = (
-        fit_across(across, min_width) if has_names or not isinstance(first, Squares) else across
-    )
+    has_names = isinstance(first, Dots | Squares)
+    is_slim = is_alike or isinstance(first, Points)
+    min_width = NAMED_PANEL if has_names else 1.5 if is_slim else 2
+    across = fit_across(min(grid.across, n), min_width)
     return -(-n // -(-n // across))
 
 
@@ -305,8 +302,7 @@ def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigur
         max(_measure_height(picture) for picture in pictures[i : i + across])
         for i in range(0, n, across)
     ]
-    is_map = isinstance(pictures[0], Squares) and not len(pictures[0].rows)
-    width = 0.4 + (1.5 if is_map else 3.3) * across
+    width = 0.4 + 3.3 * across
     if isinstance(pictures[0], Lines | Dots):
         width = max(1.7 * across + 2.9, 6.4 * any(isinstance(row, Dots) for row in pictures))
     height = sum(heights) + 0.6
@@ -323,9 +319,9 @@ def _open_grid(grid: Grid, across: int, ax: np.ndarray | None) -> tuple[AnyFigur
 def _measure_height(picture: Scene) -> float:
     """The inches of a picture with its title and labels."""
     if isinstance(picture, Lines | Points):
-        return 2.0 if isinstance(picture, Lines) else 2.8
+        return 2.8 if isinstance(picture, Points) and not current_look().is_narrow else 2.0
     if isinstance(picture, Squares):
-        return 0.24 * len(picture.values) + 0.7 if len(picture.rows) else 1.6
+        return 0.24 * len(picture.values) + 0.7
     if not isinstance(picture, Dots):
         raise TypeError(f"no height of {type(picture).__name__}")
     n_groups, n_names = (picture.rows[name].nunique() for name in ("group", "name"))

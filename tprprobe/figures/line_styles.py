@@ -24,6 +24,7 @@ SYMBOLS = {  # marks of matplotlib, and what plotly calls them
     "*": "star",  # of the input embedding alone
 }
 MARKERS = "osD^PX"  # of all other lines
+RING = "ring: the best"  # mark of a line
 DASHES = {"-": "solid", ":": "dot", "-.": "dashdot", "--": "dash"}
 LEVELS = {CONTROLS["majority"]: ":", CONTROLS["identity"]: "-."}  # gray lines across a panel
 

@@ -48,16 +48,6 @@ class Points(Scene):
         return pd.DataFrame({"x": x, "y": y, **columns})
 
 
-def scatter(
-    points: Float[np.ndarray, "token 2"],
-    values: Sequence[str],
-    order: Sequence[str],
-    title: str,
-    axes: Sequence[str] = ("", ""),
-) -> Points:
-    return Points(points, values, order, axes, title=title)
-
-
 def put_signs(panel: Axes, groups: Mapping[str, Float[np.ndarray, "token 2"]]) -> None:
     """A text at the middle of each group; one that would cover an earlier one moves up or down, or is left out."""
     span, taken = np.ptp(np.concatenate([*groups.values()]), 0) if groups else np.ones(2), []
@@ -76,6 +66,12 @@ def put_signs(panel: Axes, groups: Mapping[str, Float[np.ndarray, "token 2"]]) -
             taken.append((at, size))
 
 
+def find_colors(scene: Points) -> dict[str, tuple[float, ...]]:
+    """The color of every value; what has none is gray."""
+    names = [name for name in scene.order if name not in VALUELESS]
+    return dict(zip(names, scene.colors or palette(len(names)), strict=True))
+
+
 def paint_points(panel: Axes, scene: Points) -> None:
     """The points, with a handle of a legend for every value."""
     points, values, marked = scene.points, np.asarray(scene.values, object), scene.marked
@@ -91,8 +87,6 @@ def paint_points(panel: Axes, scene: Points) -> None:
         panel.scatter(*points[marked].T, c=ringed, rasterized=True, **ring)
     for name, color in colors.items():
         panel.plot([], [], "o", color=color, markersize=4, label=name.replace("$", r"\$"))
-    put_signs(
-        panel,
-        {sign: points[values == name] for name, sign in zip(names, scene.signs, strict=False)},
-    )
+    signs = zip(colors, scene.signs, strict=False)
+    put_signs(panel, {sign: points[values == name] for name, sign in signs})
     panel.set(xlabel=scene.axes[0], ylabel=scene.axes[1], xticks=[], yticks=[])

@@ -116,7 +116,7 @@ def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) ->
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
         lines.append(
             f"  layer {number}: {write_interval(head, 'r2')}, random {random['r2']:.3f} ({write_interval(head, 'gain', '+.3f')}), "
-            f"best linear code (PCA) {code['r2']:.3f}"
+            f"PCA {code['r2']:.3f}"
         )
         if number in of_twin:
             values = [of_twin[number, name] for name in PREDICTORS]

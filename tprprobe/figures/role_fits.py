@@ -55,13 +55,12 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
     learned, and controls of the same family and rank.
 
     The family's score is its substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
-    are scores of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
-    best one's interval.
+    are scores of ``decompose`` with a column name.
     """
     accuracy = decompositions.get("substitution")
     is_decoded = accuracy is not None and bool(accuracy.notna().any())
     measure, label = ("substitution", "Substitution accuracy") if is_decoded else ("r2", "R²")
-    rows, ruled, summaries = [], [], []
+    rows, ruled = [], []
     has_names = decompositions["name"].nunique() > 1
     groups = decompositions.groupby(PLACE, sort=False)
     for (name, site), of_site in groups:
@@ -71,16 +70,13 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
             _row(str(name), str(site), str(roles), fits, (measure, label))
             for roles, fits in schemes
         ]
-        if of_site["roles"].nunique() > 1:
-            place = f"{name} {site}" if has_names else str(site)
-            summaries.append(summarize_cheapest(place, of_site, measure))
     title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
     if all(row[label].partition(" ")[0] in row["+ bindings"].split() for row in rows):
         for row in rows:  # the scores are those of the bindings
             gain = row["+ bindings"].partition(" ")[2]
             row["+ bindings"] = f"{row.pop(label)} {gain}".strip()
     origin = filter(None, [decompositions.attrs.get("origin")])
-    caption = "\n".join([*origin, CAPTION.format(label), *summaries])
+    caption = "\n".join([*origin, CAPTION.format(label)])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
     cells = pd.DataFrame(rows)
     cells = cells if has_names else cells.drop(columns="name")
@@ -115,20 +111,6 @@ def _step(fits: pd.DataFrame, family: str) -> str:
     row = rows.iloc[0]
     has_gain = family in BELOW and np.isfinite(row["gain"])
     return f"{row['r2']:.3f}" + (f" ({row['gain']:+.3f})" if has_gain else "")
-
-
-def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
-    """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval, if it has fewer."""
-    schemes = scores.drop_duplicates("roles").astype({"pairs": int})
-    best = schemes.nlargest(1, measure)
-    reaches = schemes[measure] >= best[f"{measure}_low"].item()
-    near = schemes[reaches & (schemes["pairs"] < best["pairs"].item())].nsmallest(1, "pairs")
-    texts = [
-        f"{kind} {row['roles']} ({row[measure]:.3f}, {row['pairs']} pairs)"
-        for kind, rows in (("best", best), ("the cheapest within its interval", near))
-        for row in rows.to_dict("records")
-    ]
-    return f"{place}: {'; '.join(texts)}."
 
 
 def step_shares(decompositions: pd.DataFrame) -> Shares:

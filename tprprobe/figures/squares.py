@@ -41,7 +41,7 @@ BAR, BAR_LABEL = 0.35, 0.25  # inches of a color bar with its ticks, of what it 
 
 def draw_squares(squares: Squares, ax: np.ndarray | None) -> AnyFigure:
     cell, room = (CELL, 1.6) if squares.texts is None else (SQUARE, 1.4)
-    smallest = MIN_CELLS if squares.texts is None and squares.rows else 0
+    smallest = MIN_CELLS if squares.texts is None else 0
     down, across = (cell * max(n, smallest) for n in squares.values.shape)
     is_flat = _is_flat(squares)
     if squares.texts is not None:
@@ -89,7 +89,7 @@ def paint_squares(panel: Axes, squares: Squares) -> AxesImage:
     colors = colors.with_extremes(bad=panel.figure.get_facecolor())
     image = panel.imshow(
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
-        aspect="equal" if squares.rows and not is_full else "auto",
+        aspect="auto" if is_full else "equal",
     )  # fmt: skip
     backs = np.asarray(colors(image.norm(values)))
     if squares.within is not None:

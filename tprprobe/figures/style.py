@@ -266,7 +266,7 @@ def _fold_own(axes: Axes, label: Text, text: str, pixels: float) -> str:
 def wrap_title(axes: Axes, title: str) -> str:
     """The title in lines that the panel's share of the figure, or given axes, have room for."""
     if not is_ours(axes):
-        return _fold_own(axes, axes.title, title, axes.bbox.width)
+        return _fold_own(axes, axes.title, title.replace("\n", ", "), axes.bbox.width)
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols / len(spec.colspan) if spec else 1
     width = axes.figure.bbox.width / axes.figure.dpi / columns

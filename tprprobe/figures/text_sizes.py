@@ -6,6 +6,8 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.text import Text
 
+from tprprobe.figures.look import SOFT
+
 REACH = 1.15  # sides of given axes that their title and labels may take
 
 
@@ -27,6 +29,7 @@ class OwnTexts(Artist):
         width, height = REACH * np.array(axes.get_window_extent(renderer).size)
         rooms = {axes.title: width, axes.xaxis.label: width, axes.yaxis.label: height}
         for text, room in rooms.items():
+            text.set_text(text.get_text().replace(SOFT, "\n"))  # whose space would shift a line
             length = max(text.get_window_extent(renderer).size) if text.get_text() else room
             text.set_fontsize(min(1.0, room / length) * float(text.get_fontsize()))
 

@@ -33,9 +33,10 @@ from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.look import Look
+from tprprobe.figures.maps import Points
 from tprprobe.figures.probe_captions import PLAIN
 from tprprobe.figures.probes import probe_table
-from tprprobe.figures.scenes import Shares
+from tprprobe.figures.scenes import Grid, Shares
 from tprprobe.figures.state_shares import share_bars
 
 
@@ -271,6 +272,20 @@ def test_in_a_browser_bars_stand_behind_one_another_and_bands_end_at_their_numbe
     edges = [curve for curve in chart.data if curve.hoverinfo == "skip" and curve.mode == "lines"]
     assert "tonexty" in {curve.fill for curve in edges}
     assert {curve.line.width for curve in edges} == {0}
+
+
+def test_in_a_browser_intervals_lie_above_all_bars_and_points_tell_their_words():
+    steps = [("tokens", 0.5, 0.4, 0.7, True), ("places", 0.2, 0.0, 0.4, False)]
+    rows = pd.DataFrame(steps, columns=["part", "value", "low", "high", "sure"])
+    rows = pd.concat([rows, pd.DataFrame({"part": ["rest"], "value": [0.3], "sure": [True]})])
+    *bars, intervals = plot(Shares(rows.assign(panel="model", name="layer 0")), dark=False).data
+    assert [[*bar.marker.pattern.shape] for bar in bars] == [[""], ["/"], [""]]
+    assert intervals.x[0] + intervals.error_x.array[0] == pytest.approx(0.7)
+    assert intervals.x[0] - intervals.error_x.arrayminus[0] == pytest.approx(0.4)
+    marks = pd.DataFrame({"value": ["noun", "other"], "word": ["cat", "of"]})
+    points = Points(np.eye(2), [*marks["value"]], ["noun", "other"], title="map", marks=marks)
+    noun, other = plot(Grid([points]), dark=False).data
+    assert (*noun.hovertext, *other.hovertext) == ("noun, cat", "other, of")
 
 
 def test_bars_and_intervals_beyond_the_whole_stand_where_their_numbers_are():

@@ -9,7 +9,7 @@ from tprprobe import figures
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
-from tprprobe.figures import overlay
+from tprprobe.figures import clusters
 from tprprobe.figures.dots import render
 from tprprobe.figures.strips import COLUMNS, Strip, StripFrame
 
@@ -27,13 +27,13 @@ def frames_of(figure):
 def test_numbers_are_framed_by_their_value(store):
     """(a/b)/(c/d): a and d are in the numerator, b and c in the denominator."""
     (question,) = [table for name, table in gold_tokens(store, [2]).groupby("sample") if name == 2]
-    frames, letters = overlay.mark_polarity(question)
+    frames, letters = clusters.mark_polarity(question)
     tokens = question["token"].astype(str).tolist()
     numbers = ["".join(tokens[frame.start : frame.stop]) for frame in frames]
     text = "".join(token for token in tokens if len(token) == 1)
     a, b, c, d = (operand.strip("(-).") for operand in text[text.index("(") :].split("/"))
     assert numbers == [a, b, c, d]
-    looks = [overlay.LOOKS[name] for name in ("numerator", "denominator") * 1]
+    looks = [clusters.LOOKS[name] for name in ("numerator", "denominator") * 1]
     assert [(f.color, f.style) for f in frames] == [looks[0], looks[1], looks[1], looks[0]]
     assert "".join(letters[frames[0].start : frames[0].stop]) == "n" * len(a)
     assert "".join(letters[frames[2].start : frames[2].stop]) == "D" * len(c)

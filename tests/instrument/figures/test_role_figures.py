@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from planted.bindings import STATE, both, plant_bindings
 
@@ -12,7 +11,7 @@ from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.catalogue.loaders import load_tables
-from tprprobe.figures.role_fits import scheme_table, summarize_cheapest
+from tprprobe.figures.role_fits import scheme_table
 from tprprobe.figures.tables import Table
 
 
@@ -40,7 +39,6 @@ def test_the_table_shows_every_scheme_beside_its_controls(run):
     steps = [float(right[name].split()[0]) for name in ("+ roles", "+ bindings")]
     assert gain == pytest.approx(steps[1] - steps[0], abs=2e-3)
     assert re.match(r"0\.\d{3} \[", right["learned"])
-    assert re.search(r"best left\*right \([^;]*\)\.$", table.caption)  # none is cheaper
     assert re.fullmatch(r"-?\d\.\d{3}", right["withheld"])  # fewer than ten pairs: no interval
 
 
@@ -58,15 +56,6 @@ def test_a_control_that_says_nothing_is_left_out(run):
     scores = load_tables([run / "decomposed"], DECOMPOSITIONS)
     table = scheme_table(scores[scores["control"] != "pca"])
     assert "PCA" not in table.cells
-
-
-def test_the_cheapest_scheme_is_not_the_best_one():
-    rows = pd.DataFrame({"roles": ["a", "a*b", "c"], "r2": [0.80, 0.81, 0.1], "pairs": [10, 90, 3]})
-    rows["r2_low"], rows["r2_high"] = rows["r2"] - 0.02, rows["r2"] + 0.02
-    summary = summarize_cheapest("x", rows, "r2")
-    assert summary == (
-        "x: best a*b (0.810, 90 pairs); the cheapest within its interval a (0.800, 10 pairs)."
-    )
 
 
 def test_withheld_pairs_stand_beside_held_out_sequences(run):

@@ -74,10 +74,10 @@ def load_examined(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     return table
 
 
-def load_decoder(sources: Iterable[Source]) -> pd.DataFrame:
+def load_decoder(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     """The heads of a decoder of a page of ``examine``, with the mean map of the clearest one."""
     folder = Path(take_single(sources))
-    table = load_examined([folder], DECODER)
+    table = load_examined([folder], kind)
     best = find_clearest(table)
     table.attrs["map"] = mean_map(as_store(folder / "store"), best["site"], int(best["head"]))
     return table
@@ -98,9 +98,9 @@ def load_names_of(sources: Iterable[Source]) -> pd.DataFrame:
     return load_named(take_single(sources))
 
 
-def load_searches(sources: Iterable[Source]) -> list[tuple[str, RoleSearch]]:
+def load_searches(sources: Iterable[Source], kind: Kind) -> list[tuple[str, RoleSearch]]:
     """What searches of roles found, site by site, with the name of the folder."""
-    return [(Path(path).resolve().name, row) for path in sources for row in ROLES.load(path)]
+    return [(Path(path).resolve().name, row) for path in sources for row in kind.load(path)]
 
 
 @dataclass(frozen=True)
@@ -171,28 +171,27 @@ def _read_evaluation(file: Path) -> _Evaluation | None:
     return parse(_Evaluation, {**content, "modules": modules}, file)
 
 
-def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:
+def load_runs(sources: Iterable[Source], kind: Kind) -> dict[str, pd.DataFrame]:
     """The logs of training runs by name, with step and value as numbers."""
     folders = [_find(source) for source in sources]
     names = [folder.resolve().name for folder in folders]
     keys = names if len(set(names)) == len(names) else [str(folder) for folder in folders]
-    return dict(zip(keys, map(_log, folders), strict=True))
+    logs = [pd.DataFrame(read_log(folder) if folder.is_dir() else []) for folder in folders]
+    if empty := [folder for folder, log in zip(folders, logs, strict=True) if log.empty]:
+        raise InputError(f"{empty[0]} holds no {kind.file} of a training run")
+    return {
+        key: check_columns(log, LOGGED, folder / kind.file, "train again")
+        for key, folder, log in zip(keys, folders, logs, strict=True)
+    }
 
 
-def _log(folder: Path) -> pd.DataFrame:
-    rows = read_log(folder) if folder.is_dir() else []
-    if not rows:
-        raise InputError(f"{folder} holds no {RUNS.file} of a training run")
-    return check_columns(pd.DataFrame(rows), LOGGED, folder / RUNS.file, "train again")
-
-
-def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
+def load_probes(sources: Iterable[Source], kind: Kind = PROBES) -> pd.DataFrame:
     """The rows of ``tprprobe probe --out``, one folder after another, with the model of each.
 
     Two folders of one model are two protocols, not more seeds: their models are named by folder too.
     """
     folders = [Path(source) for source in sources]
-    tables = [PROBES.load(folder) for folder in folders]
+    tables = [kind.load(folder) for folder in folders]
     names = [_probed(folder, "model") for folder in folders]
     labels = [
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
@@ -234,11 +233,11 @@ def find_files(parse_file: Callable[[Path], object]) -> Callable[[Sequence[Path]
 
 
 def _in_folders(
-    title: str, command: str, kind: Kind, load: Callable[..., object] | None = None
+    title: str, command: str, kind: Kind, load: Callable[..., object] = load_tables
 ) -> Input:
-    """An input from the folders that a command writes; their tables, unless another function loads them."""
+    """An input from the folders of a kind that a command writes."""
     text = f"{title}: give --ckpt with folders of `{command} --out`"
-    return Input(text, load or partial(load_tables, kind=kind), kind.find_finished)
+    return Input(text, partial(load, kind=kind), kind.find_finished)
 
 
 INPUTS = {
@@ -251,21 +250,13 @@ INPUTS = {
     "runs": _in_folders("logs of training", "train", RUNS, load_runs),
     "sweeps": _in_folders("sweeps", "intervene", SWEEPS),
     "behaviors": _in_folders(
-        "edits of minimal pairs",
-        "intervene --data pairs:FRAME",
-        BEHAVIORS,
-        partial(load_single, kind=BEHAVIORS),
+        "edits of minimal pairs", "intervene --data pairs:FRAME", BEHAVIORS, load_single
     ),
     "patchings": _in_folders(
-        "patching of two texts",
-        "intervene --text --against",
-        PATCHINGS,
-        partial(load_single, kind=PATCHINGS),
+        "patching of two texts", "intervene --text --against", PATCHINGS, load_single
     ),
-    "examined_states": _in_folders(
-        "shares of states", "examine", STATE_SHARES, partial(load_examined, kind=STATE_SHARES)
-    ),
-    "examined_heads": _in_folders("heads", "examine", HEADS, partial(load_examined, kind=HEADS)),
+    "examined_states": _in_folders("shares of states", "examine", STATE_SHARES, load_examined),
+    "examined_heads": _in_folders("heads", "examine", HEADS, load_examined),
     "examined_decoder": _in_folders("heads of a decoder", "examine", DECODER, load_decoder),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "cluster_names": Input(

@@ -247,11 +247,13 @@ def _plot(name: str, picture: Picture, look: Look) -> object:
         key for key in LOOKS if key != "colors" and getattr(look, key) != getattr(USUAL, key)
     ]
     if ignored:
-        raise InputError(f"plotly takes no {', '.join(ignored)}: leave them out, or backend")
-    from tprprobe.figures.charts import CHARTS, plot  # with plotly, an extra
+        raise InputError(
+            f"{', '.join(ignored)}: a figure of plotly takes colors alone; leave out backend, or change the figure (update_layout)"
+        )
+    from tprprobe.figures.charts import is_plotted, plot  # with plotly, an extra
 
     scene = getattr(picture, "scene", picture)
-    if not isinstance(scene, Scene) or type(scene) not in CHARTS:
+    if not is_plotted(scene):
         raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
     chart = plot(scene, dark=False)
     current_look().check_colors(name)
