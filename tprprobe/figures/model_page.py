@@ -165,11 +165,13 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
             for row in baselines
             if row["site"] == best["site"]
         )
+        if len(records) == 1:
+            size = f": {share} of the variance{there}" * is_settled(best)
+            return f"At {where}, states bind {name}{size}.", ""
         largest = f"; the largest share of these is {share} of the variance, at {where}{there}"
-        return (
-            f"{len(bound)} of {len(records)} sites ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model) bind {name}"
-            f"{largest * is_settled(best)}."
-        ), ""
+        beside = f" ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model)"
+        n = f"{len(bound)} of {len(records)} sites{beside * bool(baselines)}"
+        return f"{n} bind{'s' * (len(bound) == 1)} {name}{largest * is_settled(best)}.", ""
     is_none = bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
     verdict = f"No binding of {name} was found" if is_none else f"{UNKNOWN} a binding of {name}"
     shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"
