@@ -173,12 +173,15 @@ def test_sites_that_bind_are_counted_beside_those_of_the_baseline_model():
         )
     ]  # fmt: skip
     text, _ = describe_bindings(pd.DataFrame(sites))
-    assert text.startswith("1 of 2 sites (2 of 2 in the baseline model) bind tokens to places")
+    assert text.startswith("1 of 2 sites (2 of 2 in the baseline model) binds tokens to places")
     assert text.endswith(
         "is 30.0\u00a0% [10.0, 60.0] of the variance, at layer 0 (20.0\u00a0% [10.0, 60.0] in the baseline model)."
     )
     wide, _ = describe_bindings(pd.DataFrame(sites).assign(share_high=0.9))
-    assert wide.endswith("bind tokens to places (counted from the left).")
+    assert wide.endswith("binds tokens to places (counted from the left).")
+    alone, _ = describe_bindings(pd.DataFrame(sites[:1]))
+    share = "30.0\u00a0% [10.0, 60.0] of the variance"
+    assert alone == f"At layer 0, states bind tokens to places (counted from the left): {share}."
     rows = pd.DataFrame(sites[:1] * 2).assign(site=["layers.embedding", "layers.0.hidden"])
     rows["share"], rows["share_low"], rows["share_high"] = [0.0, np.nan], 0.0, [0.0, np.nan]
     assert describe_bindings(rows)[1].startswith("These texts do not settle a binding")  # not: none

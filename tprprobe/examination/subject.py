@@ -120,20 +120,12 @@ class Subject:
     @cached_property
     def store(self) -> Store:
         """The vectors of every token at the sites and of the baseline model, and the first texts' attention."""
-        maps = [
-            name
-            for name in find_sites(self.model)
-            if name.endswith(ATTENTION) and sides_of(name)[1] == SOURCE
-        ]
+        maps = match(f"*{ATTENTION}", [*find_sites(self.model)])
+        maps = [name for name in maps if sides_of(name)[1] == SOURCE]
         options: dict[str, Any] = {"twins": [TWINS[0]], "attention_samples": N_MAPS}
         options |= {"labellers": self.labellers, "resume": True}
-        return extract(
-            self.model,
-            self.data,
-            [*self.sites, *self.role_sites, *maps],
-            self.folder / "store",
-            **options,
-        )
+        sites = [*self.sites, *self.role_sites, *maps]
+        return extract(self.model, self.data, sites, self.folder / "store", **options)
 
     @cached_property
     def role_sites(self) -> list[str]:

@@ -22,7 +22,6 @@ from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import find_clearest, place_squares
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
@@ -57,13 +56,6 @@ def list_relations(relations: "pd.Series[str]") -> str:
     names = [f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items()]
     n_others = int(counts.iloc[N_LISTED:].sum())
     return ", ".join([*names, *([f"others ({n_others})"] if n_others else [])])
-
-
-def say_guesses(subject: Any) -> str:
-    """Which labels of words no one has given, but a pipeline."""
-    guessed = subject.store.facts.guessed
-    names = [f"{TITLES.get(task, task)} by {source}" for task, source in guessed.items()]
-    return f" Labels of words are guesses, right or wrong: {', '.join(names)}." if names else ""
 
 
 def show_decoder(table: pd.DataFrame, subject: Any) -> Section:

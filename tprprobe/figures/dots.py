@@ -40,6 +40,7 @@ from tprprobe.figures.text_sizes import CutMark
 ROW, LOW_ROW, MARK_ROW = 0.24, 0.155, 0.08  # inches of a row, of many rows, of a mark of dots
 PAGE, TALLEST = 7, 8.2  # inches of a page, of bars without legend and notes
 MAX_ROWS, NAMED_PANEL = 15, 3  # rows that are as high; inches of a panel with names of rows
+EDGES = (0.3, -0.3, 0.2, -0.2)  # of bars, in rows: where the intervals of parts are drawn
 HATCH = "/////"  # of a part that is not shown to be there
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
@@ -117,10 +118,14 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
     rows = rows if "sure" in rows else rows.assign(sure=True, low=np.nan, high=np.nan)
     titles, above = current_look().name_panels(panels, shares.title)
     for panel, name, title in zip(axes.flat, panels, titles, strict=True):
-        table = rows[rows["panel"] == name].pivot(index="name", columns="part").reindex(names)
+        table = rows[rows["panel"] == name].pivot(index="name", columns="part")
+        for unsettled in table.index[table["value"].isna().all(axis=1)]:
+            look: Options = {"va": "center", "fontsize": 6.5, "color": MUTED}
+            panel.text(0.01 * end, names.index(unsettled), "not settled", **look)
+        table = table.reindex(names)
         values = table["value"][steps].clip(lower=0).fillna(0)
         starts = values.cumsum(axis=1) - values
-        for step in steps:
+        for step, edge in zip(steps, cycle(EDGES), strict=False):
             has_bars = (rows.loc[rows["part"] == step, "value"] > 0).any()
             panel.barh(0, 0, color=colors[step], label=step if has_bars else "")
             bars = panel.barh(
@@ -134,10 +139,10 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
                 if not is_sure and step != steps[-1]:
                     bar.set(facecolor="white", edgecolor=colors[step], hatch=HATCH, linewidth=0)
                 elif is_sure and high > low:
-                    panel.hlines(y + 0.28, start + low, start + high, color=MUTED, linewidth=0.9)
+                    panel.hlines(y + edge, start + low, start + high, color=MUTED, linewidth=0.9)
                 is_settled = is_sure and not high - low > UNSETTLED
                 if is_settled and value * room / end >= LEGIBLE * figure.dpi:
-                    look: Options = {"ha": "center", "va": "center", "fontsize": 6.5}
+                    look = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + value / 2, y, f"{value:.0%}", **look)
         panel.set(xlim=(0, end), ylim=(len(names) - 0.4, -0.6))
@@ -146,7 +151,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
         tidy(panel, title, size=PANEL_TITLE)
-    if not rows["sure"].all():
+    if any(bar.get_hatch() and bar.get_width() for panel in axes.flat for bar in panel.patches):
         look = {"color": "white", "edgecolor": MUTED, "hatch": HATCH, "linewidth": 0}
         axes[0, 0].barh(0, 0, label="hatched: not shown to be there", **look)
     for panel in axes[-1]:

@@ -23,7 +23,7 @@ CAPTION = (
     "[95 % interval], of ten documents or more. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 SQUARES_NOTE = (
-    "Color: the head's best relation. Its depth, and a number: from how many percent of the words or tokens it looks most at the related one, on texts that did not choose it. "
+    "Color: the head's best relation. Its depth: the percentage of the words or tokens from which it looks most at the related one, on texts that did not choose it. "
     f"Special tokens and a look at itself do not count. Empty squares: heads whose 95\u00a0% interval begins less than {100 * MARGIN:.0f}\u00a0% of the cases above "
     "chance or, where the relation is no fixed distance itself, above the best fixed distance."
 )

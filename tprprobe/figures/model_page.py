@@ -29,7 +29,6 @@ from tprprobe.figures.component_page import (
     describe_rival,
     list_relations,
     percent,
-    say_guesses,
     show_decoder,
     show_roles,
     top,
@@ -76,6 +75,9 @@ def describe_run(subject: Any) -> str:
     n_texts = f"{len(subject.data):,}"
     if subject.n_texts > len(subject.data):
         n_texts += f" of {subject.n_texts:,}"
+    sources = subject.store.facts.guessed.items()
+    guesses = ", ".join(f"{TITLES.get(task, task)} by {source}" for task, source in sources)
+    labels = f" Labels of words are guesses, right or wrong: {guesses}." * bool(guesses)
     start, end = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
         f"{len(subject.sites)} sites were recorded, from {start} to {end}"
@@ -83,7 +85,7 @@ def describe_run(subject: Any) -> str:
         else f"the site {end} was recorded"
     )
     return (
-        f"{subject.name} read {n_texts} text{'s' * (n_texts != '1')}{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{say_guesses(subject)}\n"
+        f"{subject.name} read {n_texts} text{'s' * (n_texts != '1')}{count}{data}{subject.say_trained()}; {sites}. The state of a text is {unit}.{labels}\n"
         f"In brackets: 95 % intervals over {subject.groups}. Baseline model: the same network with {baseline} weights (the "
         "numbers of every matrix in random order)."
     )
@@ -111,10 +113,11 @@ def _section(
 
 def show_states(table: pd.DataFrame, subject: Any) -> Section:
     """Stacked shares of variance by layer, of the model beside its baseline."""
-    controls = ["", *subject.store.twins]
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
-    words, baseline = (_find(table, site, PLACE, "bag", control) for control in ("", controls[-1]))
+    is_bag = (table["family"] == "bag") & (table["roles"] == PLACE) & (table["site"] == site)
+    bags: dict[str, Any] = table[is_bag].set_index("control").to_dict("index")
+    words, baseline = bags[""], bags[TWINS[0]]
     due = f"of the variance of {STATES[subject.unit]} is due to which tokens a text has, wherever they stand"
     rival = f"{percent(baseline, 'share')} in the baseline model; difference in percentage points: {write_interval(words, 'share_learned', '+.1f', 100)}"
     rival = rival if is_settled(baseline) else "these texts do not settle it in the baseline model"
@@ -130,12 +133,6 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     )
     figure, text = render(replace(scene, note="")), f"{text} {bound}".strip()
     return _section("nested", text, figure, deeper, scene.note + FURTHER, unbound)
-
-
-def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Row:
-    names = {"site": site, "roles": roles, "family": family, "control": control}
-    rows = table[(table[[*names]] == [*names.values()]).all(axis=1)]
-    return next(iter(rows.to_dict("records")), {})
 
 
 def is_settled(row: Row) -> bool:
@@ -160,16 +157,15 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
     best = max(bound or records, key=lambda row: row["share"])
     where, share = site_label(best["site"]), percent(best, "share", 1)
     if bound:
-        there = "".join(
-            f" ({percent(row, 'share', 1)} in the baseline model)"
-            for row in baselines
-            if row["site"] == best["site"]
-        )
+        there_too = [percent(row, "share", 1) for row in baselines if row["site"] == best["site"]]
+        there = "".join(f" ({rival} in the baseline model)" for rival in there_too)
+        if len(records) == 1:
+            size = f": {share} of the variance{there}" * is_settled(best)
+            return f"At {where}, states bind {name}{size}.", ""
         largest = f"; the largest share of these is {share} of the variance, at {where}{there}"
-        return (
-            f"{len(bound)} of {len(records)} sites ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model) bind {name}"
-            f"{largest * is_settled(best)}."
-        ), ""
+        beside = f" ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model)"
+        n = f"{len(bound)} of {len(records)} sites{beside * bool(baselines)}"
+        return f"{n} bind{'s' * (len(bound) == 1)} {name}{largest * is_settled(best)}.", ""
     is_none = bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
     verdict = f"No binding of {name} was found" if is_none else f"{UNKNOWN} a binding of {name}"
     shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"

@@ -30,7 +30,7 @@ WIDE = 0.3  # an interval of a share that is not drawn, as it may be 0
 MOST = 0.75  # of all possible shares, that the interval of a settled one spans
 NOTE = (
     "Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0%. "
-    f"No bar: an estimate below 0, bindings of input embeddings, or an interval wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} where it holds 0; such a share is in the rest, unless it is that of tokens. "
+    f"No bar: an estimate below 0, bindings of input embeddings, or an interval wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} where it holds 0; such a share is in the rest. "
     "Tokens × length: what a token adds in longer texts but not in shorter ones."
 )
 
@@ -74,6 +74,9 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The shares of a bar with their intervals, sure where these lie above 0, and of bindings where the rule says that the state
     binds; the rest is what the others leave.
     """
+    if np.isnan(rows.loc[rows["family"] == "bag", "share"].iloc[0]):
+        yield from ({"part": part, "value": np.nan, "sure": False} for part in [*STEPS, REMAINDER])
+        return
     remainder = 1.0
     for part, (family, column) in STEPS.items():
         row = rows[rows["family"] == family].iloc[0]
@@ -87,5 +90,4 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
             "sure": is_sure,
         }
         remainder -= np.fmax(0.0, value)
-    is_settled = not np.isnan(rows.loc[rows["family"] == "bag", "share"].iloc[0])
-    yield {"part": REMAINDER, "value": max(0.0, remainder) if is_settled else np.nan, "sure": False}
+    yield {"part": REMAINDER, "value": max(0.0, remainder), "sure": False}

@@ -59,8 +59,7 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
                     places[relation].append(Tally(document, hits[[row]], chance))
     counts = {name: sum(len(tally.hits) for tally in group) for name, group in laws.items()}
     common = {name: laws[name] for name, n in counts.items() if 2 * n >= max(counts.values())}
-    n_heads = [len(store.attention(site, 0)) for site in sites]
-    heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
+    heads = [(site, head) for site in sites for head in range(len(store.attention(site, 0)))]
     return choose_relations([common, places], heads, seed)
 
 

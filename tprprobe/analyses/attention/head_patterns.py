@@ -83,8 +83,7 @@ def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
             offsets = None if relation.startswith(("previous ", "next ")) else tally.offsets
             places = tally.places if relation.endswith(MIRRORED) else None
             tallies[relation].append(replace(tally, offsets=offsets, places=places))
-    n_heads = [len(store.attention(site, 0)) for site in sites]
-    heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
+    heads = [(site, head) for site in sites for head in range(len(store.attention(site, 0)))]
     unlabelled = {name: tallies[name] for name in tallies if name.startswith(PATTERNS)}
     return choose_relations([tallies, unlabelled], heads, seed)
 
