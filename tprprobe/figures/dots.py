@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.legends import legend
@@ -196,8 +196,8 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(_write_thousands)
     elif not (lines.rows["x"] % 1).any():  # layers
-        panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
-        panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING_LAYER else f"{x:g}")
+        ticks = _list_ticks(panel, lines.rows["x"])
+        panel.set_xticks([*ticks], [*ticks.values()])
     if lines.log_value:
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -216,13 +216,15 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
             panel.add_artist(CutMark(0, 0.05, "≈", transform=panel.transAxes, **look))
 
 
-def _list_ticks(panel: Axes, layers: pd.Series) -> list[float]:
-    """The layers whose ticks lie apart, from the first on."""
+def _list_ticks(panel: Axes, layers: pd.Series) -> dict[float, str]:
+    """The layers whose ticks lie apart, from the first on, with their names; that of the embedding is lower where it has no room."""
     numbers = sorted(layers.dropna().unique().tolist())
     gap = TICK * (numbers[-1] - numbers[0]) * panel.figure.dpi / panel.bbox.width
-    ticks = numbers[:1]
-    for number in numbers[1:]:
-        ticks += [number] * bool(number - ticks[-1] >= gap)
+    embedding = "\nemb" if gap > 1 else "emb"
+    ticks: dict[float, str] = {EMBEDDING_LAYER: embedding} if EMBEDDING_LAYER in numbers else {}
+    for number in numbers[len(ticks) :]:
+        if max(ticks, default=-1) < 0 or number - max(ticks) >= gap:
+            ticks[number] = f"{number:g}"
     return ticks
 
 

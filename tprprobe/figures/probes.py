@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.probing import rows as probe_rows
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.intervals import LEVEL as SIGNIFICANCE
 from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
@@ -45,6 +45,9 @@ LOWEST, CEILING = (
 )  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
 UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True, "best": False}
 ACROSS = 3  # panels of one task in a row
+SCORES = {"f1": "", "macro_f1": "macro F1", "accuracy": "accuracy"}  # and their names
+MACRO = [f"macro_f1{end}" for end in ENDS]
+OF_F1 = ["best_control", "beats_controls", "beyond", BEHIND, probe_rows.P_BEHIND]  # tests
 POINT = ["task", "place", "model", "layer"]
 
 
@@ -73,13 +76,15 @@ class ProbeTable(Table):
         return render(self.scene, ax)
 
 
-def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ()) -> ProbeTable:
+def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f1") -> ProbeTable:
     """F1 by task, layer and vector of every model beside the strongest control, as a table and as a figure.
 
-    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; only some ``kinds`` of vectors
-    may be drawn. A score that is beyond every control has a mark.
+    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. Only some ``kinds`` of vectors may be drawn. A score that is beyond
+    every control has a mark, which no other ``score`` than F1 has, as F1 is what is tested.
     """
+    probes = probes if score == "f1" else _replace_f1(probes, score)
     rows = average_probes(probes, kinds)
+    rows.attrs["label"] = SCORES[score] or rows.attrs["label"]
     names = _sort_kinds(rows["kind"].unique())
     cells = []
     for (task, place, model, layer), point in rows.groupby(POINT, sort=False):
@@ -90,6 +95,8 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
             "layer": "emb" if layer == EMBEDDING_LAYER else f"{layer:g}",
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
+        if len(names) == 1 and MACRO[0] in rows:
+            cell[SCORES[MACRO[0]]] = write_interval(point.iloc[0], MACRO[0], ".1f", 100)
         strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
         cell[STRONGEST] = _control_cell(point.iloc[strongest])
         cells.append(cell)
@@ -99,7 +106,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     constant = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
     origins = {name: table[name].unique() for name in constant}
     if "data" in probes:
-        origins["data"] = probes["data"].unique()
+        origins["data"] = ["; ".join(probes["data"].astype(str).unique())]
     single = {name: values[0] for name, values in origins.items() if len(values) == 1}
     origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
     guessed = probes.loc[probes["is_guessed"], "task"].unique() if "is_guessed" in probes else ()
@@ -107,7 +114,7 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     guesses = ", ".join(map(title_of, guessed))
     origin_lines += [f"Labels that a pipeline guessed, right or wrong: {guesses}."] * bool(guesses)
     probes = fill_columns(probes)
-    caption = describe_probes(probes, rows, origin_lines) + note
+    caption = describe_probes(probes, rows, origin_lines)
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
     kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
     title = TITLE.format(rows.attrs["label"], kind_of_probes)
@@ -117,7 +124,18 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         for task, of_task in rows.groupby("task", sort=False)
     }
     cells = table.drop(columns=constant)
-    return ProbeTable(cells, title, caption, ruled, block=("task",), rows=rows)
+    return ProbeTable(
+        cells, title, caption, ruled, block=("task",), spare=(SCORES[MACRO[0]],), rows=rows
+    )
+
+
+def _replace_f1(probes: pd.DataFrame, score: str) -> pd.DataFrame:
+    """The rows with another score in the place of F1, without the tests of F1."""
+    accepted = [name for name in SCORES if name in probes.dropna(axis=1, how="all")]
+    if score not in accepted:
+        raise unknown("score of these probes", score, accepted)
+    f1 = {f"f1{end}": probes[f"{score}{end}"] for end in ENDS}
+    return probes.drop(columns=[*OF_F1, *MACRO], errors="ignore").assign(**f1)
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
@@ -144,6 +162,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     default_layers = (names.str[-1] == "embedding") * EMBEDDING_LAYER
     real = real.assign(layer=real["layer"].fillna(default_layers))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train", "n_test"]
+    numbers += MACRO if {*MACRO} <= {*real.dropna(axis=1, how="all")} else []
     marks = ["control_name", "site", "row", "beats_controls"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     real = real.assign(
@@ -236,7 +255,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     control = {"control_f1": "value", "control_low": "low", "control_high": "high"}
     bands = means.dropna(subset=["control_f1"]).sort_values("control_f1")
     bands = bands.drop_duplicates(["panel", "x", "model"], keep="last").rename(columns=control)
-    bands = _name_models(bands[[*BAND, "model"]].sort_values("x").assign(line=""), ["panel", "x"])
+    bands = _name_models(bands[[*BAND, "model"]].sort_index().assign(line=""), ["panel", "x"])
     levels = [
         (panel, NAMES[row["control"]], row["f1"], row["model"])
         for (panel, task, place), points in rows.groupby(["panel", "task", "place"], sort=False)
