@@ -63,12 +63,13 @@ def model_and_data(
     spaced: bool = False,
     labels: list[str] | None = None,
     source: "Source | None" = None,
+    task: str = "",
 ) -> "tuple[Readable, Dataset, list[Labeller]]":
-    """The model; n examples (``spaced``: from all over the data) with the labels of files; and what labels them otherwise. The
-    data are read before the weights, which takes longest; of data that the model was trained on a part of, the test split.
+    """The model; n examples (``spaced``: from all over the data) with the labels of files, or those of texts in a column ``task``;
+    and what labels them otherwise. The data are read before the weights, which takes longest; of data that the model was trained on a part of, the test split.
     """
     from tprprobe.data import load_data
-    from tprprobe.data.annotated.sentencesets import label_data, set_source
+    from tprprobe.data.annotated.sentencesets import label_data, label_texts, set_source
     from tprprobe.models import load_model
     from tprprobe.models.checkpoint import TRANSFORMERS, default_data, trained_data
 
@@ -85,6 +86,9 @@ def model_and_data(
 
     def read(name: str, split: str | None) -> "tuple[Dataset, list[Labeller]]":
         examples = load_data(name, split=split, n=None if spaced else n, seed=seed)
+        columns = examples.report.get("columns")
+        if not trained and columns in (["text", task], ["sentence", task]):
+            examples = label_texts(examples, task)
         examples = examples.spaced(n) if spaced and n else examples
         examples = set_source(examples, source) if source else examples
         return label_data(examples, split_labels(labels))
