@@ -31,7 +31,8 @@ StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract
 Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
 Spaced = Annotated[
-    bool, typer.Option("--spaced", help="Take -n examples from all over the data, not the first.")
+    bool,
+    typer.Option("--spaced", help="Take at most -n examples at equal distances, not the first."),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
@@ -103,7 +104,7 @@ def say_first(store: "Store", n: int | None, spaced: bool) -> None:
     documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
     if n and documents and not spaced:
         say(
-            f"-n {n} took the first samples, of {documents} documents; --spaced takes as many from all over the data"
+            f"-n {n} took the first samples, of {documents} documents; --spaced takes them from all over the data"
         )
 
 

@@ -196,7 +196,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(_write_thousands)
     elif not (lines.rows["x"] % 1).any():  # layers
-        ticks = _list_ticks(panel, lines.rows["x"])
+        ticks = _list_ticks(panel, lines.ticks)
         panel.set_xticks([*ticks], [*ticks.values()])
     if lines.log_value:
         panel.set_yscale("log")
@@ -216,15 +216,14 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
             panel.add_artist(CutMark(0, 0.05, "≈", transform=panel.transAxes, **look))
 
 
-def _list_ticks(panel: Axes, layers: pd.Series) -> dict[float, str]:
-    """The layers whose ticks lie apart, from the first on, with their names; that of the embedding is lower where it has no room."""
-    numbers = sorted(layers.dropna().unique().tolist())
+def _list_ticks(panel: Axes, names: Mapping[float, str]) -> dict[float, str]:
+    """The layers whose ticks lie apart, from the first on; the name of the embedding is lower where it has no room."""
+    numbers = sorted(names)
     gap = TICK * (numbers[-1] - numbers[0]) * panel.figure.dpi / panel.bbox.width
-    embedding = "\nemb" if gap > 1 else "emb"
-    ticks: dict[float, str] = {EMBEDDING_LAYER: embedding} if EMBEDDING_LAYER in numbers else {}
+    ticks = {x: "\n" * int(gap > 1) + names[x] for x in numbers if x == EMBEDDING_LAYER}
     for number in numbers[len(ticks) :]:
         if max(ticks, default=-1) < 0 or number - max(ticks) >= gap:
-            ticks[number] = f"{number:g}"
+            ticks[number] = names[number]
     return ticks
 
 

@@ -87,12 +87,12 @@ def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f
     rows.attrs["label"] = SCORES[score] or rows.attrs["label"]
     names = _sort_kinds(rows["kind"].unique())
     cells = []
-    for (task, place, model, layer), point in rows.groupby(POINT, sort=False):
+    for (task, place, model, _), point in rows.groupby(POINT, sort=False):
         cell = {
             "task": title_of(str(task)),
             "side": str(place),
             "model": str(model),
-            "layer": "emb" if layer == EMBEDDING_LAYER else f"{layer:g}",
+            "layer": point["tick"].iloc[0],
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         if len(names) == 1 and MACRO[0] in rows:
@@ -159,11 +159,16 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
-    default_layers = (names.str[-1] == "embedding") * EMBEDDING_LAYER
-    real = real.assign(layer=real["layer"].fillna(default_layers))
+    is_embedding = real["site"].astype(str).str.fullmatch(r"(.*\.)?embedding")
+    layers = real["layer"].astype(float)
+    beside = np.where(is_embedding, EMBEDDING_LAYER, np.nan_to_num(layers.max(), nan=-1) + 1)
+    ticks = layers.map("{:g}".format).where(
+        layers.notna(), real["kind"].where(~is_embedding, "emb")
+    )
+    real = real.assign(layer=np.where(layers.isna(), beside, layers), tick=ticks)
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train", "n_test"]
     numbers += MACRO if {*MACRO} <= {*real.dropna(axis=1, how="all")} else []
-    marks = ["control_name", "site", "row", "beats_controls"]
+    marks = ["control_name", "site", "row", "beats_controls", "tick"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     real = real.assign(
         **{name: np.nan for name in (BEHIND, probe_rows.P_BEHIND) if name not in real}
@@ -311,7 +316,7 @@ def _list_embeddings(
     means: pd.DataFrame, controls: Sequence[dict], is_one: bool
 ) -> Iterator[dict[str, Any]]:
     """The control ``static`` as the layer of embeddings, where it is not the band and no probe of these is among the points."""
-    place = {"x": EMBEDDING_LAYER, "layer": EMBEDDING_LAYER, "kind": EMBEDDING}
+    place = {"x": EMBEDDING_LAYER, "layer": EMBEDDING_LAYER, "kind": EMBEDDING, "tick": "emb"}
     for (_, model), points in means.groupby(["panel", "model"], sort=False):
         point = points.iloc[0]
         for row in _of_place(controls, point["task"], point["place"]):
