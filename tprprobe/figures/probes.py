@@ -104,11 +104,10 @@ def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     table = pd.DataFrame(cells).fillna("–")
     constant = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
-    origins = {name: table[name].unique() for name in constant}
+    origins = {name: table[name][0] for name in constant}
     if "data" in probes:
-        origins["data"] = ["; ".join(probes["data"].astype(str).unique())]
-    single = {name: values[0] for name, values in origins.items() if len(values) == 1}
-    origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
+        origins["data"] = "; ".join(probes["data"].astype(str).unique())
+    origin_lines = [f"{name.capitalize()}: {v}." for name, v in origins.items() if v not in PLAIN]
     guessed = probes.loc[probes["is_guessed"], "task"].unique() if "is_guessed" in probes else ()
     rows.attrs["guessed"] = {*guessed}
     guesses = ", ".join(map(title_of, guessed))
