@@ -31,7 +31,8 @@ StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract
 Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
 Spaced = Annotated[
-    bool, typer.Option("--spaced", help="Take -n examples from all over the data, not the first.")
+    bool,
+    typer.Option("--spaced", help="Take at most -n examples at equal distances, not the first."),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
@@ -63,12 +64,13 @@ def model_and_data(
     spaced: bool = False,
     labels: list[str] | None = None,
     source: "Source | None" = None,
+    task: str = "",
 ) -> "tuple[Readable, Dataset, list[Labeller]]":
-    """The model; n examples (``spaced``: from all over the data) with the labels of files; and what labels them otherwise. The
-    data are read before the weights, which takes longest; of data that the model was trained on a part of, the test split.
+    """The model; n examples (``spaced``: from all over the data) with the labels of files, or those of texts in a column ``task``;
+    and what labels them otherwise. The data are read before the weights, which takes longest; of data that the model was trained on a part of, the test split.
     """
     from tprprobe.data import load_data
-    from tprprobe.data.annotated.sentencesets import label_data, set_source
+    from tprprobe.data.annotated.sentencesets import label_data, label_texts, set_source
     from tprprobe.models import load_model
     from tprprobe.models.checkpoint import TRANSFORMERS, default_data, trained_data
 
@@ -85,6 +87,9 @@ def model_and_data(
 
     def read(name: str, split: str | None) -> "tuple[Dataset, list[Labeller]]":
         examples = load_data(name, split=split, n=None if spaced else n, seed=seed)
+        columns = examples.report.get("columns")
+        if not trained and columns in (["text", task], ["sentence", task]):
+            examples = label_texts(examples, task)
         examples = examples.spaced(n) if spaced and n else examples
         examples = set_source(examples, source) if source else examples
         return label_data(examples, split_labels(labels))
@@ -99,7 +104,7 @@ def say_first(store: "Store", n: int | None, spaced: bool) -> None:
     documents = store.tokens["document"].nunique() if "document" in store.tokens else 0
     if n and documents and not spaced:
         say(
-            f"-n {n} took the first samples, of {documents} documents; --spaced takes as many from all over the data"
+            f"-n {n} took the first samples, of {documents} documents; --spaced takes them from all over the data"
         )
 
 

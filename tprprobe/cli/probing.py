@@ -82,7 +82,7 @@ def probe(
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt)
         common.check_folder(out, resume)
         model, examples, labellers = common.model_and_data(
-            ckpt, data, split, n, seed, device, loading, spaced, labels
+            ckpt, data, split, n, seed, device, loading, spaced, labels, task=task
         )
         sites = needed_sites(settings.get("sites", SITES), list(find_sites(model)))
         opened = extract(

@@ -156,10 +156,11 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         ticks = sorted(lines.rows["x"].unique())
         chart.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks])
     if lines.x == "layer":  # whole numbers
-        layers = sorted(lines.rows["x"].dropna().astype(int).unique().tolist())
+        layers = sorted(names := lines.ticks)
         low, high, ticks = layers[0], layers[-1], layers[:: -(-len(layers) // MAX_TICKS)]
-        names = ["emb" if tick < 0 else str(tick) for tick in ticks]
-        chart.update_xaxes(tickvals=ticks, ticktext=names, range=[low - 0.6, high + 0.6])
+        chart.update_xaxes(
+            tickvals=ticks, ticktext=[names[x] for x in ticks], range=[low - 0.6, high + 0.6]
+        )
     return chart, 150 + (PANEL + below) * down
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.colors import palette, text_color
 from tprprobe.figures.legends import legend
@@ -200,8 +200,8 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(_write_thousands)
     elif not (lines.rows["x"] % 1).any():  # layers
-        panel.xaxis.set_major_locator(FixedLocator(_list_ticks(panel, lines.rows["x"])))
-        panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING_LAYER else f"{x:g}")
+        ticks = _list_ticks(panel, lines.ticks)
+        panel.set_xticks([*ticks], [*ticks.values()])
     if lines.log_value:
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -220,13 +220,14 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
             panel.add_artist(CutMark(0, 0.05, "≈", transform=panel.transAxes, **look))
 
 
-def _list_ticks(panel: Axes, layers: pd.Series) -> list[float]:
-    """The layers whose ticks lie apart, from the first on."""
-    numbers = sorted(layers.dropna().unique().tolist())
+def _list_ticks(panel: Axes, names: Mapping[float, str]) -> dict[float, str]:
+    """The layers whose ticks lie apart, from the first on; the name of the embedding is lower where it has no room."""
+    numbers = sorted(names)
     gap = TICK * (numbers[-1] - numbers[0]) * panel.figure.dpi / panel.bbox.width
-    ticks = numbers[:1]
-    for number in numbers[1:]:
-        ticks += [number] * bool(number - ticks[-1] >= gap)
+    ticks = {x: "\n" * int(gap > 1) + names[x] for x in numbers if x == EMBEDDING_LAYER}
+    for number in numbers[len(ticks) :]:
+        if max(ticks, default=-1) < 0 or number - max(ticks) >= gap:
+            ticks[number] = names[number]
     return ticks
 
 

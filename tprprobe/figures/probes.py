@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.probing import rows as probe_rows
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.intervals import LEVEL as SIGNIFICANCE
 from tprprobe.evaluation.results import BEHIND
 from tprprobe.figures.behavior import kind_of
@@ -45,6 +45,9 @@ LOWEST, CEILING = (
 )  # of a score on the axis, which begins below the lowest that is drawn; lower levels stand in the table
 UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True, "best": False}
 ACROSS = 3  # panels of one task in a row
+SCORES = {"f1": "", "macro_f1": "macro F1", "accuracy": "accuracy"}  # and their names
+MACRO = [f"macro_f1{end}" for end in ENDS]
+OF_F1 = ["best_control", "beats_controls", "beyond", BEHIND, probe_rows.P_BEHIND]  # tests
 POINT = ["task", "place", "model", "layer"]
 
 
@@ -73,23 +76,27 @@ class ProbeTable(Table):
         return render(self.scene, ax)
 
 
-def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ()) -> ProbeTable:
+def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f1") -> ProbeTable:
     """F1 by task, layer and vector of every model beside the strongest control, as a table and as a figure.
 
-    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. A ``note`` ends the caption; only some ``kinds`` of vectors
-    may be drawn. A score that is beyond every control has a mark.
+    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. Only some ``kinds`` of vectors may be drawn. A score that is beyond
+    every control has a mark, which no other ``score`` than F1 has, as F1 is what is tested.
     """
+    probes = probes if score == "f1" else _replace_f1(probes, score)
     rows = average_probes(probes, kinds)
+    rows.attrs["label"] = SCORES[score] or rows.attrs["label"]
     names = _sort_kinds(rows["kind"].unique())
     cells = []
-    for (task, place, model, layer), point in rows.groupby(POINT, sort=False):
+    for (task, place, model, _), point in rows.groupby(POINT, sort=False):
         cell = {
             "task": title_of(str(task)),
             "side": str(place),
             "model": str(model),
-            "layer": "emb" if layer == EMBEDDING_LAYER else f"{layer:g}",
+            "layer": point["tick"].iloc[0],
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
+        if len(names) == 1 and MACRO[0] in rows:
+            cell[SCORES[MACRO[0]]] = write_interval(point.iloc[0], MACRO[0], ".1f", 100)
         strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
         cell[STRONGEST] = _control_cell(point.iloc[strongest])
         cells.append(cell)
@@ -97,17 +104,16 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     table = pd.DataFrame(cells).fillna("–")
     constant = [name for name in ("model", "side") if table[name].nunique() == 1 and table[name][0]]
-    origins = {name: table[name].unique() for name in constant}
+    origins = {name: table[name][0] for name in constant}
     if "data" in probes:
-        origins["data"] = probes["data"].unique()
-    single = {name: values[0] for name, values in origins.items() if len(values) == 1}
-    origin_lines = [f"{name.capitalize()}: {v}." for name, v in single.items() if v not in PLAIN]
+        origins["data"] = "; ".join(probes["data"].astype(str).unique())
+    origin_lines = [f"{name.capitalize()}: {v}." for name, v in origins.items() if v not in PLAIN]
     guessed = probes.loc[probes["is_guessed"], "task"].unique() if "is_guessed" in probes else ()
     rows.attrs["guessed"] = {*guessed}
     guesses = ", ".join(map(title_of, guessed))
     origin_lines += [f"Labels that a pipeline guessed, right or wrong: {guesses}."] * bool(guesses)
     probes = fill_columns(probes)
-    caption = describe_probes(probes, rows, origin_lines) + note
+    caption = describe_probes(probes, rows, origin_lines)
     probed = probes["probe"].dropna().unique().tolist() if "probe" in probes else []
     kind_of_probes = KINDS_OF_PROBES.get(probed[0], "probes") if len(probed) == 1 else "probes"
     title = TITLE.format(rows.attrs["label"], kind_of_probes)
@@ -117,7 +123,18 @@ def probe_table(probes: pd.DataFrame, note: str = "", kinds: Sequence[str] = ())
         for task, of_task in rows.groupby("task", sort=False)
     }
     cells = table.drop(columns=constant)
-    return ProbeTable(cells, title, caption, ruled, block=("task",), rows=rows)
+    return ProbeTable(
+        cells, title, caption, ruled, block=("task",), spare=(SCORES[MACRO[0]],), rows=rows
+    )
+
+
+def _replace_f1(probes: pd.DataFrame, score: str) -> pd.DataFrame:
+    """The rows with another score in the place of F1, without the tests of F1."""
+    accepted = [name for name in SCORES if name in probes.dropna(axis=1, how="all")]
+    if score not in accepted:
+        raise unknown("score of these probes", score, accepted)
+    f1 = {f"f1{end}": probes[f"{score}{end}"] for end in ENDS}
+    return probes.drop(columns=[*OF_F1, *MACRO], errors="ignore").assign(**f1)
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFrame:
@@ -141,10 +158,16 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
-    default_layers = (names.str[-1] == "embedding") * EMBEDDING_LAYER
-    real = real.assign(layer=real["layer"].fillna(default_layers))
+    is_embedding = real["site"].astype(str).str.fullmatch(r"(.*\.)?embedding")
+    layers = real["layer"].astype(float)
+    beside = np.where(is_embedding, EMBEDDING_LAYER, np.nan_to_num(layers.max(), nan=-1) + 1)
+    ticks = layers.map("{:g}".format).where(
+        layers.notna(), real["kind"].where(~is_embedding, "emb")
+    )
+    real = real.assign(layer=np.where(layers.isna(), beside, layers), tick=ticks)
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train", "n_test"]
-    marks = ["control_name", "site", "row", "beats_controls"]
+    numbers += MACRO if {*MACRO} <= {*real.dropna(axis=1, how="all")} else []
+    marks = ["control_name", "site", "row", "beats_controls", "tick"]
     how = dict.fromkeys(numbers, "mean") | dict.fromkeys(marks, "first")
     real = real.assign(
         **{name: np.nan for name in (BEHIND, probe_rows.P_BEHIND) if name not in real}
@@ -236,7 +259,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     control = {"control_f1": "value", "control_low": "low", "control_high": "high"}
     bands = means.dropna(subset=["control_f1"]).sort_values("control_f1")
     bands = bands.drop_duplicates(["panel", "x", "model"], keep="last").rename(columns=control)
-    bands = _name_models(bands[[*BAND, "model"]].sort_values("x").assign(line=""), ["panel", "x"])
+    bands = _name_models(bands[[*BAND, "model"]].sort_index().assign(line=""), ["panel", "x"])
     levels = [
         (panel, NAMES[row["control"]], row["f1"], row["model"])
         for (panel, task, place), points in rows.groupby(["panel", "task", "place"], sort=False)
@@ -292,7 +315,7 @@ def _list_embeddings(
     means: pd.DataFrame, controls: Sequence[dict], is_one: bool
 ) -> Iterator[dict[str, Any]]:
     """The control ``static`` as the layer of embeddings, where it is not the band and no probe of these is among the points."""
-    place = {"x": EMBEDDING_LAYER, "layer": EMBEDDING_LAYER, "kind": EMBEDDING}
+    place = {"x": EMBEDDING_LAYER, "layer": EMBEDDING_LAYER, "kind": EMBEDDING, "tick": "emb"}
     for (_, model), points in means.groupby(["panel", "model"], sort=False):
         point = points.iloc[0]
         for row in _of_place(controls, point["task"], point["place"]):

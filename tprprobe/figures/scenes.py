@@ -123,6 +123,13 @@ class Lines(Scene):
         return self.rows["line"]
 
     @property
+    def ticks(self) -> dict[float, str]:
+        """The name of every layer, which rows may have as ``tick``."""
+        points = self.rows.dropna(subset="x")
+        names = points["x"].map("{:g}".format).replace("-1", "emb")
+        return dict(zip(points["x"], points.get("tick", names), strict=True))
+
+    @property
     def named_bands(self) -> pd.DataFrame:
         """The bands with the name of their line, in which ``bands`` that differ by model have the model."""
         return self.bands.assign(line=self.bands.get("line", "") + self.band)

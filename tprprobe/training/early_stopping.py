@@ -1,4 +1,4 @@
-"""When a run stops before its last step: its held-out score no longer gets better."""
+"""When a run stops before its last step, as its held-out score no longer gets better, and which model it keeps."""
 
 from collections.abc import Sequence
 
@@ -17,3 +17,9 @@ def has_stalled(scores: Sequence[Score], patience: int | None) -> bool:
             best, best_loss = i, loss
         best_match = max(best_match, match)
     return patience is not None and len(scores) - 1 - best >= patience
+
+
+def is_best(scores: Sequence[Score]) -> bool:
+    """Whether the last score is better than all before: more exact matches, or as many and a lower loss."""
+    *earlier, (match, loss) = scores
+    return all((match, -loss) > (before, -lost) for before, lost in earlier)

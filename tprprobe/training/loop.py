@@ -34,14 +34,14 @@ from tprprobe.models.architectures import expand, find_architecture
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.statistics import interval_text, wilson
-from tprprobe.training.early_stopping import Score, has_stalled
+from tprprobe.training.early_stopping import Score, has_stalled, is_best
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
 from tprprobe.training.pools import Pool, load_pairs, make_codec
 from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.training.workers import Worker
 
-MODEL, STEPS = "model", "steps"
+MODEL, STEPS, BEST = "model", "steps", "best.pt"
 CONSTANT_STEPS, OFFSET = 30_000, 20_000  # of jiang's schedule
 PROGRESS = ("step", "seconds", "tokens", "window", "scores")  # what of a run its state keeps
 LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]
@@ -246,10 +246,15 @@ def _train(run: Run, out: Path) -> None:
         if run.step < recipe.steps:
             patience = f"{recipe.patience} more evaluation{'s' * (recipe.patience != 1)}"
             note(
-                f"stopped after {run.step:,} of {recipe.steps:,} steps, and kept the model of the last: no better held-out score in {patience}. "
+                f"stopped after {run.step:,} of {recipe.steps:,} steps: no better held-out score in {patience}. "
                 "To take all steps, leave patience out of the recipe."
             )
+        best = out / BEST
+        if best.exists():
+            weights = torch.load(best, map_location=run.worker.device, weights_only=True)
+            run.model.load_state_dict(weights)
         _keep(run, out / MODEL)
+        best.unlink(missing_ok=True)
 
 
 def _write_score(run: Run) -> str:
@@ -323,6 +328,9 @@ def _after(run: Run, log: Log, out: Path) -> None:
             log.add("held_out_loss", loss, run.at, *origin)
             if i == 0:
                 run.scores.append((match, loss))
+                if recipe.patience is not None and is_best(run.scores):
+                    with whole(out / BEST) as partial, open(partial, "wb") as stream:
+                        torch.save(run.model.state_dict(), stream)
         run.model.train()
     if run.is_over or run.step % recipe.save_every < REPORT_EVERY:
         run.save(out / STATE)

@@ -42,7 +42,7 @@ batch_size = {batch}
 seed = {seed}
 evaluate_every = {evaluate_every}
 save_every = {evaluate_every}
-patience = {patience}   # evaluations without a better score on the dev pairs, after which training stops; leave it out to take all steps
+patience = {patience}   # evaluations without a better score on the dev pairs, after which training stops and the model of the best is kept; leave it out to take all steps
 {vocabulary}
 [model]
 architecture = "tp-transformer"

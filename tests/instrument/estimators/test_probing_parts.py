@@ -333,6 +333,19 @@ def test_a_rule_that_knows_the_word_is_no_control_of_a_decoders_states():
     assert "most frequent label of the word" not in {*table.scene.levels["line"]}
 
 
+def test_macro_f1_takes_the_place_of_f1_without_its_tests():
+    rows = pd.DataFrame(
+        {"task": "pos", "site": "encoding", "model": "m", "beats_controls": True}, [0]
+    )
+    rows = rows.assign(**{f"f1{end}": 0.9 for end in ("", "_low", "_high")})
+    rows = rows.assign(**{f"macro_f1{end}": 0.5 for end in ("", "_low", "_high")})
+    assert probe_table(rows).cells["macro F1"].item() == "50.0 [50.0, 50.0]"
+    assert probe_table(rows).cells["encoding"].item() == "90.0 [90.0, 90.0] *"
+    table = probe_table(rows, score="macro_f1")
+    assert table.cells.loc[0, ["layer", "encoding"]].tolist() == ["encoding", "50.0 [50.0, 50.0]"]
+    assert (table.lines.label, table.lines.ticks) == ("macro F1", {0: "encoding"})
+
+
 @pytest.mark.parametrize(("n", "few"), [(9, " (no interval of fewer than 10)"), (10, "")])
 def test_captions_say_that_few_documents_have_no_interval(n, few):
     table = probe_table(drawn_rows().assign(documents=n))

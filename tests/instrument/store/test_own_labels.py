@@ -39,7 +39,7 @@ def test_labels_are_probed_and_nothing_on_disk_changes(store, capsys):
     rows = tp.probe(labeled.with_labels("next", [*PLACES[1:], PLACES[0]] * 60), ["place", "next"])
     assert (
         capsys.readouterr().err.count(
-            "place, next: the labeled words are few (at most 30 different"
+            "place, next: the (last) words of the targets are few (at most 30 different"
         )
         == 1
     )
@@ -177,6 +177,11 @@ def test_a_checkpoint_is_probed_for_labels_of_a_file(tmp_path):
     labels = ["--data", file, "--labels", f"length={file}"]
     run_command("probe", "length", *model, *labels, "--out", out)
     assert pd.read_csv(out / "rows.csv").loc[0, ["task", "n_test"]].tolist() == ["length", 180]
+    table, lines = tmp_path / "texts.csv", [f"{text},{text.split()[1]}" for text in texts]
+    table.write_text("\n".join(["text,label", *lines, ""]))
+    run_command("probe", "label", *model, "--data", table, "--out", tmp_path / "texts")
+    rows = pd.read_csv(tmp_path / "texts/rows.csv")
+    assert rows.loc[0, ["n_test", "labels", "f1"]].tolist() == [36, 6, 1]
 
 
 def test_labels_of_the_data_are_not_replaced_by_those_of_a_file(tmp_path):

@@ -116,6 +116,21 @@ def test_a_run_stops_where_its_score_no_longer_gets_better_also_after_it_was_kil
     assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("step", [6, 10])
+def test_the_model_of_the_best_score_is_kept_also_after_the_run_was_killed(
+    step, recipe, tmp_path, monkeypatch
+):
+    losses = iter([3.0, 2.0, 2.5, 2.6])  # at steps 4, 8, 12 and 16
+    monkeypatch.setattr(loop, "held_out_loss", lambda *_: next(losses))
+    monkeypatch.setattr(loop, "exact_matches", lambda *_: [torch.zeros(2)])
+    settings = recipe(patience=2, keep_every=4)
+    killed_at(step, monkeypatch, settings, tmp_path)
+    train(settings, tmp_path, resume=True)
+    assert state(tmp_path)["step"] == 16
+    assert same(weights(tmp_path / "model"), weights(tmp_path / "steps" / "8"))
+    assert not (tmp_path / "best.pt").exists()
+
+
 def test_the_recipe_alone_decides_the_model(recipe, tmp_path):
     """The same again whatever the global generator; another one for another seed."""
     for name, seed, elsewhere in (("a", 0, 1), ("b", 0, 2), ("c", 1, 2)):

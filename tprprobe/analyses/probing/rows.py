@@ -249,7 +249,7 @@ def compare_with_best(layers: pd.DataFrame) -> str:
     other_layers = layers[~layers["layer"].isin(best)]
     ties = f" {TIE}" * (len(best) > 1)
     alike = other_layers.loc[other_layers[P_BEHIND] >= LEVEL, "layer"].unique().tolist()
-    rival = "them" if ties else f"layer {best[0]}"
+    rival = "them" if ties else f"layer {best[0]:g}"
     n = other_layers["layer"].nunique()
     others = "the other layer read is" if n == 1 else f"the {n} other layers read are"
     if len(alike) == n:
@@ -264,5 +264,5 @@ def compare_with_best(layers: pd.DataFrame) -> str:
 
 def _join_layers(layers: Sequence[object]) -> str:
     """``layer 3 is`` or ``layers 3, 4 and 5 are``."""
-    *earlier, final = map(str, layers)
+    *earlier, final = map("{:g}".format, layers)
     return f"layers {', '.join(earlier)} and {final} are" if earlier else f"layer {final} is"

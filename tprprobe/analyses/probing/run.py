@@ -163,7 +163,7 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
     small_tasks = dict.fromkeys(targets.name[0] for targets in run.splits if targets.has_few_types)
     if small_tasks and run.settings.has("control"):
         stderr.print(
-            f"{', '.join(small_tasks)}: the labeled words are few (at most {FEW_TYPES} different ones, or one in more than a quarter of the targets), and a "
+            f"{', '.join(small_tasks)}: the (last) words of the targets are few (at most {FEW_TYPES} different ones, or one in more than a quarter of the targets), and a "
             "probe can memorize one random label for each. So a score is compared with all controls but the control task.",
             soft_wrap=True,
         )

@@ -94,5 +94,5 @@ def _find_task(name: str, tokens: pd.DataFrame, task_names: Collection[str]) -> 
 def _unlabelled(columns: str) -> InputError:
     return InputError(
         f"the token table of this store has no labels ({columns}): add them (`tprprobe probe TASK STORE --labels TASK=FILE`, "
-        "`store.with_labels`; a label of a whole text is that of the span of all its words), or probe which token stands where (`tprprobe probe token STORE --probe bilinear`)"
+        "`store.with_labels`; of whole texts: `tprprobe probe label --ckpt MODEL --data FILE.csv` with columns text and label), or probe which token stands where (`tprprobe probe token STORE --probe bilinear`)"
     )

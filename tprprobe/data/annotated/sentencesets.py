@@ -14,7 +14,7 @@ from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
 from tprprobe.gold import annotations
 from tprprobe.gold.labellers import Labeller, find_labellers, is_labeller
-from tprprobe.gold.labels import Labelled, Reading
+from tprprobe.gold.labels import Labelled, Reading, Target
 
 Source = Literal["same", "document", "empty"]
 COMMON = 5  # labels of a task that a description names
@@ -114,6 +114,17 @@ def open_annotated(request: Request) -> AnnotatedFile:
     annotations.report_reading(request.spec, reading)
     changed = tuple((kind, n) for kind, n in odd.items() if n)
     return AnnotatedFile(request.spec, ALL, request.seed, rows, tuple(sentences), odd=changed)
+
+
+def label_texts(data: Dataset, task: str) -> AnnotatedFile:
+    """The sources of pairs as sentences, whose targets are the labels of a task, each of the span of all words."""
+    sentences = []
+    for row, example in enumerate(data, 1):
+        words, text = tuple(example.source.split()), example.source
+        targets = {task: (Target(example.target, (0, len(words))),)}
+        sentences.append(Labelled(str(row), example.document_name or text, words, text, targets))
+    rows = range(len(sentences))
+    return AnnotatedFile(data.name, data.split, data.seed, rows, tuple(sentences))
 
 
 def set_source(data: Dataset, source: Source) -> AnnotatedFile:

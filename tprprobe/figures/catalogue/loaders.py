@@ -197,7 +197,7 @@ def load_probes(sources: Iterable[Source], kind: Kind = PROBES) -> pd.DataFrame:
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
-    data = [_probed(folder, "data").rpartition("/")[2] for folder in folders]
+    data = [_describe_data(folder) for folder in folders]
     tables = [
         rows.assign(model=name, data=texts, **_read_tasks(folder, rows["task"]))
         for name, texts, rows, folder in zip(labels, data, tables, folders, strict=True)
@@ -213,6 +213,15 @@ def _read_tasks(folder: Path, tasks: pd.Series) -> dict[str, pd.Series]:
         column: tasks.isin([*settings.get(setting, ())])
         for setting, column in columns_by_setting.items()
     }
+
+
+def _describe_data(folder: Path) -> str:
+    """The data of a run, how many of its texts were read, and whether at equal distances."""
+    store, name = read_json(folder / PROBED)["store"], _probed(folder, "data").rpartition("/")[2]
+    if not isinstance(store.get("data"), dict):
+        return name
+    spaced = ", spaced" * (store["data"].get("rows", [0, 1])[1] != 1)
+    return f"{name}, {store['samples']:,} texts{spaced}"
 
 
 def _probed(folder: Path, kind: str) -> str:

@@ -141,12 +141,12 @@ def load_reconstructed(sources: Source | Store | Sequence[Source]) -> Store | pd
     return pd.concat([RECONSTRUCTION.load(path) for path in paths], ignore_index=True)
 
 
-def tabulate_probes(probes: pd.DataFrame, task: str = "") -> ProbeTable:
-    """The table of all tasks, or of one."""
+def tabulate_probes(probes: pd.DataFrame, task: str = "", score: str = "f1") -> ProbeTable:
+    """The table of all tasks, or of one, with F1 or another ``score`` (``macro_f1``, ``accuracy``)."""
     tasks = probes["task"].unique().tolist()
     if task and task not in tasks:
         raise unknown("task of these probes", task, tasks)
-    return probe_table(probes[probes["task"] == task] if task else probes)
+    return probe_table(probes[probes["task"] == task] if task else probes, score=score)
 
 
 VALUES = ("encoder.*.self.value",)
