@@ -22,7 +22,8 @@ def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
     yield from summarize_heads(store) if store else ()
     for summarize_folder, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():
-            if folder.name in kinds and (folder.parent / EXAMINATION).is_file():
+            is_part = any(kind.startswith(folder.name) for kind in kinds)  # behavior, probes
+            if is_part and (folder.parent / EXAMINATION).is_file():
                 continue
             try:
                 yield from summarize_folder(name, folder)
