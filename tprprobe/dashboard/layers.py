@@ -106,10 +106,9 @@ def _queries(**columns: Any) -> Any:
 
 
 def _measure_probes(runs: Runs, store: Store) -> Measured:
-    folders = runs.beside(store, "probes")
-    rows = (
-        load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "site", "head"])
-    )
+    if not (folders := runs.beside(store, "probes")):
+        return
+    rows = load_probes(folders.values())
     rows = rows[rows["head"].isna()]
     kinds = _name_kinds(rows["site"]).str.replace("embedding", "hidden")
     for (task, kind), of_kind in rows.groupby(["task", kinds], sort=False):
@@ -176,12 +175,10 @@ def _measure_edits(runs: Runs, store: Store) -> Measured:
     for name, edits in tables.items():
         for edit, rows in edits.items():
             if "change" in rows and edit != SNAP:  # a curve over numbers of centers
-                yield _measure_edit(rows, name, edit, counts[edit] > 1)
+                yield from _measure_edit(rows, name, edit, counts[edit] > 1)
 
 
-def _measure_edit(
-    rows: pd.DataFrame, run: str, edit: str, names_run: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _measure_edit(rows: pd.DataFrame, run: str, edit: str, names_run: bool) -> Measured:
     is_site = ~rows["site"].astype(str).str.contains("*", regex=False)
     rows = rows[rows["change"].notna() & (rows["edit"] != "none") & is_site]
     rows = rows[rows["site"].map(layer_of).notna()]
@@ -203,4 +200,4 @@ def _measure_edit(
     lines["query"] = _queries(intervention=[run] * len(lines), edit=[edit] * len(lines))
     strongest = controls.loc[controls.groupby("site")["change"].idxmax()]
     band = _measure(strongest, "change", panel).sort_values("x")
-    return lines.sort_values("x", kind="stable"), band
+    yield lines.sort_values("x", kind="stable"), band

@@ -32,9 +32,7 @@ RUN = ("row", "sample", "position")  # of the first of tokens that follow one an
 
 
 def show_map(
-    scene: Cloud,
-    field: str = CLUSTER,
-    marked: Bool[np.ndarray, " token"] | None = None,
+    scene: Cloud, field: str = CLUSTER, marked: Bool[np.ndarray, " token"] | None = None
 ) -> View:
     """The view of a scene as a map: a point per token, a color and a label per value of a field.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,6 @@ from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.store.samples import Thinned
 from tprprobe.store.token_texts import sign, visible
-
-if TYPE_CHECKING:
-    from tprprobe.figures.strips import Strips  # with matplotlib
 
 MAX_TOKENS = 600  # of a sample that a page draws
 PART = f" (the first {MAX_TOKENS} of {{:,}} tokens)"
@@ -83,7 +80,7 @@ def show_strips(
     return View(title, tokens, _dim(Strips(strips, key), tokens))
 
 
-def _dim(picture: "Strips", tokens: pd.DataFrame) -> "Strips":
+def _dim(picture: Any, tokens: pd.DataFrame) -> Any:
     """The strips with the colors of tokens outside the slice as pale as on a page."""
     strips = []
     for strip, (_, rows) in zip(picture.strips, tokens.groupby("sample", sort=False), strict=True):
