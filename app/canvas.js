@@ -23,8 +23,7 @@ export default function mount({ data, parentElement, setStateValue, setTriggerVa
 // Feeds have no place on the page: points arrive when they are ready, marks when they come from an address.
 const FEEDS = {
   points(data) {
-    const known = page.scenes.get(data.scene) ?? [];
-    const points = new Points(data);
+    const known = page.scenes.get(data.scene) ?? [], points = new Points(data);
     page.scenes.delete(data.scene);
     page.scenes.set(data.scene, [...known.filter((each) => each.size !== points.size), points]);
     while (page.scenes.size > 3) page.scenes.delete(page.scenes.keys().next().value);
@@ -328,8 +327,7 @@ class Map2D {
       [this.full, this.pale] = [new Uint32Array(pixels), new Uint32Array(pixels)];
       this.top = new Int32Array(pixels); // the point that lies on top of a pixel
     }
-    const radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
-    this.radius = radius;
+    const radius = this.radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
     const [count, red, green, blue] = this.sums, stamp = disc(radius, width), { top } = this;
     for (const each of [...this.sums, this.full, this.pale]) each.fill(0);
     this.outside = 0;

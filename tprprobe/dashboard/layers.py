@@ -56,7 +56,8 @@ def show_layers(lines: Lines) -> View:
     note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
     data = pd.concat([lines.rows, lines.named_bands], ignore_index=True)
     data = data.drop(columns=["query", "ranked", "size"])
-    return View("Measurements by layer, with 95 % intervals", data, lines, note)
+    intervals = ", with 95 % intervals" * bool(data["low"].notna().any())
+    return View(f"Measurements by layer{intervals}", data, lines, note)
 
 
 def summarize_layers(lines: Lines) -> Statement:

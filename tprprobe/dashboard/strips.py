@@ -68,7 +68,7 @@ def show_strips(
     if field == CLUSTER:
         names = {} if scene.names is None else label_named(scene.names)
         picture = cluster_strips(part, roles, samples=drawn, gold=True, names=names)
-        return View(title, tokens, _dim(picture, tokens))
+        return View(title, tokens, _dim(picture, tokens, where))
     tokens["value"], colors = read_values(scene, field, tokens), color_values(scene, field)
     strips = []
     for _, rows in tokens.groupby("sample"):
@@ -77,17 +77,18 @@ def show_strips(
         strips += [Strip(rows["token"].tolist(), shades, [""] * len(rows), heading)]
     shown = list_shown(colors, tokens["value"])
     key: list[Any] = [(colors[value], f": {value}") for value in shown]
-    return View(title, tokens, _dim(Strips(strips, key), tokens))
+    return View(title, tokens, _dim(Strips(strips, key, title=title), tokens, where))
 
 
-def _dim(picture: Any, tokens: pd.DataFrame) -> Any:
+def _dim(picture: Any, tokens: pd.DataFrame, where: str) -> Any:
     """The strips with the colors of tokens outside the slice as pale as on a page."""
     strips = []
     for strip, (_, rows) in zip(picture.strips, tokens.groupby("sample", sort=False), strict=True):
         opacity = np.where(rows["outside"], DIMMED, 1)[:, None]
         colors = 1 - opacity * (1 - np.array(strip.colors))
         strips.append(replace(strip, colors=[*map(tuple, colors.tolist())]))
-    return replace(picture, strips=strips)
+    notes = filter(None, [picture.note, where and f"pale: not {where}"])
+    return replace(picture, strips=strips, note=" · ".join(notes))
 
 
 def read_values(scene: Cloud, field: str, tokens: pd.DataFrame) -> pd.Series:
