@@ -28,8 +28,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
-# which layers a paired test does not tell from the best; what is compared
-COLUMNS += ["ranked", "size"]
+COLUMNS += ["ranked", "size"]  # which layers are not told from the best; what is compared
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 3  # of the first line
 GAINS = {"share": "share of bindings", "gain": "R² gain of bindings"}  # the first that is known

@@ -21,7 +21,6 @@ from tprprobe.store.samples import Thinned
 from tprprobe.store.token_texts import sign, visible
 
 MAX_TOKENS = 600  # of a sample that a page draws
-PART = f" (the first {MAX_TOKENS} of {{:,}} tokens)"
 DIMMED = 0.45  # the opacity of tokens outside a slice, as in canvas.css
 ANSWERS = ["prediction", "correct"]  # what a model wrote
 
@@ -152,7 +151,7 @@ def pack_strips(
     strips = [
         {
             "heading": summarize_sample(strip.iloc[0])
-            + PART.format(len(strip)) * (len(strip) > MAX_TOKENS)
+            + f" (the first {MAX_TOKENS} of {len(strip):,} tokens)" * (len(strip) > MAX_TOKENS)
         }
         | {"signs": [*map(sign, strip["token"][:MAX_TOKENS])]}
         | {f"{name}s": strip[name][:MAX_TOKENS].tolist() for name in names}
