@@ -23,8 +23,7 @@ export default function mount({ data, parentElement, setStateValue, setTriggerVa
 // Feeds have no place on the page: points arrive when they are ready, marks when they come from an address.
 const FEEDS = {
   points(data) {
-    const known = page.scenes.get(data.scene) ?? [];
-    const points = new Points(data);
+    const known = page.scenes.get(data.scene) ?? [], points = new Points(data);
     page.scenes.delete(data.scene);
     page.scenes.set(data.scene, [...known.filter((each) => each.size !== points.size), points]);
     while (page.scenes.size > 3) page.scenes.delete(page.scenes.keys().next().value);
@@ -227,7 +226,9 @@ class Map2D {
     this.root = root;
     this.mode = "Lasso";
     this.canvas = make("canvas", { className: "points", role: "img" });
-    this.over = make("canvas", { className: "over", "aria-hidden": "true" });
+    const onpointerdown = (event) => this.begin(event), onpointermove = (event) => this.move(event), onpointerup = (event) => this.end(event);
+    const others = { onpointercancel: () => this.rest(), onpointerleave: () => (this.hint.hidden = true), ondblclick: () => this.look(WHOLE) };
+    this.over = make("canvas", { className: "over", "aria-hidden": "true", onpointerdown, onpointermove, onpointerup, ...others });
     this.labels = make("div", { className: "labels", "aria-hidden": "true" });
     this.hint = make("div", { className: "hint", hidden: true });
     this.axes = [make("div", { className: "axis x" }), make("div", { className: "axis y" })];
@@ -326,8 +327,7 @@ class Map2D {
       [this.full, this.pale] = [new Uint32Array(pixels), new Uint32Array(pixels)];
       this.top = new Int32Array(pixels); // the point that lies on top of a pixel
     }
-    const radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
-    this.radius = radius;
+    const radius = this.radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
     const [count, red, green, blue] = this.sums, stamp = disc(radius, width), { top } = this;
     for (const each of [...this.sums, this.full, this.pale]) each.fill(0);
     this.outside = 0;
@@ -451,12 +451,6 @@ class Map2D {
 
   listen() {
     const { over } = this;
-    over.addEventListener("pointerdown", (event) => this.begin(event));
-    over.addEventListener("pointermove", (event) => this.move(event));
-    over.addEventListener("pointerup", (event) => this.end(event));
-    over.addEventListener("pointercancel", () => this.rest());
-    over.addEventListener("pointerleave", () => (this.hint.hidden = true));
-    over.addEventListener("dblclick", () => this.look(WHOLE));
     over.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -466,8 +460,7 @@ class Map2D {
   }
 
   where(event) {
-    const box = this.over.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
+    return [event.offsetX, event.offsetY];
   }
 
   begin(event) {
@@ -498,13 +491,9 @@ class Map2D {
   outline() {
     const pen = this.over.getContext("2d"), scale = density();
     pen.clearRect(0, 0, this.width, this.height);
-    pen.strokeStyle = getComputedStyle(this.frame).color;
-    pen.lineWidth = scale;
+    Object.assign(pen, { strokeStyle: getComputedStyle(this.frame).color, lineWidth: scale });
     pen.setLineDash([3 * scale, 3 * scale]);
-    pen.beginPath();
-    for (const [x, y] of this.path) pen.lineTo(x * scale, y * scale);
-    pen.closePath();
-    pen.stroke();
+    pen.stroke(new Path2D(`M${this.path.map(([x, y]) => [x * scale, y * scale]).join("L")}Z`));
   }
 
   end(event) {
@@ -565,11 +554,9 @@ function disc(radius, width) {
 
 class Strips {
   constructor(root) {
-    this.frame = make("div", { className: "strips" });
+    const onpointerdown = (event) => this.begin(event), onpointerover = (event) => this.extend(event);
+    this.frame = make("div", { className: "strips", onpointerdown, onpointerover, onkeydown: (event) => this.key(event) });
     root.append(this.frame);
-    this.frame.addEventListener("pointerdown", (event) => this.begin(event));
-    this.frame.addEventListener("pointerover", (event) => this.extend(event));
-    this.frame.addEventListener("keydown", (event) => this.key(event));
   }
 
   take(data) {
@@ -689,9 +676,9 @@ class Attend {
   take(data) {
     this.data = data;
     this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.map((sign, i) => {
-      const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => rows[i] < 0 || mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
-      for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.paint([end, i]));
-      for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.paint());
+      const text = `${side}:${rows[i]}`, alone = () => this.paint([end, i]), all = () => this.paint();
+      const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => rows[i] < 0 || mark(text === page.mark ? "" : text),
+        onpointerenter: alone, onfocus: alone, onpointerleave: all, onblur: all });
       return Object.assign(cell, { row: rows[i], side, special: special[i] });
     }));
     this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
@@ -716,10 +703,7 @@ class Attend {
       if (!is || weight < (at ? 0.01 : 0.08)) return;
       pen.globalAlpha = at ? Math.min(1, 0.1 + weight) : weight * 0.6;
       pen.lineWidth = at ? 1 + 3 * weight : 1;
-      pen.beginPath();
-      pen.moveTo(0, middle(query));
-      pen.lineTo(box.width, middle(key));
-      pen.stroke();
+      pen.stroke(new Path2D(`M0,${middle(query)}L${box.width},${middle(key)}`));
       if (at) (at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
     const [end, i] = at ?? [], most = at && (end ? queries : keys).map((_, j) => [end ? weights[j][i] : weights[i][j], j]).sort(([a], [b]) => b - a).slice(0, 3);

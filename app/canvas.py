@@ -137,7 +137,7 @@ class Place:
     def show_strips(self, samples: Sequence[int], mark: Any, field: str = "cluster") -> None:
         """Samples as strips, under their title with its exports."""
         views, scene = tp.dashboard, replace(self, where="").scene()
-        view = partial(views.show_strips, scene, samples, mark, field)
+        view = partial(views.show_strips, scene, samples, mark, field, self.where)
         widgets.head(f"{scene.place}, colored by {field}", view, f"strips-{self.name}")
         packed = views.strips.pack_strips(scene, samples, where=self.where, field=field)
         mount("strips", "linked-strips", {"scene": self.key} | packed)

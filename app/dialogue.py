@@ -10,6 +10,7 @@ import widgets
 import tprprobe as tp
 from tprprobe.interventions import prompt_edits, prompts
 
+NOTHING = "It has nothing to exchange."
 MAX_LAYERS = 8  # layers whose maps are shown at once
 
 
@@ -56,9 +57,7 @@ def choose_change(prompt, heads) -> Any:
     elif kind and len(tokens) == 2:
         change = prompt_edits.exchange_tokens(prompt, kind, *tokens)
     missing = "a second token" if len(tokens) == 1 else "two tokens"
-    advice = (
-        f"Click {missing}: they exchange their {kind}." if kind else "It has nothing to exchange."
-    )
+    advice = f"Click {missing}: they exchange their {kind}." if kind else NOTHING
     marked = [*change.first_word, *change.second_word] if change and not head else None
     canvas.offer_picks("asked-tokens", views.pack_tokens(prompt), marked=marked, advice=advice)
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):

@@ -200,16 +200,14 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
     """A button for every analysis that is missing: it runs here, beside the store; below, why others are impossible."""
     if why:
         st.info(why)
-    above, refused = st.container(), {}
+    views, above, refused = tp.dashboard.launches, st.container(), {}
     for kind in kinds:
         key = (state.root(), state.store_name(), kind)
         job = jobs().get(key)
         try:
-            launch = (
-                job.launch if job else tp.dashboard.launches.plan(state.runs(), state.store(), kind)
-            )
+            launch = job.launch if job else views.plan(state.runs(), state.store(), kind)
         except tp.InputError as error:
-            refused[tp.dashboard.launches.LAUNCHES[kind][0]] = str(error)
+            refused[views.LAUNCHES[kind][0]] = str(error)
             continue
         _offer_run(key, launch, job)
     if heading and len(refused) < len(kinds):

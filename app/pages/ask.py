@@ -10,7 +10,7 @@ from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.store.token_texts import visible
 
 AFTER = "Then type a text, and click two words, which exchange their states, or a head, whose output becomes 0: the page says what changes."
-HOW = "Type its folder, or hf: with a folder or a hub id. A module that was attached in Python can be asked only there."
+HOW = "The store names its model {}, which is neither shipped nor below the folder. Type its folder, or hf: with a folder or a hub id. A module that was attached in Python can be asked only there."
 LONGEST = 300  # characters of what is said of a text that cannot be asked
 
 
@@ -19,10 +19,7 @@ def _find_model(store) -> str | None:
     name = state.runs().find_model(store)
     recorded = tp.dashboard.contents.describe_store(store)["model"]
     if name is None:
-        where = (
-            f"The store names its model {recorded}, which is neither shipped nor below the folder."
-        )
-        st.info(state.escape(f"{where} {HOW}"))
+        st.info(state.escape(HOW.format(recorded)))
         text = st.text_input("Model", key="model", max_chars=400, **state.KEEP) or ""
         name = text.strip() or None
     if name is None or not name.startswith("hf:"):

@@ -60,7 +60,8 @@ def attention() -> None:
     squares = views.pack_scores(scores, dark)
     choice = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}
     n_maps = store.count_maps(site)
-    samples = "all" if follows else f"the first {scores['n'].max()} of"
+    n_scored = scores["n"].max()
+    samples = "all" if follows or n_scored == n_maps else f"the first {n_scored} of"
     advice = CLICK.format(f"{samples} the {n_maps:,}", HALVES * (best_head is not None))
     canvas.offer_picks("scored-heads", squares, **choice, look="squares", advice=advice)
     [sample] = widgets.choose_samples(store, range(n_maps))

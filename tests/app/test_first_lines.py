@@ -211,3 +211,17 @@ def test_the_overview_has_the_questions_of_examine_and_refuses_a_damaged_file(tm
     file.write_text(json.dumps({"sections": [1]}))
     with pytest.raises(InputError, match="examination"):
         read_examination(store)
+
+
+def test_every_run_of_an_edit_has_its_panel_and_copies_of_examine_are_no_runs(runs, tmp_path):
+    folder = tmp_path / "runs"
+    shutil.copytree(runs, folder)
+    for name in ("again", "examined"):
+        shutil.copytree(folder / "demo" / "heads", folder / name)
+    (folder / "examined" / "examination.json").write_text("{}")
+    listed = tp.dashboard.folders.find_runs(folder)
+    names = {"runs/again", "runs/demo/heads"}
+    assert {*listed.names("interventions")} == names | {"runs/demo/layers"}
+    lines = tp.dashboard.layers.measure_layers(listed, tp.open_store(folder / "demo" / "store"))
+    panels = {panel for panel in lines.rows["panel"] if "zero" in panel}
+    assert panels == {f"‘zero’ of {name} (change of right answers)" for name in names}

@@ -183,7 +183,12 @@ def test_a_value_has_one_color_on_maps_slices_strips_and_in_files(store, scene):
     (strip,) = packed["strips"]
     assert strip["texts"] == [whole["values"][label] for label in strip["labels"]]
     picture = tp.dashboard.show_strips(scene, [0], field="token").scene
-    assert picture.strips[0].colors == [colors[value] for value in strip["texts"]]
+    assert np.allclose(picture.strips[0].colors, [colors[value] for value in strip["texts"]])
+    dimmed = tp.dashboard.show_strips(scene, [0], where="token!=1")
+    change = np.subtract(
+        dimmed.scene.strips[0].colors, tp.dashboard.show_strips(scene, [0]).scene.strips[0].colors
+    )
+    assert ((change > 0).any(1) == (dimmed.data["token"] == "1")).all()
     names = maps.name_clusters(scene)
     expected = {f"{n}: {names[n]}" if n in names else n for n in scene.read_field("cluster")}
     assert {*tp.dashboard.show_map(scene).data["value"]} == expected

@@ -207,11 +207,10 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     if picked is not None:
         return _summarize_picked(picked, str(best["follows"]), int(n_heads))
     controls = scores[~is_head].to_dict("records")
-    without = ", ".join(
-        f"{BASELINES.get(row['source'], row['source'])} ({percent(row)})" for row in controls
-    )
+    names = [BASELINES.get(row["source"], row["source"]) for row in controls]
+    claims = [f"{name} ({percent(row)})" for name, row in zip(names, controls, strict=True)]
     text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,}; {SAME})."
-    return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
+    return Statement(text + f" Without a head: {', '.join(claims)}." * bool(claims), (link,))
 
 
 def name_weight(site: str) -> str:

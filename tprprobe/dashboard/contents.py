@@ -46,10 +46,6 @@ class Contents:
     guessed: tuple[str, ...]
     twins: tuple[str, ...]
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return (*self.exact, *self.guessed)
-
 
 @lru_cache(maxsize=64)
 def list_contents(store: Store) -> Contents:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from tprprobe.analyses.kinds import CLUSTERS
-from tprprobe.dashboard.contents import describe_store
+from tprprobe.dashboard.contents import EXAMINATION, describe_store
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
@@ -177,6 +177,8 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _kinds(files: list[str]) -> list[str]:
+    if EXAMINATION in files:  # its tables are those of the folders in it
+        return []
     kinds = [name for name, kind in list_kinds().items() if not {*kind.files}.isdisjoint(files)]
     is_foreign = any(name in FOREIGN for name in files) and "store" not in kinds
     is_weights = any(name.endswith(".gguf") for name in files)

@@ -66,7 +66,14 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
 
 def summarize_run(folder: Path, rows: pd.DataFrame, edit: str) -> Statement:
     """What an edit of a run changed, after the model and, of patching, the two texts; a run may not name them."""
-    path, statement = folder / INTERVENTIONS.file, summarize_edits(rows, edit)
+    path = folder / INTERVENTIONS.file
+    if edit == PATCHED:
+        statement = Statement(summarize_patching(rows))
+    elif "kl" in rows:
+        statement = Statement(describe_change(rows, edit)[0])
+    else:
+        view = _find_view(rows)
+        statement = view.summarize(rows, edit) if view else _summarize_sweep(rows)
     record = read_json(path) if path.is_file() else {}
     model = record.get("model")
     name = model.get("name") if isinstance(model, dict) else model
@@ -90,16 +97,6 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
         scene = snap_curve(rows)
         return View(f"{scene.title}, 95 % intervals", scene.rows, scene, scene.note)
     return _show_heads(rows, name)
-
-
-def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
-    """What one of :func:`read_interventions` changed, in a sentence."""
-    if name == PATCHED:
-        return Statement(summarize_patching(rows))
-    if "kl" in rows:
-        return Statement(describe_change(rows, name)[0])
-    view = _find_view(rows)
-    return view.summarize(rows, name) if view else _summarize_sweep(rows)
 
 
 def _show_pairs(rows: pd.DataFrame, edit: str) -> View:

@@ -125,7 +125,8 @@ def _names(_: Runs, store: Store) -> Plan:
 
 def _probes(_: Runs, store: Store) -> Plan:
     why = "this store has no words with labels (pos, dep, srl, nel): extract with --labels"
-    _require(list_contents(store).labels, why)
+    contents = list_contents(store)
+    _require(contents.exact or contents.guessed, why)
     return ("probe", "all", STORE, *_states(store, "--sites")), ""
 
 

@@ -1,5 +1,6 @@
 """Everything that was measured by layer, in one plot: probes, steps of decompositions, what is learned, effects on behavior."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.analyses.probing.rows import rank_layers
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.interventions import read_interventions
+from tprprobe.dashboard.interventions import ALL, read_interventions
 from tprprobe.dashboard.statements import Link, Statement, number, percent, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.catalogue.loaders import load_probes
@@ -22,12 +23,12 @@ from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import largest_fit
 from tprprobe.figures.scenes import BAND, Lines
+from tprprobe.figures.sweeps import SNAP, at_full_strength
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
-# which layers a paired test does not tell from the best; what is compared
-COLUMNS += ["ranked", "size"]
+COLUMNS += ["ranked", "size"]  # which layers are not told from the best; what is compared
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 3  # of the first line
 GAINS = {"share": "share of bindings", "gain": "R² gain of bindings"}  # the first that is known
@@ -54,7 +55,8 @@ def show_layers(lines: Lines) -> View:
     note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
     data = pd.concat([lines.rows, lines.named_bands], ignore_index=True)
     data = data.drop(columns=["query", "ranked", "size"])
-    return View("Measurements by layer, with 95 % intervals", data, lines, note)
+    intervals = ", with 95 % intervals" * bool(data["low"].notna().any())
+    return View(f"Measurements by layer{intervals}", data, lines, note)
 
 
 def summarize_layers(lines: Lines) -> Statement:
@@ -80,7 +82,8 @@ def summarize_layers(lines: Lines) -> Statement:
         claim = f"{measure} {verb} in {where}, {write(best, 'value')}{rank}"
         is_open = rows["sure"].astype(bool).any() or rows["low"].isna().all()  # or not known
         if not (control.size or is_percent or is_open):
-            claim = f"{measure} is beyond 0 and its controls in no layer"
+            controls = " and its controls" * (best["page"] == "decomposition")
+            claim = f"{measure} is beyond 0{controls} in no layer"
         claims.append(claim)
         links.append(Link(f"{panel}, {site_label(best['site'])}", best["page"], best["query"]))
     rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
@@ -103,10 +106,9 @@ def _queries(**columns: Any) -> Any:
 
 
 def _measure_probes(runs: Runs, store: Store) -> Measured:
-    folders = runs.beside(store, "probes")
-    rows = (
-        load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "site", "head"])
-    )
+    if not (folders := runs.beside(store, "probes")):
+        return
+    rows = load_probes(folders.values())
     rows = rows[rows["head"].isna()]
     kinds = _name_kinds(rows["site"]).str.replace("embedding", "hidden")
     for (task, kind), of_kind in rows.groupby(["task", kinds], sort=False):
@@ -167,29 +169,35 @@ def _measure_reconstruction(runs: Runs, store: Store) -> Measured:
 
 
 def _measure_edits(runs: Runs, store: Store) -> Measured:
-    for name, folder in runs.beside(store, "interventions", "behaviors").items():
-        for edit, rows in read_interventions(folder).items():
-            if "change" in rows:
-                yield _measure_edit(rows, name, edit)
+    folders = runs.beside(store, "interventions", "behaviors")
+    tables = {name: read_interventions(folder) for name, folder in folders.items()}
+    counts = Counter(edit for edits in tables.values() for edit in edits)
+    for name, edits in tables.items():
+        for edit, rows in edits.items():
+            if "change" in rows and edit != SNAP:  # a curve over numbers of centers
+                yield from _measure_edit(rows, name, edit, counts[edit] > 1)
 
 
-def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _measure_edit(rows: pd.DataFrame, run: str, edit: str, names_run: bool) -> Measured:
     is_site = ~rows["site"].astype(str).str.contains("*", regex=False)
     rows = rows[rows["change"].notna() & (rows["edit"] != "none") & is_site]
     rows = rows[rows["site"].map(layer_of).notna()]
+    rows = at_full_strength(rows) if edit == ALL else rows
     is_real = rows.get("control", pd.Series("real", rows.index)) == "real"
     edits, controls = rows[is_real], rows[~is_real]
     heads = edits.get("head", pd.Series(-1, edits.index))
     unit = "nats towards the other text" if "kl" in rows else "change of right answers"
     sites = zip(_name_kinds(edits["site"]), heads, strict=True)
-    names = [site_label(site, head) for site, head in sites]
+    names = pd.Series([site_label(site, head) for site, head in sites], edits.index, dtype=str)
+    names = edits["edit"] + ", " + names if edit == ALL else names
     is_sure = (edits["change_low"] > 0) | (edits["change_high"] < 0)
     if "beyond_low" in edits:
         is_sure = (edits["change_low"] > 0) & (edits["beyond_low"] > 0)
-    panel, edits = f"‘{edit}’ ({unit})", edits.assign(line=names, page="interventions")
+    panel = f"‘{edit}’{f' of {run}' * names_run} ({unit})"
+    edits = edits.assign(line=names, page="interventions")
     lines = _score(edits, "change", panel, is_sure)
     lines["size"] = lines["value"] if "kl" in rows else lines["value"].abs()  # damage is below 0
     lines["query"] = _queries(intervention=[run] * len(lines), edit=[edit] * len(lines))
     strongest = controls.loc[controls.groupby("site")["change"].idxmax()]
     band = _measure(strongest, "change", panel).sort_values("x")
-    return lines.sort_values("x", kind="stable"), band
+    yield lines.sort_values("x", kind="stable"), band

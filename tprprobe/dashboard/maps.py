@@ -4,6 +4,7 @@ The browser draws its own (`app/canvas.js`) from Arrow tables, so that tokens ar
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,7 @@ RUN = ("row", "sample", "position")  # of the first of tokens that follow one an
 
 
 def show_map(
-    scene: Cloud,
-    field: str = CLUSTER,
-    marked: Bool[np.ndarray, " token"] | None = None,
+    scene: Cloud, field: str = CLUSTER, marked: Bool[np.ndarray, " token"] | None = None
 ) -> View:
     """The view of a scene as a map: a point per token, a color and a label per value of a field.
 
@@ -155,6 +154,7 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=4)
 def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """The name of every cluster with precision and recall, or what its strongest candidate ``lacks``; None for data without names."""
     if scene.names is None:

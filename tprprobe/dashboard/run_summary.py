@@ -19,10 +19,12 @@ def summarize(runs: Runs, store: Store | None) -> list[Statement]:
 
 def _results(runs: Runs, store: Store | None) -> Iterator[Statement]:
     """A sentence for every result of a kind, task or edit; a damaged result says so. Those of `examine` are on its page."""
-    yield from summarize_heads(store) if store else ()
+    if store and list_maps(store) and not (store.path.parent / EXAMINATION).is_file():
+        yield _summarize_heads(store)
     for summarize_folder, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():
-            if folder.name in kinds and (folder.parent / EXAMINATION).is_file():
+            is_part = any(kind.startswith(folder.name) for kind in kinds)  # behavior, probes
+            if is_part and (folder.parent / EXAMINATION).is_file():
                 continue
             try:
                 yield from summarize_folder(name, folder)
@@ -48,15 +50,13 @@ def _clusters(_: str, folder: Path) -> Iterator[Statement]:
     yield Statement(describe_clusters(clusters), (link,) * is_shown)
 
 
-def summarize_heads(store: Store) -> Iterator[Statement]:
-    """The first line of the attention maps of a store, which no folder of results has; none where `examine` says it."""
+def _summarize_heads(store: Store) -> Statement:
+    """The first line of the attention maps of a store, which no folder of results has."""
     from tprprobe.dashboard import attention
 
-    if not list_maps(store) or (store.path.parent / EXAMINATION).is_file():
-        return
     followed = attention.follow(store)
     scores = attention.score_attention(store, followed)
-    yield attention.summarize_attention(scores, attention.pick_head(followed))
+    return attention.summarize_attention(scores, attention.pick_head(followed))
 
 
 def _probes(name: str, folder: Path) -> Iterator[Statement]:

@@ -38,9 +38,9 @@ def percent(row: Row, name: str = "value", digits: int = 1) -> str:
     return interval_text(read_interval(row, name), f".{digits}f", 100, " %")
 
 
-def top(rows: pd.DataFrame, column: str, sign: int = 1) -> pd.Series:
-    """The row with the largest value of a column (the smallest for sign −1), the first of several."""
-    return rows.iloc[int(np.nanargmax(sign * rows[column].to_numpy(float)))]
+def top(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The row with the largest value of a column, the first of several."""
+    return rows.iloc[int(np.nanargmax(rows[column].to_numpy(float)))]
 
 
 def link_vectors(site: str, head: Any = None, label: str = "", **query: str) -> Link:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.dashboard.changes import describe_other, write_share
+from tprprobe.dashboard.statements import top
 from tprprobe.dashboard.view import View
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Squares
@@ -24,11 +25,9 @@ def show_salience(table: pd.DataFrame, title: str) -> View:
     scaled = values / np.maximum(np.abs(values).max(1, keepdims=True), 1e-12)
     told = np.char.replace(np.char.mod("%+.3g", values), "-", "−")
     digits = np.clip(1 - np.floor(np.log10(np.abs(values).max(1) + 1e-12)), 1, 4).astype(int)
-    brief = [
-        [f"{x:z.{n}f}".replace("-", "−") for x in row]
-        for n, row in zip(digits, values, strict=True)
-    ]
-    texts = np.array(brief) if len(table) <= WRITTEN else None
+    pairs = zip(digits, values, strict=True)
+    brief = np.array([[f"{x:z.{n}f}".replace("-", "−") for x in row] for n, row in pairs])
+    texts = brief if len(table) <= WRITTEN else None
     note = "Red: makes the answer more probable; blue: less, as strong as in its row. Numbers: natural logarithms of probability (of a model without a head: cosine)."
     columns = _number(table["token"])
     scene = Squares(
@@ -61,15 +60,13 @@ def summarize_texts(texts: TextComparison) -> str:
             shares = (write_share(other[name]) for name in names)
             text += describe_other(other[column], *shares)
         sentences += [f"{text}."]
-    row = texts.states.iloc[texts.states["distance"].argmax()]
+    row = top(texts.states, "distance")
     where = f"at {site_label(row['site'])}, token ‘{sign(row['token']).strip()}’"
     sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]
     if len(texts.heads):
-        row = texts.heads.iloc[texts.heads["distance"].argmax()]
-        where = site_label(row["site"], row["head"])
-        sentences += [
-            f"Attention differs most in {where}: {100 * row['distance']:.0f} % of its weight."
-        ]
+        row = top(texts.heads, "distance")
+        where, share = site_label(row["site"], row["head"]), f"{100 * row['distance']:.0f} %"
+        sentences += [f"Attention differs most in {where}: {share} of its weight."]
     return " ".join(sentences)
 
 
