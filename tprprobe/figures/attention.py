@@ -1,4 +1,4 @@
-"""Attention over the tokens of one sample: rows and the map of one head."""
+"""Attention over the tokens of one sample: rows and the map of one head, small maps of all."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from tprprobe.analyses.attention.gold_maps import read_maps
 from tprprobe.errors import InputError
 from tprprobe.figures.colors import color_map
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.scenes import Squares
+from tprprobe.figures.scenes import Grid, Squares
 from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips, write_token
 from tprprobe.store import Store
 from tprprobe.store.token_texts import spell
@@ -77,6 +77,18 @@ def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
     return Squares(
         weights, _signs(queries), _signs(keys), titles, bar="attention", marks=marks, **texts
     )
+
+
+def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:
+    """Attention maps, one per head (columns) and site (rows): queries downward, keys to the right."""
+    maps = [(name, store.attention(name, sample)) for site in sites for name in store.select(site)]
+    pictures = [
+        Squares(weights, (), (), title=site_label(site, head))
+        for site, heads in maps
+        for head, weights in enumerate(heads)
+    ]
+    title = f"Attention of all heads, sample {sample}"
+    return Grid(pictures, max(len(heads) for _, heads in maps), title=title)
 
 
 def _signs(tokens: Sequence[str]) -> list[str]:
