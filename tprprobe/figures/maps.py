@@ -48,6 +48,16 @@ class Points(Scene):
         return pd.DataFrame({"x": x, "y": y, **columns})
 
 
+def scatter(
+    points: Float[np.ndarray, "token 2"],
+    values: Sequence[str],
+    order: Sequence[str],
+    title: str,
+    axes: Sequence[str] = ("", ""),
+) -> Points:
+    return Points(points, values, order, axes, title=title)
+
+
 def put_signs(panel: Axes, groups: Mapping[str, Float[np.ndarray, "token 2"]]) -> None:
     """A text at the middle of each group; one that would cover an earlier one moves up or down, or is left out."""
     span, taken = np.ptp(np.concatenate([*groups.values()]), 0) if groups else np.ones(2), []
