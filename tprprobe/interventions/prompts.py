@@ -89,6 +89,11 @@ def load_readable(name: str | os.PathLike[str]) -> Readable:
     return model
 
 
+def reads_images(model: object) -> bool:
+    """True for a model that writes captions."""
+    return isinstance(model, CaptionModel)
+
+
 def has_head(model: object) -> TypeGuard[Language]:
     """True if the model predicts symbols."""
     return isinstance(model, Language) and bool(getattr(model, "head", "own"))
@@ -98,7 +103,7 @@ def query_text(model: Readable, text: str) -> Prompt:
     """A text that a model reads; of a model that fills masks, with one behind it unless it has one."""
     vocabulary = require_vocabulary(model)
     text = " ".join(text.split())
-    if isinstance(model, CaptionModel):
+    if reads_images(model):
         raise InputError(f"{model.name} writes captions of images: it cannot read a text")
     if not text or len(text) > MAX_CHARACTERS:
         reason = f"a text of {len(text)} characters: give at most {MAX_CHARACTERS}"
