@@ -11,8 +11,10 @@ from benchmarks.binding.effects import plant
 from benchmarks.binding.nulls import draw_null, draw_sequences
 from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.block_moments import limit
 from tprprobe.estimators.bindings.components import BINDINGS, FILLERS, STEPS, BindingComponents
 from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur, subtract_expected
+from tprprobe.statistics import Interval
 
 SHARE, DRAWS = 0.02, 8
 
@@ -132,6 +134,11 @@ def test_shares_add_up_to_one_at_most():
     alone = BindingComponents(steps=[FILLERS]).fit(counts, states).shares_[FILLERS]
     assert alone.value + sum(max(0, shares[step].value) for step in STEPS[1:]) > 1
     assert sum(max(0, share.value) for share in shares.values()) == pytest.approx(1)
+
+
+def test_an_estimate_beyond_the_whole_errs_by_its_excess():
+    assert limit(Interval(1.5, 0.97, 1.0), 1.0) == Interval(1.0, pytest.approx(0.47), 1.0)
+    assert limit(Interval(0.8, 0.6, 1.0), 1.0) == Interval(0.8, 0.6, 1.0)
 
 
 def test_sums_of_frequent_words_are_all_words_exactly():

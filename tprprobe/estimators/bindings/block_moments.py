@@ -1,7 +1,7 @@
 """Variances of random components of states, from products of states of different blocks; `components` has the definition and sources."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +103,13 @@ class Moments:
         if not of_blocks * t**2 < square:
             return Interval(np.nan, np.nan, np.nan)
         low, high = _ends(share, of_blocks / square, of_names / square, t)
-        return Interval(min(1.0, float(share)), min(1.0, low), min(1.0, high), df)
+        return limit(Interval(float(share), low, min(1.0, high), df), 1.0)
+
+
+def limit(share: Interval, most: float) -> Interval:
+    """A share that cannot be larger than ``most``: an estimate beyond it errs by at least the excess, by which the lower end moves, too."""
+    excess = max(0.0, share.value - most)
+    return replace(share, value=share.value - excess, low=share.low - excess)
 
 
 def _ends(share: float, of_blocks: float, of_names: float, t: float) -> tuple[float, float]:

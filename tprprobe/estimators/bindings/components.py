@@ -43,7 +43,7 @@ Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroud
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.block_kernels import Basis, Component, Projection
-from tprprobe.estimators.bindings.block_moments import Moments
+from tprprobe.estimators.bindings.block_moments import Moments, limit
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
     PairCounts,
@@ -144,8 +144,7 @@ class BindingComponents:
     def _limit(self, fillers: Interval) -> Interval:
         """The share of fillers, at most what the further steps leave of 1: it is the least certain one."""
         further = [share.value for step, share in self.shares_.items() if step != FILLERS]
-        rest = 1 - np.nansum(np.fmax(0, further))
-        return replace(fillers, value=min(fillers.value, rest), low=min(fillers.low, rest))
+        return limit(fillers, 1 - np.nansum(np.fmax(0, further)))
 
     @property
     def bindings_(self) -> Interval:
