@@ -84,8 +84,7 @@ def count_documents(documents: Documents, fewest: int, source: object) -> int:
     """How many documents there are."""
     if (n := len(np.unique(documents))) < fewest:
         raise InputError(
-            f"{source} has {n} different {'document' if n == 1 else 'documents'} (samples without a document count as one if their "
-            f"sequence is the same): read {fewest} or more"
+            f"{source} has {n} different {'document' if n == 1 else 'documents'}: read {fewest} or more"
         )
     return n
 

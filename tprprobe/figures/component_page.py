@@ -27,7 +27,7 @@ from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import Row, write_interval
 from tprprobe.store.layout import TWINS
 
-N_LISTED = 6  # relations of a sentence
+N_LISTED, SMALL = 6, 0.01  # relations of a sentence; a share that is not written as 0 %
 BEYOND = f"by {100 * MARGIN:.0f} percentage points or more"
 DECODER = "Where does its decoder look?"
 ROLES = "What are its roles?"
@@ -46,8 +46,10 @@ def percent(row: Row, name: str, digits: int = 0) -> str:
 def describe_rival(row: Row) -> str:
     """The stronger control of a head: a random choice, or the fixed distance that was best on the other texts."""
     if np.isnan(row["by_offset"]):
-        return f"{100 * row['chance']:.0f}\u00a0% for a random choice"
-    return f"{100 * row['by_offset']:.0f}\u00a0% at the fixed distance {int(row['offset']):+d}"
+        share, rival = row["chance"], "for a random choice"
+    else:
+        share, rival = row["by_offset"], f"at the fixed distance {int(row['offset']):+d}"
+    return f"{'less than 1' if 0 < share < SMALL else f'{100 * share:.0f}'}\u00a0% {rival}"
 
 
 def list_relations(relations: "pd.Series[str]") -> str:
@@ -104,7 +106,7 @@ def show_roles(table: pd.DataFrame, subject: Any) -> Section:
     if len(named):
         best = top(named, "f05")
         text += (
-            f" Head {head} has most tokens in clusters with a name ({len(named)} of {k}); the clearest is {best['name']} (precision {percent(best, 'precision')}, "
+            f" Head {head} has most tokens in clusters with a name ({len(named)} of {k}); the clearest is “{best['name']}” (precision {percent(best, 'precision')}, "
             f"recall {percent(best, 'recall')})."
         )
     clusters = cluster(subject.store, site, head, k=k, seed=seed)

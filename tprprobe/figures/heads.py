@@ -31,7 +31,6 @@ BEYOND = ["beyond", "beyond_low", "beyond_high"]  # columns
 MAX_COLORS, OTHER_RELATION = 6, "another relation"
 MIN_WEIGHT = 0.05  # mean attention that is printed
 MAP_NOTE = "Mean attention in percent over the read texts of {1} tokens with outputs of {0}, the most frequent lengths, of the clearest head of cross-attention."
-MAX_ROWS = 16  # layers whose squares have numbers
 DIRECTIONS = {False: "to the parent", True: "to the dependent"}
 
 
@@ -86,7 +85,6 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
     texts = np.where(np.isnan(shares), "", np.char.mod("%.0f", 100 * np.nan_to_num(shares)))
     rows, columns = [*map(site_label, wide.index)], [*map(str, wide["share"].columns)]
     groups = wide["group"].fillna("").to_numpy(object)
-    cell_texts = texts if len(rows) <= MAX_ROWS else None
     note = "\n".join(filter(None, [examined_heads.attrs.get("origin"), SQUARES_NOTE]))
     ends = {"value_low": "low", "value_high": "high"}
     marks = heads.rename(columns=ends).assign(layer=heads["site"].map(layer_of))
@@ -104,7 +102,7 @@ def relation_squares(examined_heads: pd.DataFrame) -> Squares:
         "told": groups + ", " + texts.astype(object) + "\u00a0%",
         "marks": marks.reset_index(drop=True),
     }
-    return Squares(shares, rows, columns, ("", "head"), cell_texts, **look)
+    return Squares(shares, rows, columns, ("", "head"), texts, **look)
 
 
 def find_clearest(examined_decoder: pd.DataFrame) -> pd.Series:

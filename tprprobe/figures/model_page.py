@@ -99,7 +99,7 @@ def offer_texts(subject: Any) -> str:
 
 def explain_lack(name: str, reason: str, subject: Any) -> Section:
     """The section of a question that cannot be asked of this model or these texts, in one grey line."""
-    reason = re.sub(r"document(?!s? count)", subject.groups.removesuffix("s"), reason)
+    reason = re.sub("document", subject.groups.removesuffix("s"), reason)
     reason += offer_texts(subject) if re.search(r"read (more|\d)", reason) else ""
     return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
 
@@ -223,7 +223,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if len(with_names):
         best = top(with_names, "f05")
         text += (
-            f" {comparison} The clearest is {best['name']} (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
+            f" {comparison} The clearest is “{best['name']}” (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
             f"{percent(best, 'recall')})."
         )
     deeper = (

@@ -107,7 +107,8 @@ def _paint_groups(panel: Axes, squares: Squares) -> AxesImage:
     codes = names.get_indexer(pd.Index(groups.ravel())).reshape(groups.shape)
     strength = np.nan_to_num(np.asarray(squares.values, float))[..., None]
     colors = 1 - strength * (1 - hues[codes])
-    image = panel.imshow(colors, interpolation="nearest")
+    aspect = "auto" if _is_flat(squares) else "equal"
+    image = panel.imshow(colors, interpolation="nearest", aspect=aspect)
     _write_squares(panel, squares, colors)
     handles = [
         Patch(color=tuple(hues[i].tolist()), label=names[i]) for i in np.unique(codes[codes >= 0])

@@ -206,13 +206,13 @@ def report_counts(counts: Mapping[str, int], side: str) -> str:
     targets = ", ".join(f"{task} {totals[task]:,}" for task in tasks)
     totals_text = f"{totals['tokens']:,} tokens, {totals['words']:,} words"
     clauses = [f"{totals_text}; {f'targets: {targets}' if targets else 'no labels of words'}"]
+    if n := totals["texts_cut"]:
+        advice = " (`tprprobe extract --pack` divides them)" if side == "source" else ""
+        clauses.append(f"{n:,} texts are too long and cut{advice}")
     if n := totals[f"words{WITHOUT_TOKEN}"]:
         lost = {task: totals[task + WITHOUT_TOKEN] for task in tasks}
         dropped = [f"{n_lost:,} targets of {task}" for task, n_lost in lost.items() if n_lost]
         clauses.append(
             f"left out {n:,} words that have no token, and {', '.join(dropped) or 'no targets'} with them"
         )
-    if n := totals["texts_cut"]:
-        advice = " (--pack divides them)" if side == "source" else ""
-        clauses.append(f"{n:,} texts are too long and cut{advice}")
     return f"{side}: {'; '.join(clauses)}"

@@ -208,14 +208,15 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:
-    """The mean largest weight of every head's queries, over the first samples; of causal maps without the first token, a sink of weight."""
+    """The mean largest weight of every head's queries, over the first samples; of causal maps without the first token, a sink of weight, as query and key."""
     rows = []
     for site in list_maps(store):
-        n = min(SHARP, store.count_maps(site))
-        weights, start = [store.attention(site, sample) for sample in range(n)], int(has_sink(site))
-        largest = np.mean([maps[..., start:].max(-1, initial=0).mean(-1) for maps in weights], 0)
+        n, start = min(SHARP, store.count_maps(site)), int(has_sink(site))
+        weights = [store.attention(site, sample)[..., start:, start:] for sample in range(n)]
+        largest = np.concatenate([maps.max(-1, initial=0) for maps in weights], axis=1)
+        means = largest.sum(1) / max(1, largest.shape[1])  # of texts of one token nothing
         place = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
-        rows += [place | {"head": head, "value": float(x)} for head, x in enumerate(largest)]
+        rows += [place | {"head": head, "value": float(x)} for head, x in enumerate(means)]
     return pd.DataFrame(rows)
 
 

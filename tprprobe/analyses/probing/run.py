@@ -37,6 +37,7 @@ from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import Estimator, has_predictions
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun, Tables, kept
+from tprprobe.gold.labels import WITHOUT_TOKEN
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import Source, as_store, takes_paths
@@ -147,10 +148,11 @@ def _warn_of_certain_controls(rows: pd.DataFrame) -> None:
 def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[TrialResult]:
     """The trials of all rounds, tested; rounds that the folder already has are not run again."""
     for targets in run.splits:
-        if targets.lost:
-            task, side = targets.name
+        task, side = targets.name
+        counts = targets.examples.corpus.store.facts.counts  # which the extraction told
+        if targets.lost > counts.get(f"{side}.{targets.task.cells}{WITHOUT_TOKEN}", 0):
             stderr.print(
-                f"{task}: {targets.lost} targets left out on the {side} side, whose words "
+                f"{task}: {targets.lost:,} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
             )
         is_unscored = [not targets.task.is_scored(label) for label in targets.examples.inventory]
