@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from tprprobe.figures.colors import PALER, group_colors, palette, text_color
 from tprprobe.figures.line_styles import DASHES, INK, LEVELS, RING, SYMBOLS, style_lines
 from tprprobe.figures.maps import GREY, Points, find_colors
-from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
+from tprprobe.figures.scenes import HATCHED, Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.style import Options
 from tprprobe.figures.theme import FONT, MONO, find_theme, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
@@ -84,11 +84,12 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
     is_unsure = ~rows["sure"].astype(bool) & (rows["part"] != steps[-1])
     rows["pattern"] = np.where(is_unsure, "/", "")
     rows["told"] += np.where(is_unsure, ", not shown to be there", "")
+    has_bars = rows.groupby("part")["width"].any().to_dict()
     for (panel, step), bars in rows.groupby(["panel", "part"], sort=False):
         bar = go.Bar(
             x=bars["width"], y=bars["label"], orientation="h", name=str(step), legendgroup=str(step),
             marker_color=colors[steps.index(step)], marker_pattern_shape=bars["pattern"],
-            showlegend=panel == panels[0], hovertext=bars["told"], hoverinfo="text",
+            showlegend=panel == panels[0] and has_bars[step], hovertext=bars["told"], hoverinfo="text",
         )  # fmt: skip
         chart.add_trace(bar, row=panels.index(panel) + 1, col=1)
     for panel, bars in rows[rows["sure"].astype(bool)].groupby("panel") if "low" in rows else ():
@@ -97,8 +98,15 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
         look = {"mode": "markers", "marker_opacity": 0, "hoverinfo": "skip", "showlegend": False}
         intervals = go.Scatter(x=bars["end"], y=bars["label"], error_x=errors, **look)  # above bars
         chart.add_trace(intervals, row=panels.index(panel) + 1, col=1)
+    if (is_unsure & (rows["width"] > 0)).any():
+        look = {"name": HATCHED, "marker_color": find_theme(dark).soft, "marker_pattern_shape": "/"}
+        chart.add_trace(go.Bar(x=[None], y=rows["label"][:1], orientation="h", **look), 1, 1)
+    is_lacking = rows["value"].isna().groupby([rows["panel"], rows["label"]]).all()
+    for panel, label in is_lacking.index[is_lacking]:
+        look = {"text": "not settled", "showarrow": False, "xanchor": "left"}
+        chart.add_annotation(x=0, y=label, row=panels.index(panel) + 1, col=1, **look)
     ends = [0, shares.find_end()]
-    chart.update_layout(barmode="stack").update_xaxes(tickformat=".0%", range=ends)
+    chart.update_layout(barmode="stack").update_xaxes(tickformat=".0%", range=ends, dtick=0.2)
     chart.update_xaxes(title=shares.label, row=len(panels))
     chart.update_yaxes(autorange="reversed", type="category", showgrid=False)
     return chart, 120 + len(panels) * (60 + 28 * len(names))

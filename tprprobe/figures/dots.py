@@ -17,7 +17,7 @@ from tprprobe.figures.legends import legend
 from tprprobe.figures.line_styles import LEVELS, RING, style_lines
 from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, paint_points
-from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
+from tprprobe.figures.scenes import HATCHED, Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.squares import draw_squares, frame, paint_squares
 from tprprobe.figures.strips import Strips, draw_strips
 from tprprobe.figures.style import (
@@ -45,7 +45,6 @@ HATCH = "/////"  # of a part that is not shown to be there
 EMBEDDING_LAYER = -1  # the layer that stands for the embedding
 BANDS = ("-", (0, (7, 2)), (0, (3, 2)))  # of the strongest controls of several models
 DASHES = (*LEVELS.values(), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))  # of other levels
-UNSETTLED = 0.5  # the width of an interval whose part has no number
 LEGIBLE, TICK = 0.24, 0.27  # inches of a part that a number is written on, of a tick of layers
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
@@ -140,8 +139,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
                     bar.set(facecolor="white", edgecolor=colors[step], hatch=HATCH, linewidth=0)
                 elif is_sure and high > low:
                     panel.hlines(y + edge, start + low, start + high, color=MUTED, linewidth=0.9)
-                is_settled = is_sure and not high - low > UNSETTLED
-                if is_settled and value * room / end >= LEGIBLE * figure.dpi:
+                if is_sure and value * room / end >= LEGIBLE * figure.dpi:
                     look = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + value / 2, y, f"{value:.0%}", **look)
@@ -153,7 +151,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
         tidy(panel, title, size=PANEL_TITLE)
     if any(bar.get_hatch() and bar.get_width() for panel in axes.flat for bar in panel.patches):
         look = {"color": "white", "edgecolor": MUTED, "hatch": HATCH, "linewidth": 0}
-        axes[0, 0].barh(0, 0, label="hatched: not shown to be there", **look)
+        axes[0, 0].barh(0, 0, label=HATCHED, **look)
     for panel in axes[-1]:
         panel.set_xlabel(shares.label)
     if above and ax is None:

@@ -123,7 +123,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     rival = rival if is_settled(baseline) else "these texts do not settle it in the baseline model"
     text = f"At {site_label(site)}, an estimated {percent(words, 'share')} {due} ({rival})."
     if not is_settled(words):
-        text = f"At {site_label(site)}, these texts{offer_texts(subject)} do not settle how much {due}."
+        text = f"At {site_label(site)}, these texts do not settle how much {due}{offer_texts(subject)}."
     bound, unbound = describe_bindings(table)
     if subject.unit == "last":
         last = subject.store.tokens_of(site).groupby("sample")["token"].last().value_counts()

@@ -13,6 +13,7 @@ from tprprobe.errors import unknown
 GAP = "\u2003"  # the name of an empty column
 BAND = ["panel", "x", "value", "low", "high"]
 LEVEL = ["panel", "line", "value"]
+HATCHED = "hatched: not shown to be there"  # parts of a whole
 
 
 def find_panel(panel: int | str, panels: Sequence[str]) -> int:
@@ -68,7 +69,7 @@ class Dots(Scene):
 @dataclass(frozen=True, eq=False)
 class Shares(Scene):
     """Bars of parts of a whole: ``rows`` have panel, name (of a bar), part and value; estimates also low, high and
-    sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line, and a number unless this is wide.
+    sure: a part that is not sure is hatched and has no number, and one that is has its interval as a thin line, and a number where there is room.
     """
 
     rows: pd.DataFrame

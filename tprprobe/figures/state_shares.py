@@ -22,15 +22,15 @@ STEPS = {  # the name of a part, the row of its step, and its column
 UNITS = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
 REMAINDER, BASELINE = "rest", "baseline model"
 STATES = {
-    "mean": "the means over a text of its states",
-    "last": "its states at the last token of a text",
+    "mean": "texts’ mean states",
+    "last": "the states at texts’ last tokens",
     SAMPLE: "its states",
 }
 WIDE = 0.3  # an interval of a share that is not drawn, as it may be 0
 MOST = 0.75  # of all possible shares, that the interval of a settled one spans
 NOTE = (
     "Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0%. "
-    f"No bar: an estimate below 0, bindings of input embeddings, or an interval wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} where it holds 0; such a share is in the rest. "
+    f"In the rest: estimates below 0, bindings of input embeddings, and shares whose interval is wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} if 0 lies in it. "
     "Tokens × length: what a token adds in longer texts but not in shorter ones."
 )
 

@@ -146,7 +146,7 @@ def score_shares(
     for site in sites:
         plan = plan_decomposition(store, site, schemes, unit=unit, seed=seed, rare=0)
         stores = {"": store, **store.twins}
-        units = {control: plan.read(source, site) for control, source in stores.items()}
+        units = {control: plan.read(source, site, 1) for control, source in stores.items()}
         states = {control: IndependentStates.read(of, seed) for control, of in units.items()}
         for name, scheme in zip(schemes, plan.schemes, strict=True):
             steps = STEPS if name == schemes[0] else [BINDINGS]  # fillers' share has no scheme
@@ -172,7 +172,8 @@ def score_shares(
                 for family, columns in families.items()
             ]
     if not rows:
+        groups = f" of {FEWEST_GROUPS} documents" * ("document" in store.tokens)
         raise InputError(
-            f"shares of variance need {components.FEWEST_UNITS} different texts, of {FEWEST_GROUPS} documents, or more: read more texts"
+            f"shares of variance need {components.FEWEST_UNITS} different texts{groups}: read more"
         )
     return pd.DataFrame(rows)
