@@ -35,10 +35,6 @@ class Forecast:
         bytes: Of the store, with its controls.
         seconds: From now to the finished store, without the time to load the model.
         memory: The most bytes that the process holds.
-
-    Examples:
-        >>> forecast(model, data[:4], "encoder.-1.hidden").samples  # doctest: +SKIP
-        4
     """
 
     sites: pd.DataFrame

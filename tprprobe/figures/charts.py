@@ -81,7 +81,7 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
     rows = rows.assign(width=rows["value"].clip(lower=0).fillna(0), label=rows["name"].map(plotted))
     rows["end"] = rows.groupby(["panel", "name"])["width"].cumsum()
     rows["told"] = rows["label"] + ", " + rows["part"] + rows["value"].map(": {:.1%}".format)
-    is_unsure = ~rows["sure"].astype(bool) & (rows["part"] != steps[-1])
+    is_unsure = ~rows["sure"].astype(bool) & (rows["part"] != steps[-1]) & (rows["width"] > 0)
     rows["pattern"] = np.where(is_unsure, "/", "")
     rows["told"] += np.where(is_unsure, ", not shown to be there", "")
     has_bars = rows.groupby("part")["width"].any().to_dict()
@@ -98,7 +98,7 @@ def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
         look = {"mode": "markers", "marker_opacity": 0, "hoverinfo": "skip", "showlegend": False}
         intervals = go.Scatter(x=bars["end"], y=bars["label"], error_x=errors, **look)  # above bars
         chart.add_trace(intervals, row=panels.index(panel) + 1, col=1)
-    if (is_unsure & (rows["width"] > 0)).any():
+    if is_unsure.any():
         look = {"name": HATCHED, "marker_color": find_theme(dark).soft, "marker_pattern_shape": "/"}
         chart.add_trace(go.Bar(x=[None], y=rows["label"][:1], orientation="h", **look), 1, 1)
     is_lacking = rows["value"].isna().groupby([rows["panel"], rows["label"]]).all()

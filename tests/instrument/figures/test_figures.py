@@ -278,8 +278,11 @@ def test_in_a_browser_intervals_lie_above_all_bars_and_points_tell_their_words()
     steps = [("tokens", 0.5, 0.4, 0.7, True), ("places", 0.2, 0.0, 0.4, False)]
     rows = pd.DataFrame(steps, columns=["part", "value", "low", "high", "sure"])
     rows = pd.concat([rows, pd.DataFrame({"part": ["rest"], "value": [0.3], "sure": [True]})])
-    *bars, intervals = plot(Shares(rows.assign(panel="model", name="layer 0")), dark=False).data
+    *bars, intervals, hatched = plot(
+        Shares(rows.assign(panel="model", name="layer 0")), dark=False
+    ).data
     assert [[*bar.marker.pattern.shape] for bar in bars] == [[""], ["/"], [""]]
+    assert hatched.name == "hatched: not shown to be there"
     assert intervals.x[0] + intervals.error_x.array[0] == pytest.approx(0.7)
     assert intervals.x[0] - intervals.error_x.arrayminus[0] == pytest.approx(0.4)
     marks = pd.DataFrame({"value": ["noun", "other"], "word": ["cat", "of"]})

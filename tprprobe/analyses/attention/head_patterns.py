@@ -20,13 +20,7 @@ from tprprobe.statistics import FEWEST_GROUPS, bootstrap_mean
 from tprprobe.store import Store
 from tprprobe.store.token_texts import is_special
 
-SHIFTS = {
-    " − 2": -2,
-    " − 1": -1,
-    "": 0,
-    " + 1": 1,
-    " + 2": 2,
-}  # from the place counted from the other end
+SHIFTS = {" − 2": -2, " − 1": -1, "": 0, " + 1": 1, " + 2": 2}  # from the other end's place
 SOURCE, HALF, MIRRORED = "source", 0.5, "from the right"
 MARGIN = 0.1  # beyond its control, of the lower end of the interval of a clear head
 PATTERNS = ("previous", "next", "first", "same")  # words or tokens: relations without labels
