@@ -45,10 +45,9 @@ def percent(row: Row, name: str, digits: int = 0) -> str:
 
 def describe_rival(row: Row) -> str:
     """The stronger control of a head: a random choice, or the fixed distance that was best on the other texts."""
-    if np.isnan(row["by_offset"]):
-        share, rival = row["chance"], "for a random choice"
-    else:
-        share, rival = row["by_offset"], f"at the fixed distance {int(row['offset']):+d}"
+    is_chance = np.isnan(row["by_offset"])
+    share = row["chance" if is_chance else "by_offset"]
+    rival = "for a random choice" if is_chance else f"at the fixed distance {int(row['offset']):+d}"
     return f"{'less than 1' if 0 < share < SMALL else f'{100 * share:.0f}'}\u00a0% {rival}"
 
 

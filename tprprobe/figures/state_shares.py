@@ -82,12 +82,7 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         row = rows[rows["family"] == family].iloc[0]
         value, low, high = row[[column, f"{column}_low", f"{column}_high"]].astype(float)
         is_sure = binds(row) if family == "factored" else low > 0
-        yield {
-            "part": part,
-            "value": value,
-            "low": low,
-            "high": min(high, remainder),
-            "sure": is_sure,
-        }
+        ends = {"low": low, "high": min(high, remainder)}
+        yield {"part": part, "value": value, "sure": is_sure} | ends
         remainder -= np.fmax(0.0, value)
     yield {"part": REMAINDER, "value": max(0.0, remainder), "sure": False}
