@@ -18,6 +18,7 @@ from tprprobe.analyses.attention.head_relations import (
     _score,
     follow_relations,
     pick_heads,
+    score_sharpness,
 )
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
@@ -357,3 +358,14 @@ def test_a_head_that_looks_at_a_fixed_distance_follows_no_relation_but_the_next_
     followed = {"next word": [replace(tally, offsets=None) for tally in tallies]}
     heads = choose_relations([{"det → its parent": tallies}, followed], names, 0)
     assert heads["relation"].tolist() == ["next word", "det → its parent"]
+
+
+def test_the_first_query_of_causal_maps_which_sees_nothing_else_does_not_count(tmp_path):
+    site, weights = "layers.0.attention", [[1, 0, 0], [0.2, 0.8, 0], [0.1, 0.5, 0.4]]
+    spec = SiteSpec(("source_source", "head"), (1,))
+    writer = StoreWriter.create(tmp_path / "store", {site: spec}, {"model": {"name": "planted"}})
+    tokens = pd.DataFrame({"position": range(3), "token": list("abc"), "side": "source"})
+    writer.append({}, tokens.assign(sample=0), {site: [np.array([weights], np.float32)]})
+    writer.finish()
+    [row] = score_sharpness(open_store(tmp_path / "store")).to_dict("records")
+    assert row["value"] == pytest.approx((0.8 + 0.5) / 2)

@@ -228,7 +228,10 @@ def test_a_context_is_as_long_as_asked_and_long_texts_are_cut_or_divided(
 ):
     texts = ["the key here is the key here is the key", "the key"]
     truncated = tp.extract(writer, texts, "*.hidden", tmp_path / "cut", control=False, max_tokens=4)
-    assert "1 texts are too long and cut (--pack divides them)" in capsys.readouterr().err
+    assert (
+        "1 texts are too long and cut (`tprprobe extract --pack` divides them)"
+        in capsys.readouterr().err
+    )
     assert truncated.tokens.groupby("sample").size().max() == 4
     assert truncated.manifest["max_tokens"] == 4
     packed = tp.extract(
