@@ -90,7 +90,12 @@ def model_and_data(
         columns = examples.report.get("columns")
         if not trained and columns in (["text", task], ["sentence", task]):
             examples = label_texts(examples, task)
-        examples = examples.spaced(n) if spaced and n else examples
+        if spaced and n:
+            whole, examples = len(examples), examples.spaced(n)
+            if len(examples) < min(n, whole):
+                say(
+                    f"--spaced: {len(examples):,} of {whole:,} examples, one in {examples.rows.step}"
+                )
         examples = set_source(examples, source) if source else examples
         return label_data(examples, split_labels(labels))
 

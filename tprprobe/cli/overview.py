@@ -52,15 +52,19 @@ def inspect(what: str) -> Overview:
 
 def inspect_data(spec: str) -> Overview:
     from tprprobe.data import load_data
+    from tprprobe.data.annotated.sentencesets import label_texts
+    from tprprobe.data.documents.articlefiles import LABEL
 
     data = load_data(spec)
+    reading = {"reading": data.report} if data.report else {}
+    columns: Any = data.report.get("columns", ())
+    data = label_texts(data, LABEL) if LABEL in columns[1:] else data
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
     description, lengths = data.describe(MEASURED)
     tables: dict[str, Rows] = {**lengths}
     for measure in plugins.find("measures").values():
         if (table := measure.load()(data[:MEASURED])) is not None:
             tables[measure.title] = _rows(table)
-    reading = {"reading": data.report} if data.report else {}
     return Overview(facts | description | reading, tables)
 
 

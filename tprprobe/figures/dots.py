@@ -1,5 +1,6 @@
 """Scenes on paper: dots with intervals, lines in panels, squares, several of these."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import cycle
@@ -219,14 +220,18 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Option
 
 
 def _list_ticks(panel: Axes, names: Mapping[float, str]) -> dict[float, str]:
-    """The layers whose ticks lie apart, from the first on; the name of the embedding is lower where it has no room."""
+    """The layers whose ticks lie apart, at equal distances where these are more than half as many; the name of the embedding is lower where it has no room."""
     numbers = sorted(names)
     gap = TICK * (numbers[-1] - numbers[0]) * panel.figure.dpi / panel.bbox.width
     ticks = {x: "\n" * int(gap > 1) + names[x] for x in numbers if x == EMBEDDING_LAYER}
-    for number in numbers[len(ticks) :]:
-        if max(ticks, default=-1) < 0 or number - max(ticks) >= gap:
-            ticks[number] = names[number]
-    return ticks
+    layers, apart = numbers[len(ticks) :], list[float]()
+    for number in layers:
+        if not apart or number - apart[-1] >= gap:
+            apart.append(number)
+    steps = range(max(1, math.ceil(gap)), int(numbers[-1] - numbers[0]) + 1)
+    even = [[x for x in layers if (x - layers[0]) % step == 0] for step in steps]
+    widest = max(even, key=len, default=[])
+    return ticks | {x: names[x] for x in (widest if 2 * len(widest) > len(apart) else apart)}
 
 
 def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Options) -> None:

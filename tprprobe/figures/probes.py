@@ -31,14 +31,16 @@ from tprprobe.figures.probe_captions import (
 from tprprobe.figures.scenes import BAND, LEVEL, Dots, Lines
 from tprprobe.figures.style import GivenAxes
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import Interval, Row, measured, write_interval
+from tprprobe.statistics import Row, measured, write_interval
 from tprprobe.store.layout import TWINS
 
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
-STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
+STRONGEST = "strongest control"
+CONTROL = ["control_f1", "control_low", "control_high", "control_macro"]
 TITLE = "What vectors know about words: {} of {}"
 KINDS_OF_PROBES = {"linear": "linear probes", "span-conv": "edge probes"}
 HOLLOW = "hollow: not shown to beat every control"
+BELOW = "hollow: not above the strongest control"  # of a score that is not tested
 LOWEST, CEILING = (
     -1.0,
     0.03,
@@ -46,7 +48,7 @@ LOWEST, CEILING = (
 UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True, "best": False}
 ACROSS = 3  # panels of one task in a row
 SCORES = {"f1": "", "macro_f1": "macro F1", "accuracy": "accuracy"}  # and their names
-MACRO = [f"macro_f1{end}" for end in ENDS]
+MACRO, OF_CONTROL = [f"macro_f1{end}" for end in ENDS], "its macro F1"
 OF_F1 = ["best_control", "beats_controls", "beyond", BEHIND, probe_rows.P_BEHIND]  # tests
 POINT = ["task", "place", "model", "layer"]
 
@@ -82,7 +84,9 @@ def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f
     ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``. Only some ``kinds`` of vectors may be drawn. A score that is beyond
     every control has a mark, which no other ``score`` than F1 has, as F1 is what is tested.
     """
-    probes = probes if score == "f1" else _replace_f1(probes, score)
+    is_f1 = score == "accuracy" in probes and score == probe_rows.name_score(probes)
+    if score != "f1" and not is_f1:
+        probes = _replace_f1(probes, score)
     rows = average_probes(probes, kinds)
     rows.attrs["label"] = SCORES[score] or rows.attrs["label"]
     names = _sort_kinds(rows["kind"].unique())
@@ -95,10 +99,13 @@ def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f
             "layer": point["tick"].iloc[0],
         }
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
-        if len(names) == 1 and MACRO[0] in rows:
+        strongest = point.iloc[point["control_f1"].fillna(-1).to_numpy().argmax()]
+        has_macro = len(names) == 1 and MACRO[0] in rows
+        if has_macro:
             cell[SCORES[MACRO[0]]] = write_interval(point.iloc[0], MACRO[0], ".1f", 100)
-        strongest = point["control_f1"].fillna(-1).to_numpy().argmax()
-        cell[STRONGEST] = _control_cell(point.iloc[strongest])
+        cell[STRONGEST] = _control_cell(strongest)
+        if has_macro and strongest["control_name"] != "none":
+            cell[OF_CONTROL] = f"{100 * strongest['control_macro']:.1f}"
         cells.append(cell)
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
@@ -108,6 +115,8 @@ def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f
     if "data" in probes:
         origins["data"] = "; ".join(probes["data"].astype(str).unique())
     origin_lines = [f"{name.capitalize()}: {v}." for name, v in origins.items() if v not in PLAIN]
+    is_untested = bool(rows["beats_controls"].isna().all() and rows["control_f1"].notna().any())
+    origin_lines += [f"The {rows.attrs['label']} is not tested against controls."] * is_untested
     guessed = probes.loc[probes["is_guessed"], "task"].unique() if "is_guessed" in probes else ()
     rows.attrs["guessed"] = {*guessed}
     guesses = ", ".join(map(title_of, guessed))
@@ -124,7 +133,13 @@ def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f
     }
     cells = table.drop(columns=constant)
     return ProbeTable(
-        cells, title, caption, ruled, block=("task",), spare=(SCORES[MACRO[0]],), rows=rows
+        cells,
+        title,
+        caption,
+        ruled,
+        block=("task",),
+        spare=(SCORES[MACRO[0]], OF_CONTROL),
+        rows=rows,
     )
 
 
@@ -156,8 +171,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> pd.DataFr
         raise InputError(f"these probes are of no vectors of all heads{condition}: nothing to draw")
     real = real.assign(row=real.index)
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
-    scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
-    real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
+    real[["control_name", *CONTROL]] = pd.DataFrame(controls, real.index)
     is_embedding = real["site"].astype(str).str.fullmatch(r"(.*\.)?embedding")
     layers = real["layer"].astype(float)
     beside = np.where(is_embedding, EMBEDDING_LAYER, np.nan_to_num(layers.max(), nan=-1) + 1)
@@ -200,20 +214,19 @@ def _sort_kinds(names: Iterable[str]) -> list[str]:
     return sorted(sorted(names), key=lambda kind: (*KINDS, kind).index(kind))
 
 
-def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[str, Interval]:
-    """The name of a row's strongest control, in a table that names none the highest, and its score; NaN where it has none, measured
-    there or once for all vectors.
+def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[object, ...]:
+    """The name of a row's strongest control, in a table that names none the highest, its score with its interval and its macro F1;
+    NaN where it has none, measured there or once for all vectors.
     """
     rows = probes[(probes["control"] != "real") & (probes["side"] == row["side"])]
     rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
     is_layer = rows["layer"].isna() | (rows["layer"] == row["layer"])
     is_here = is_layer & rows["site"].isin(["", row["site"]])
     rows = rows[is_here | rows["control"].isin(probe_rows.OF_ALL)]
-    means = rows.groupby("control")[[f"f1{end}" for end in ENDS]].mean()
+    scores = [*(f"f1{end}" for end in ENDS), MACRO[0]]
+    means = rows.reindex(columns=["control", *scores]).groupby("control").mean()
     name = row["best_control"] if "best_control" in row else means["f1"].nlargest(1).index.min()
-    if name not in means.index:
-        return "none", Interval(np.nan, np.nan, np.nan)
-    return name, Interval(*means.loc[name].tolist())
+    return (name, *means.loc[name]) if name in means.index else ("none", *[np.nan] * len(scores))
 
 
 def _control_cell(row: Row) -> str:
@@ -244,7 +257,9 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=titles, line=names, group=names, x=means["layer"])
-    means["sure"] = means["beats_controls"].eq(True) | bool(means["beats_controls"].isna().all())
+    is_tested = means["beats_controls"].notna().any()
+    is_below = means["f1"] <= means["control_f1"]
+    means["sure"] = means["beats_controls"].eq(True) if is_tested else ~is_below
     vectors, compared = (
         table["line"].unique() for table in (means, means[means["control_name"] != "none"])
     )
@@ -283,7 +298,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     across = rows["task"].nunique() if rows["task"].nunique() > 1 else ACROSS
     return Lines(
         rows, bands, attributes["label"], across=across, limits=(lower_limit, upper_limit),
-        levels=in_sight, band=f"{STRONGEST}{band}", hollow=HOLLOW, note=attributes.get("note", ""), notes=notes,
+        levels=in_sight, band=f"{STRONGEST}{band}", hollow=HOLLOW if is_tested else BELOW, note=attributes.get("note", ""), notes=notes,
     )  # fmt: skip
 
 
@@ -307,7 +322,7 @@ def _dot_tasks(lines: Lines) -> Dots:
     columns = ["name", "group", "value", "low", "high", "sure", "stands_for"]
     rows = rows.reindex(columns=[*columns, "line", "hue"])
     note = lines.note.replace("Shaded", "Bars", 1)
-    note += f" {HOLLOW.capitalize()}." * (not rows["sure"].all())
+    note += f" {lines.hollow.capitalize()}." * (not rows["sure"].all())
     return Dots(rows, lines.label, (0, 1.02), title=lines.title, note=note)
 
 

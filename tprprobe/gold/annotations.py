@@ -16,7 +16,7 @@ from tprprobe.gold.conllu import read_conllu
 from tprprobe.gold.iob import read_iob
 from tprprobe.gold.labels import Labelled, Reading, Span, Target, check_target
 
-TABLE = ".tsv"  # a column file where labels are asked for; as data, a table of texts
+TABLE = ".tsv"  # a column file where labels are asked for; as data, a table of texts or words
 COLUMNS = (".iob2", ".iob", ".bio", ".conll", TABLE)
 ODD = {  # what is counted while a file is read, and how it is told
     "shared_words": "words written as one with the word before (à, le: au), whose tokens they share",
@@ -161,11 +161,23 @@ def _format(path: Path) -> str:
     return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
+def note_documents(path: str | os.PathLike[str], pairs: Sequence[tuple[Labelled, str]]) -> None:
+    """Says that sentences of a label file, here with their documents in the data that it labels, are of fewer documents in the file."""
+    named = [(s.document, document) for s, document in pairs if s.document != s.text]
+    n_labelled, n_data = (len({pair[i] for pair in named}) for i in range(2))
+    if n_labelled < n_data:
+        counts = (
+            f"{n_labelled:,} documents are not used; in the data these sentences are of {n_data:,}"
+        )
+        note(f"{path}: its {counts}")
+
+
 def add_labels(
     sentences: Sequence[Labelled], path: str | os.PathLike[str], task: str
 ) -> list[Labelled]:
     """The sentences with a task's targets from a file of the same sentences, found by sent_id, else by their words."""
     added: list[list[Target]] = [[] for _ in sentences]
+    documents: list[tuple[Labelled, str]] = []
     by_name = {sentence.name: i for i, sentence in enumerate(sentences)}
     unnamed: dict[tuple[str, ...], list[Labelled]] = {}
     for labelled in read_annotated(path, task):
@@ -174,6 +186,7 @@ def add_labels(
         i = by_name.get(labelled.name, -1)
         if i >= 0 and sentences[i].words == labelled.words:
             added[i] += labelled.targets[task]
+            documents.append((labelled, sentences[i].document))
         else:
             unnamed.setdefault(labelled.words, []).append(labelled)
     by_words: dict[tuple[str, ...], list[int]] = {}
@@ -185,6 +198,8 @@ def add_labels(
             group = group[:1] * max(1, len(places))
         for i, labelled in zip(_places(path, group, places), group, strict=True):
             added[i] += labelled.targets[task]
+            documents.append((labelled, sentences[i].document))
+    note_documents(path, documents)
     pairs = zip(sentences, added, strict=True)
     return [replace(s, targets={**s.targets, task: tuple(dict.fromkeys(t))}) for s, t in pairs]
 

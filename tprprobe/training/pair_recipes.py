@@ -15,6 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
 from tprprobe.models.answers import describe_matches
+from tprprobe.models.architectures import expand
 from tprprobe.models.checkpoint import trained_data
 from tprprobe.training.recipes import read_recipe
 
@@ -138,6 +139,7 @@ def write_recipe(data: str, path: Path, seed: int = 0, overrides: Sequence[str] 
     write_file(path, text)
     try:
         recipe = read_recipe(path, overrides)
+        expand(recipe.model)  # refuses options that the architecture lacks
     except InputError:
         path.unlink()  # so that the command can be given again
         raise

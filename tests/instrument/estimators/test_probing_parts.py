@@ -344,6 +344,37 @@ def test_macro_f1_takes_the_place_of_f1_without_its_tests():
     table = probe_table(rows, score="macro_f1")
     assert table.cells.loc[0, ["layer", "encoding"]].tolist() == ["encoding", "50.0 [50.0, 50.0]"]
     assert (table.lines.label, table.lines.ticks) == ("macro F1", {0: "encoding"})
+    assert "not tested" not in table.caption  # there is no control
+
+
+@pytest.mark.parametrize(("macro", "is_full"), [(0.5, False), (0.7, True)])
+def test_a_score_that_is_not_tested_is_hollow_below_its_control(macro, is_full):
+    rows = pd.DataFrame(
+        [place("encoder.0.hidden"), place("", "static")], columns=["site", "control"]
+    ).assign(task="pos", model="m", f1=0.9, macro_f1=[macro, 0.6], best_control="static")
+    rows = rows.assign(beats_controls=True, side="source", layer=[0, None])
+    ends = {f"{name}{end}": rows[name] for name in ("f1", "macro_f1") for end in ("_low", "_high")}
+    rows = rows.assign(**ends)
+    assert probe_table(rows).cells["its macro F1"].tolist() == ["60.0"]
+    table = probe_table(rows, score="macro_f1")
+    assert table.lines.rows["sure"].tolist() == [is_full]
+    assert table.lines.hollow == "hollow: not above the strongest control"
+    assert "The macro F1 is not tested against controls." in table.caption
+
+
+def test_ticks_of_layers_stand_at_equal_distances():
+    layers = [0, 1, 2, 3, 4, 5, 10, 15, 20, 25]
+    rows = pd.DataFrame([place(f"encoder.{layer}.hidden") for layer in layers])
+    rows = rows.assign(task="pos", model="m", layer=layers, f1=0.5, f1_low=0.4, f1_high=0.6)
+    (panel,) = probe_table(rows).draw().axes
+    assert [label.get_text() for label in panel.get_xticklabels()] == [
+        "0",
+        "5",
+        "10",
+        "15",
+        "20",
+        "25",
+    ]
 
 
 @pytest.mark.parametrize(("n", "few"), [(9, " (no interval of fewer than 10)"), (10, "")])

@@ -233,6 +233,31 @@ def test_tables_are_read_by_their_own_rules(tmp_path, capsys, case):
     assert len(lines.splitlines()) <= 2
 
 
+def test_a_table_of_words_is_told_from_one_of_texts(tmp_path):
+    words = write(tmp_path, "a.tsv", "They\tplur\ncome\tO\n\nOne\tsing\n")
+    (first, second) = load_data(words)
+    assert (first.source, second.source) == ("They come", "One")
+    for text in ("text\tlabel\na\tb\n\n", "source\ttarget\na\tb\n", "text\tlabel\na b\tc\n"):
+        assert load_data(write(tmp_path, "b.tsv", text))[0].target != ""
+        assert load_data(tmp_path / "b.tsv").tasks == ()
+
+
+def test_a_word_is_the_same_in_the_pieces_of_every_model():
+    tokens = {
+        "uncased": ["the", "cafe", "##s", "."],
+        "bytes": ["The", "ĠCaf", "Ã©s", "."],
+        "sentencepiece": ["▁The", "▁Café", "s", "."],
+        "plain": ["The", "Cafés", "."],
+    }
+    hashes = []
+    for listed in tokens.values():
+        numbers = [0, 1, 1, 2] if len(listed) == 4 else [0, 1, 2]
+        table = pd.DataFrame({"sample": 0, "token": listed, "word": numbers})
+        hashes.append(read_words(table, []).hashes.tolist())
+    assert hashes == [hashes[0]] * len(tokens)
+    assert len({*hashes[0]}) == 3
+
+
 def test_words_behind_the_cut_and_dropped_ones_are_counted():
     words = ("a", "\u200b", "", "b", "c")
     targets = {

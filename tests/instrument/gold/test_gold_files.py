@@ -86,6 +86,19 @@ def test_a_label_file_joins_the_sentences_of_another(tmp_path):
         add_labels(sentences, write(tmp_path, "c.iob2", "Bob B-PER\n"), "nel")
 
 
+@pytest.mark.parametrize(
+    ("document", "line"), [("blog", "its 1 documents are not used"), (None, "")]
+)
+def test_documents_of_a_label_file_are_not_used_unsaid(tmp_path, capsys, document, line):
+    sentences = read_annotated(write(tmp_path, "a.iob2", "Yes O\n\nNo O\n"))
+    targets = {"targets": [{"span1": [0, 1], "label": "x"}]}
+    lines = [{"text": text} | targets for text in ("Yes", "No")]
+    lines = [record | {"document": document} if document else record for record in lines]
+    add_labels(sentences, write(tmp_path, "b.jsonl", "\n".join(map(json.dumps, lines))), "mood")
+    assert (line in (told := capsys.readouterr().err)) is True
+    assert ("not used" in told) == bool(line)
+
+
 def test_a_sentence_that_comes_once_a_predicate_gets_the_labels_of_all(tmp_path):
     gold = read_annotated(write(tmp_path, "a.iob2", "She O\nsaid O\ngo O\n\nYes O\n"))
     line = {"text": "She said go"}

@@ -182,6 +182,9 @@ def test_a_checkpoint_is_probed_for_labels_of_a_file(tmp_path):
     run_command("probe", "label", *model, "--data", table, "--out", tmp_path / "texts")
     rows = pd.read_csv(tmp_path / "texts/rows.csv")
     assert rows.loc[0, ["n_test", "labels", "f1"]].tolist() == [36, 6, 1]
+    assert "majority" in {*rows["control"]}
+    assert "identity" not in {*rows["control"]}  # a text has no word
+    assert "label       36       6" in run_command("inspect", table).output
 
 
 def test_labels_of_the_data_are_not_replaced_by_those_of_a_file(tmp_path):

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tprprobe.console import note
 from tprprobe.errors import InputError
-from tprprobe.evaluation.splits import QUESTION
-from tprprobe.gold.annotations import read_annotated
+from tprprobe.evaluation.splits import DOCUMENT, QUESTION
+from tprprobe.gold.annotations import note_documents, read_annotated
 from tprprobe.gold.labels import LAST_WORD, PLAIN, WITHOUT_TOKEN, WORD, Labelled, encode_shared
 from tprprobe.store import Store
 from tprprobe.store.own_labels import save_labels
@@ -37,7 +37,7 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
     sentences = defaultdict[str, list[Labelled]](list)
     for sentence in read_annotated(file, task):
         sentences[_without_blanks(sentence.text)].append(sentence)
-    tokens, n_labeled, n_several = store.tokens, 0, 0
+    tokens, documents, n_several = store.tokens, list[tuple[Labelled, str]](), 0
     if not {WORD, QUESTION} <= {*tokens}:
         raise InputError(f"the token table of {store.path} has no words of texts, to be labeled")
     cells, source = np.full(len(tokens), "", object), np.flatnonzero(tokens["side"] == SIDE)
@@ -55,7 +55,8 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
             ranges = [*zip(firsts, lasts, strict=True)]
             cell_of_range = encode_shared(targets, len(matches[0].words), {*ranges})
             cells[source[rows]] = [cell_of_range[word_range] for word_range in ranges]
-            n_labeled += 1
+            name = words.get(DOCUMENT, words["sample"]).iloc[0]
+            documents.append((matches[0], str(name)))
     if not (cells != "").any():
         text = next(iter(sentences.values()))[0].text
         raise InputError(
@@ -69,7 +70,10 @@ def add_file_labels(store: Store, task: str, file: str | os.PathLike[str]) -> St
                 f"{file}: {store.path} already has another {task} from its data: give these labels another name (--labels NAME=FILE)"
             )
         note(f"{task}: these labels replace others of that name")
-    note(f"{store.path}: labels of {task} for {n_labeled:,} of {store.samples:,} samples: {file}")
+    note(
+        f"{store.path}: labels of {task} for {len(documents):,} of {store.samples:,} samples: {file}"
+    )
+    note_documents(file, documents)
     if n_several:
         note(
             f"{file}: {n_several:,} words or spans have several labels, as their sentences stand there several times; all are kept"

@@ -24,6 +24,7 @@ from tprprobe.evaluation.splits import (
 )
 from tprprobe.gold.labels import LAST_WORD, WORD
 from tprprobe.store import Store
+from tprprobe.store.token_texts import CONTINUATION, spell
 
 FEWEST = 10
 SPLIT_NAMES = {"validation": DEV, "valid": DEV}
@@ -50,8 +51,11 @@ class Words:
 
     @property
     def hashes(self) -> Int[np.ndarray, " word"]:
-        """A number for every form, the same in every store."""
-        return np.array([zlib.crc32(form.encode()) for form in self.form], np.int64)
+        """A number for every form in lower case without accents, as some models read no others: the same in every store."""
+        codes, forms = pd.factorize(self.form)
+        letters = pd.Series(forms, dtype=str).str.lower().str.normalize("NFD")
+        plain = letters.str.replace(r"[\u0300-\u036f]", "", regex=True)
+        return np.array([zlib.crc32(form.encode()) for form in plain], np.int64)[codes]
 
 
 def _key(sample: np.ndarray, number: np.ndarray) -> np.ndarray:
@@ -138,9 +142,9 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     sample = tokens["sample"].to_numpy()[labelled]
     keys, first_token = np.unique(_key(sample, number), return_index=True)
     last_token = len(labelled) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
-    text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[labelled]
+    pieces = tokens["token"].astype(str).str.removeprefix(CONTINUATION).to_numpy(object)[labelled]
     owner = np.searchsorted(keys, _key(sample, number))
-    joined = pd.Series(text).groupby(owner).sum()
+    joined = pd.Series(pieces).groupby(owner).sum().map(spell).str.strip()
     is_first = number == first_word[labelled]
     listed = np.full(len(keys), -1)  # the last token that begins in a word, where others share it
     listed[owner[is_first]] = labelled[is_first]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.examples import LABELS, Splits
+from tprprobe.analyses.probing.examples import LABELS, Examples, Splits
 from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
@@ -98,11 +98,24 @@ def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]
     for fold in splits.folds:
         labels = splits.examples.labels[fold.train]
         rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
-        for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
+        if by_place:
+            rules = {MAJORITY: rules[IDENTITY]}
+        elif _are_whole_texts(splits.tested):
+            del rules[IDENTITY]  # of the last word, mostly a full stop
+        for name, codes in rules.items():
             predictions = metrics.predict_one_label(codes, n_labels)
             counts = count_predictions(splits, predictions, fold.test)
             flat.setdefault(name, []).append(counts.flatten())
     return {name: Counts.unflatten(np.sum(counts, axis=0), splits) for name, counts in flat.items()}
+
+
+def _are_whole_texts(examples: Examples) -> bool:
+    """Whether every target is a text of several words."""
+    words = examples.corpus.words
+    n_words = np.zeros(examples.corpus.store.samples, int)
+    np.maximum.at(n_words, words.sample, words.number + 1)
+    widths = examples.words[:, 0, 1] - examples.words[:, 0, 0]
+    return bool((widths == n_words[examples.sample]).all() and widths.max(initial=0) > 1)
 
 
 class BlockScores(NamedTuple):

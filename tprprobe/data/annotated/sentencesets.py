@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tprprobe.data.dataset import ALL, Dataset, Facts, Labels, Origin, Request, Tables, spread
+from tprprobe.data.documents.articlefiles import COLUMNS
 from tprprobe.errors import InputError
 from tprprobe.files.checksums import digest_files
 from tprprobe.files.jsonfiles import parse_json
@@ -94,15 +95,27 @@ class AnnotatedFile(Dataset[Annotated]):
 
 
 def is_annotated_file(spec: str) -> bool:
-    """True if a data set is an annotated file, by its name; for JSON lines by the first one."""
+    """True if a data set is an annotated file, by its name; for JSON lines by the first one, for a table by its first lines."""
     path = Path(spec)
-    if not annotations.is_annotated(spec) or not path.is_file():
+    is_table = annotations.TABLE in path.suffixes
+    if not (is_table or annotations.is_annotated(spec)) or not path.is_file():
         return False
-    if ".jsonl" not in path.suffixes:
+    if not is_table and ".jsonl" not in path.suffixes:
         return True
     with contextlib.suppress(InputError, StopIteration):
+        if is_table:
+            return _lists_words(path)
         record = parse_json(next(read_lines(path))[1], path)
         return isinstance(record, dict) and "targets" in record
+    return False
+
+
+def _lists_words(path: Path) -> bool:
+    """True of a table whose lines up to the first empty one are a word and its label, and no names of columns of texts."""
+    for i, (_, line) in enumerate(read_lines(path)):
+        fields = line.split("\t")
+        if len(fields) != 2 or " " in line or tuple(fields) in COLUMNS:
+            return i > 0 and not line.strip()
     return False
 
 

@@ -82,7 +82,7 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
     raise InputError(
         f"{where} has the columns {present}, but no 'text' and no pair such as 'source' and 'target': name them so "
         "(in a table by its first line; if this is a pair already, put a line of names before it), or give FILE:COLUMN to read texts of "
-        "one column, without targets; words with their label, one a line, are read from a file .conll"
+        "one column, without targets; words with their label, one a line, have an empty line behind every sentence"
     )
 
 

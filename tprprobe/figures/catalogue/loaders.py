@@ -216,10 +216,12 @@ def _read_tasks(folder: Path, tasks: pd.Series) -> dict[str, pd.Series]:
 
 
 def _describe_data(folder: Path) -> str:
-    """The data of a run, how many of its texts were read, and whether at equal distances."""
+    """The data of a run and the files of its labels, how many of its texts were read, and whether at equal distances."""
     store, name = read_json(folder / PROBED)["store"], _probed(folder, "data").rpartition("/")[2]
     if not isinstance(store.get("data"), dict):
         return name
+    files = store["data"].get("files", {})
+    name = ", ".join([name, *(file for file in files if file != name)]) if name in files else name
     spaced = ", spaced" * (store["data"].get("rows", [0, 1])[1] != 1)
     return f"{name}, {store['samples']:,} texts{spaced}"
 
