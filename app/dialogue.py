@@ -98,10 +98,10 @@ def show_salience(prompt, name: str, near: int | None) -> None:
     """Which tokens the answer depends on; of a model without a head, the similarity to another text: the ``near`` sample's."""
     views, reference = tp.dashboard.text_views, ""
     if near is not None:
-        reference = tp.dashboard.contents.read_texts(state.store())[near]
-        look: dict[str, Any] = {"key": "similar_to", "max_chars": 400}
-        look["placeholder"] = f"the nearest sample: {visible(reference, 90)}"
-        reference = st.text_input("Similar to which text?", **look) or reference
+        nearest = tp.dashboard.contents.read_texts(state.store())[near][: prompts.MAX_CHARACTERS]
+        label, hint = "Similar to which text?", f"the nearest sample: {visible(nearest, 90)}"
+        typed = st.text_input(label, key="similar_to", max_chars=400, placeholder=hint)
+        reference = typed or nearest
     measure = lambda: views.salience(prompt.model, prompt.text, against=reference)  # noqa: E731
     table = state.once(measure, "salience", name, prompt.text, reference)
     st.markdown(state.escape(widgets.write_minus(views.summarize_salience(table))))
