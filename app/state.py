@@ -265,5 +265,5 @@ def set_address(name: str, text: str) -> None:
 
 def escape(text: str) -> str:
     """The text for Markdown: nothing in it works, nor do addresses become links."""
-    text = ADDRESS.sub("\u2060", text)
-    return "".join(f"\\{character}" if character in SPECIAL else character for character in text)
+    signs = ADDRESS.sub("\u2060", text)
+    return "".join(f"\\{sign}" if sign in SPECIAL else sign for sign in signs)

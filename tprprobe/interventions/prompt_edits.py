@@ -55,10 +55,9 @@ def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
     side = "target" if prompt.is_image else "source"
     names = [n for n in find_sites(prompt.model) if side_of(n) == side and ".cross." not in n]
     names = [n for n in names if not n.startswith("embedding.")]
-    sites_of_kind = {kind: [n for n in names if n.endswith(ends)] for kind, ends in KINDS.items()}
     present = {end for end in BOUND[:2] + WORDS if any(n.endswith(end) for n in names)}
-    is_present = {kind: {*ends} <= present for kind, ends in KINDS.items()}
-    sites_of_kind = {kind: n for kind, n in sites_of_kind.items() if is_present[kind]}
+    kinds = {kind: ends for kind, ends in KINDS.items() if {*ends} <= present}
+    sites_of_kind = {kind: [n for n in names if n.endswith(ends)] for kind, ends in kinds.items()}
     states = [] if prompt.is_image else prompts.list_states(prompt.model)
     if not prompts.has_head(prompt.model) or getattr(prompt.model, "head", "") == "masked":
         states = states[: bisect_left(states, True, key=lambda site: _keeps_mean(prompt, site))]
