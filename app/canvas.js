@@ -226,9 +226,9 @@ class Map2D {
     this.root = root;
     this.mode = "Lasso";
     this.canvas = make("canvas", { className: "points", role: "img" });
-    const onpointerdown = (event) => this.begin(event), onpointermove = (event) => this.move(event), onpointerup = (event) => this.end(event);
-    const others = { onpointercancel: () => this.rest(), onpointerleave: () => (this.hint.hidden = true), ondblclick: () => this.look(WHOLE) };
-    this.over = make("canvas", { className: "over", "aria-hidden": "true", onpointerdown, onpointermove, onpointerup, ...others });
+    this.over = make("canvas", { className: "over", "aria-hidden": "true",
+      onpointerdown: (event) => this.begin(event), onpointermove: (event) => this.move(event), onpointerup: (event) => this.end(event),
+      onpointercancel: () => this.rest(), onpointerleave: () => (this.hint.hidden = true), ondblclick: () => this.look(WHOLE) });
     this.labels = make("div", { className: "labels", "aria-hidden": "true" });
     this.hint = make("div", { className: "hint", hidden: true });
     this.axes = [make("div", { className: "axis x" }), make("div", { className: "axis y" })];
@@ -327,7 +327,8 @@ class Map2D {
       [this.full, this.pale] = [new Uint32Array(pixels), new Uint32Array(pixels)];
       this.top = new Int32Array(pixels); // the point that lies on top of a pixel
     }
-    const radius = this.radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
+    const radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
+    this.radius = radius;
     const [count, red, green, blue] = this.sums, stamp = disc(radius, width), { top } = this;
     for (const each of [...this.sums, this.full, this.pale]) each.fill(0);
     this.outside = 0;
@@ -554,8 +555,8 @@ function disc(radius, width) {
 
 class Strips {
   constructor(root) {
-    const onpointerdown = (event) => this.begin(event), onpointerover = (event) => this.extend(event);
-    this.frame = make("div", { className: "strips", onpointerdown, onpointerover, onkeydown: (event) => this.key(event) });
+    this.frame = make("div", { className: "strips",
+      onpointerdown: (event) => this.begin(event), onpointerover: (event) => this.extend(event), onkeydown: (event) => this.key(event) });
     root.append(this.frame);
   }
 

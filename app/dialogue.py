@@ -9,6 +9,7 @@ import widgets
 
 import tprprobe as tp
 from tprprobe.interventions import prompt_edits, prompts
+from tprprobe.store.token_texts import visible
 
 NOTHING = "It has nothing to exchange."
 MAX_LAYERS = 8  # layers whose maps are shown at once
@@ -93,13 +94,14 @@ def show_heads(prompt, heads) -> None:
             canvas.show_head(None, maps, head)
 
 
-def show_salience(prompt, name: str) -> None:
-    """Which tokens the answer depends on; of a model without a head, the similarity to another text."""
+def show_salience(prompt, name: str, near: int | None) -> None:
+    """Which tokens the answer depends on; of a model without a head, the similarity to another text: the ``near`` sample's."""
     views, reference = tp.dashboard.text_views, ""
-    if not prompts.has_head(prompt.model):
-        reference = st.text_input("Similar to which text?", key="similar_to", max_chars=400)
-        if not reference:
-            return
+    if near is not None:
+        nearest = tp.dashboard.contents.read_texts(state.store())[near][: prompts.MAX_CHARACTERS]
+        label, hint = "Similar to which text?", f"the nearest sample: {visible(nearest, 90)}"
+        typed = st.text_input(label, key="similar_to", max_chars=400, placeholder=hint)
+        reference = typed or nearest
     measure = lambda: views.salience(prompt.model, prompt.text, against=reference)  # noqa: E731
     table = state.once(measure, "salience", name, prompt.text, reference)
     st.markdown(state.escape(widgets.write_minus(views.summarize_salience(table))))

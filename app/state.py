@@ -22,6 +22,7 @@ SITES = {"site", "maps", "of", "other"}
 NUMBERS, COUNTED = {"head", "k"}, {"k", "sample", "image"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
+ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 SLICES = "Only some tokens, such as `length=5-10` or `COLUMN=VALUE|ANOTHER`. Columns: length, {}"
@@ -263,5 +264,6 @@ def set_address(name: str, text: str) -> None:
 
 
 def escape(text: str) -> str:
-    """The text for Markdown: nothing in it works."""
-    return "".join(f"\\{character}" if character in SPECIAL else character for character in text)
+    """The text for Markdown: nothing in it works, nor do addresses become links."""
+    signs = ADDRESS.sub("\u2060", text)
+    return "".join(f"\\{sign}" if sign in SPECIAL else sign for sign in signs)

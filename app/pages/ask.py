@@ -9,7 +9,7 @@ import tprprobe as tp
 from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.store.token_texts import visible
 
-AFTER = "Then type a text, and click two words, which exchange their states, or a head, whose output becomes 0: the page says what changes."
+AFTER = "Then type a text, and click two words, which exchange vectors, or a head, whose output becomes 0: the page says what changes."
 HOW = "The store names its model {}, which is neither shipped nor below the folder. Type its folder, or hf: with a folder or a hub id. A module that was attached in Python can be asked only there."
 LONGEST = 300  # characters of what is said of a text that cannot be asked
 
@@ -57,8 +57,8 @@ def _show_answer(model, name: str, store, lead) -> None:
     st.caption(state.escape(changes.explain(table)))
     dialogue.show_heads(prompt, heads)
     if not prompt.is_image:
-        label = "Salience: which tokens count"
-        widgets.fold(label, "salience", lambda: dialogue.show_salience(prompt, name))
+        label, near = "Salience: which tokens count", output.table.iloc[0].get("sample")
+        widgets.fold(label, "salience", lambda: dialogue.show_salience(prompt, name, near))
         label = "Beside an edited text"
         draw = lambda: dialogue.show_beside(prompt, name, store)  # noqa: E731
         widgets.fold(label, "beside", draw, "edited" in st.query_params)

@@ -52,7 +52,7 @@ def overview() -> None:
     if slices := state.list_slices(side):
         st.subheader("Slices")
         scores = views.slices.score_slices(store, side, slices)
-        widgets.table(views.slices.write_scores(scores))
+        widgets.table(views.slices.write_scores(scores), key=str(slices))
     sites = views.contents.list_sites(store)
     widgets.fold("Sizes and types", "sizes", lambda: widgets.table(sites))
     widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")

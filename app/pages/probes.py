@@ -40,7 +40,7 @@ def _show_slices(folders, rows) -> None:
         if table is None:
             st.caption(NOT_KEPT)
         else:
-            widgets.table(tp.dashboard.slices.write_scores(table))
+            widgets.table(tp.dashboard.slices.write_scores(table), key=str(slices))
 
 
 @state.page("Probes")

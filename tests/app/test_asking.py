@@ -6,13 +6,16 @@ from dataclasses import replace
 import pytest
 import torch
 import transformers
+from planted.foreign import save_foreign
 from planted.tokenizers import train_bytes
 
 import tprprobe as tp
 from tprprobe.dashboard import changes
 from tprprobe.errors import InputError
+from tprprobe.extraction import extract
 from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.models.protocol import require_vocabulary
+from tprprobe.site.hooks import intervene
 
 LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
 
@@ -177,3 +180,43 @@ def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     summary = changes.summarize_change(row)
     assert f"{kind.capitalize()} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in summary
     assert f"Of the others, ‘{row['other next word']}’ changes most: 0.250, now 0.500" in summary
+
+
+@pytest.mark.parametrize(
+    ("family", "head", "n_sites"),
+    [("bert", None, 0), ("bert", "masked", 0), ("deberta", None, 2), ("gpt2", None, 2), ("gpt2", "causal", 3)],
+)  # fmt: skip
+def test_states_that_an_exchange_only_moves_are_not_offered(tmp_path, family, head, n_sites):
+    model = tp.load_model(f"hf:{save_foreign(family, tmp_path, head)}")
+    prompt = prompts.query_text(model, "the dog sees a cat")
+    states = prompts.list_states(model)
+    kinds = prompt_edits.list_kinds(prompt)
+    offered = [kind for kind in kinds if kind.startswith("states")]
+    assert len(offered) == n_sites
+    assert "fillers" in kinds
+    for kind in kinds if head is None else []:
+        change = prompt_edits.exchange_tokens(prompt, kind, 1, len(prompt.tokens) - 1)
+        mean = prompt.run(prompt.source, states[-1])[states[-1]].mean(1)
+        with intervene(model, change.edits):
+            edited_mean = prompt.run(prompt.source, states[-1])[states[-1]].mean(1)
+        assert (mean - edited_mean).abs().max() > 3e-5  # 1e-7: rounding
+
+
+@pytest.mark.parametrize("head", [None, "causal"])
+def test_salience_and_an_edited_text_open_on_the_page(open_page, tmp_path, monkeypatch, head):
+    family = "gpt2" if head else "bert"
+    folder = save_foreign(family, tmp_path / "runs" / "model", head)
+    data = tp.load_data(["the dog sees cats", "a cat sees the dogs", "dogs see www.a.org"])
+    model = tp.load_model(f"hf:{folder}")
+    extract(model, data, "*.1.hidden", tmp_path / "runs" / "store", control=False)
+    app = open_page(tmp_path / "runs", "ask", text="the dog sees a cat", edited="the dog sees cats")
+    app.button[0].click().run()
+    assert not app.exception
+    for key in ("salience", "beside"):
+        app.session_state[f"fold-{key}"] = True
+    app.run()
+    assert not app.exception
+    assert not app.warning
+    written = " ".join(part.value.replace("\\", "") for part in app.markdown)
+    assert "(one token replaced by random ones)" in written
+    assert "States differ most" in written

@@ -193,6 +193,7 @@ def test_two_tokens_and_a_head_are_clicked_and_the_first_line_answers(browser, s
     assert "picked=encoder.0.self.role" in page.url
     page.get_by_role("button", name="Without the edit").click()
     lead.filter(has_text="tiny answers").wait_for()
+    settle(page)
     assert page.locator('[data-testid="stDataFrame"]').count() == 2  # what was tried stays
     context.close()
 

@@ -123,7 +123,8 @@ def test_shares_after_an_exchange_add_up_to_one():
     row |= {"counterfactual_low": 0.2, "counterfactual_high": 0.3}
     rows = pd.DataFrame([row | {"vectors": vectors} for vectors in ("none", "role")])
     chart = tp.dashboard.interventions.show_interventions(rows, "polarity").chart()
-    assert np.sum([bar.x for bar in chart.data], axis=0).tolist() == [1.0, 1.0]
+    bars = [trace.x for trace in chart.data if trace.type == "bar"]  # not those of intervals
+    assert np.sum(bars, axis=0).tolist() == [1.0, 1.0]
     assert list(chart.data[0].y) == ["no exchange", "roles, all layers"]  # one model is not told
 
 

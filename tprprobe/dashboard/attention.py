@@ -199,8 +199,7 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     """
     is_head = scores["source"] == "head"
     best, n_heads = top(scores[is_head], "value"), is_head.sum()
-    where = site_label(best["site"], best["head"])
-    link = link_head(best["site"], best["head"])
+    where, link = site_label(best["site"], best["head"]), link_head(best["site"], best["head"])
     if "follows" not in scores:
         text = f"Sharpest of {n_heads} heads is {where}: a query’s {name_weight(best['site'])} is {percent(best, digits=0)} on average (the first {best['n']} samples)."
         return Statement(text, (link,))
@@ -226,8 +225,9 @@ def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statemen
         f"the difference is {interval_text(read_interval(picked, 'beyond'), '+.1f', 100, ' points')}."
     )
     if follows.endswith(NEARBY):
-        before, _, _ = text.partition(";")
-        text = f"{before}; the previous one is a fixed distance, which needs no head."
+        text = (
+            f"{text.partition(';')[0]}; the previous one is a fixed distance, which needs no head."
+        )
     text += " Too few documents for intervals." * ("[" not in percent(picked))
     return Statement(text, (link_head(picked["site"], picked["head"]),))
 

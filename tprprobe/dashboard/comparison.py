@@ -20,7 +20,6 @@ from tprprobe.gold.labels import WORD
 from tprprobe.store.samples import match_samples as match_samples
 from tprprobe.store.token_texts import visible
 
-DISJOINT = "the two have no token in common: choose sites of the same side"
 SAMPLES = 1000  # that are compared
 NOTE = "Percent of a row’s cluster, written from 10 on. Clusters of the second are numbered and colored so that equal numbers share as many tokens as possible."
 
@@ -73,7 +72,7 @@ def _count_common(
     second_labels = second_scene.label(common["second"]).rename(columns={"sample": "second"})
     joined = align_tokens(labels.merge(common, on="first"), second_labels)
     if joined.empty:
-        raise InputError(DISJOINT)
+        raise InputError("the two have no token in common: choose sites of the same side")
     counts = np.zeros((scene.roles.k, second_scene.roles.k), int)
     np.add.at(counts, (joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()), 1)
     return joined, counts

@@ -53,8 +53,8 @@ def show_operations(operations: pd.DataFrame) -> View:
 def list_families(scores: pd.DataFrame) -> pd.DataFrame:
     """The nested fits of these scores without controls, by site and scheme, from fillers alone upwards; ``step`` in words."""
     fits = scores[(scores["control"] == "") & scores["family"].isin(FAMILIES)]
-    order = fits["family"].map([*FAMILIES].index)
-    fits = fits.assign(step=fits["family"].map(FAMILIES), order=order)
+    family = fits["family"]
+    fits = fits.assign(step=family.map(FAMILIES), order=family.map([*FAMILIES].index))
     fits = fits.sort_values(["roles", "order"], kind="stable")
     return fits.drop_duplicates(["site", "roles", "family"])
 
@@ -70,8 +70,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     is_control = (of_scheme["control"] != "") & (of_scheme["family"] == family)
     controls = of_scheme[is_control].sort_values("r2")
     fits = fits.assign(name=fits["step"], group="vectors")
-    group = "controls, the same fit"
-    controls = controls.assign(name=controls["control"], group=group)
+    controls = controls.assign(name=controls["control"], group="controls, the same fit")
     rows = measured(pd.concat([fits, controls]), "r2")
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²", percent=False)
     return View(f"{site_label(site)}, roles ‘{roles}’: R², held out", of_scheme, dots)
@@ -81,8 +80,7 @@ def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learned)."""
     fits = list_families(scores[scores["site"] == site])
     known = fits.columns[fits.replace("", np.nan).notna().any()]
-    columns = [name for name in STEP if name in known]
-    return fits[columns].round(6).reset_index(drop=True)
+    return fits[[name for name in STEP if name in known]].round(6).reset_index(drop=True)
 
 
 def find_scheme(scores: pd.DataFrame) -> pd.Series:
@@ -108,8 +106,8 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     text = f"{where}, held out: {'; '.join(claims)}." + f" {binding}." * bool(binding)
     controls = of_scheme[~is_real & (of_scheme["family"] == steps[-1])].sort_values("r2")
     if len(controls):
-        records = controls.to_dict("records")
-        values = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in records)
+        pairs = zip(controls["control"], controls["r2"], strict=True)
+        values = ", ".join(f"{control} {r2:z.3f}" for control, r2 in pairs)
         text += f" The same fit of controls: {values}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
     return Statement(text, (link,), brief=f"{where}: {binding or claims[-1]}.")

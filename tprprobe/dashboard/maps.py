@@ -4,7 +4,6 @@ The browser draws its own (`app/canvas.js`) from Arrow tables, so that tokens ar
 """
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -154,7 +153,6 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=4)
 def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """The name of every cluster with precision and recall, or what its strongest candidate ``lacks``; None for data without names."""
     if scene.names is None:

@@ -43,7 +43,7 @@ def summarize_salience(table: pd.DataFrame) -> str:
     claim = f"Most is lost without {listed}" if listed else "Nothing is lost without any token"
     agreement = table[INTEGRATED].corr(table[REPLACED], "spearman")
     verdict = f" Rank correlation with integrated gradients: {agreement:.2f} (Spearman)."
-    return f"{claim} (one token replaced by random ones).{verdict * (agreement == agreement)}"
+    return f"{claim} (one token replaced by random ones).{verdict * bool(agreement == agreement)}"
 
 
 def summarize_texts(texts: TextComparison) -> str:

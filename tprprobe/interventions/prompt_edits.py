@@ -1,5 +1,6 @@
 """Changes of what was asked: two tokens exchange vectors, or a head is set to 0; what becomes of it, beside controls."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from tprprobe.interventions.edits import exchange, swap, zero
 from tprprobe.interventions.prompts import EDITED, UNEDITED, WORDS_EXCHANGED, EditedInput, Prompt
 from tprprobe.interventions.word_edits import SetAt
 from tprprobe.models.protocol import require_vocabulary
-from tprprobe.site.hooks import find_sites
+from tprprobe.site.hooks import find_sites, intervene
 from tprprobe.site.labels import site_label
 from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
@@ -47,16 +48,30 @@ class Change:
 
 
 def list_kinds(prompt: Prompt) -> dict[str, list[str]]:
-    """The kinds of vectors that tokens can exchange, with their sites: of all layers, or the states of one."""
+    """The kinds of vectors that tokens can exchange, with their sites: of all layers, or the states of one.
+
+    Where the mean of all tokens or a mask is read, states that an exchange only moves are left out.
+    """
     side = "target" if prompt.is_image else "source"
     names = [n for n in find_sites(prompt.model) if side_of(n) == side and ".cross." not in n]
     names = [n for n in names if not n.startswith("embedding.")]
-    sites_of_kind = {kind: [n for n in names if n.endswith(ends)] for kind, ends in KINDS.items()}
     present = {end for end in BOUND[:2] + WORDS if any(n.endswith(end) for n in names)}
-    is_present = {kind: {*ends} <= present for kind, ends in KINDS.items()}
-    sites_of_kind = {kind: n for kind, n in sites_of_kind.items() if is_present[kind]}
+    kinds = {kind: ends for kind, ends in KINDS.items() if {*ends} <= present}
+    sites_of_kind = {kind: [n for n in names if n.endswith(ends)] for kind, ends in kinds.items()}
     states = [] if prompt.is_image else prompts.list_states(prompt.model)
+    if not prompts.has_head(prompt.model) or getattr(prompt.model, "head", "") == "masked":
+        states = states[: bisect_left(states, True, key=lambda site: _keeps_mean(prompt, site))]
     return sites_of_kind | {f"states at {site_label(site)}": [site] for site in states}
+
+
+def _keeps_mean(prompt: Prompt, site: str) -> bool:
+    """True if later layers do not tell places: two exchanged states leave the mean of the last ones as it is."""
+    last, n_tokens = prompts.list_states(prompt.model)[-1], len(prompt.tokens)
+    edit = swap(exchange([[0]], [[n_tokens - 1]], n_tokens))
+    mean = prompt.run(prompt.source, last)[last].mean(1)
+    with intervene(prompt.model, {site: edit}):
+        edited_mean = prompt.run(prompt.source, last)[last].mean(1)
+    return bool((mean - edited_mean).abs().max() <= 1e-5 * mean.abs().max())
 
 
 def list_heads(prompt: Prompt) -> dict[str, str]:
