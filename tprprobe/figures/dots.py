@@ -141,7 +141,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
                 elif is_sure and high > low:
                     panel.hlines(y + edge, start + low, start + high, color=MUTED, linewidth=0.9)
                 is_settled = is_sure and not high - low > UNSETTLED
-                if is_settled and value * room / end >= LEGIBLE * figure.dpi:
+                if is_settled and step != steps[-1] and value * room / end >= LEGIBLE * figure.dpi:
                     look = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + value / 2, y, f"{value:.0%}", **look)
