@@ -127,7 +127,7 @@ class Lines(Scene):
         """The name of every layer, which rows may have as ``tick``."""
         points = self.rows.dropna(subset="x")
         names = points["x"].map("{:g}".format).replace("-1", "emb")
-        return dict(zip(points["x"], points.get("tick", names), strict=True))
+        return dict(zip(points["x"].tolist(), points.get("tick", names), strict=True))
 
     @property
     def named_bands(self) -> pd.DataFrame:
