@@ -221,6 +221,10 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
     if outcome == "undecided" and _decide(claim, list(evidence.cases.values()), 0.0) != outcome:
         rounding = max(claim.counts or 0.0, ROUNDING)
         numbers += f"; what is within {rounding:g} of that decides nothing"
+    elif outcome == "undecided" and any(
+        _decides_alone(claim, case, 1) for case in evidence.cases.values()
+    ):
+        numbers += f"; none decides with its interval widened for {len(evidence.cases)} cases"
     return Verdict(claim, outcome, numbers)
 
 

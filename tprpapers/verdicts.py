@@ -144,7 +144,8 @@ def add_verdicts(drawing: Drawing | Table, claims: Sequence[str]) -> Drawing | T
     lines = summarize_verdicts([claim for claim in claims if claim not in decided_ids])
     if decided_ids:
         judgements = [
-            f"{verdict.claim.id}: {verdict.outcome}. {verdict.reason}" for verdict in decided
+            f"{verdict.claim.id}: {verdict.outcome}. {verdict.claim.statistic}: {verdict.reason}"
+            for verdict in decided
         ]
         lines = [HERE, *judgements, *lines]
     if not lines:

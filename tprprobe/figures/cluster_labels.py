@@ -17,16 +17,17 @@ from tprprobe.store.token_texts import is_special, quote_sign, sign, visible
 KEY_LENGTH = 34  # characters of what a color means
 SINGLE = re.compile(r"(\S+) (?:100|9[5-9])%")  # the token that a cluster is made of
 TAGS = {  # signs of tags of a treebank, and what they are
-    r"\b[A-Z]": "tags in capitals: parts of speech",
-    "pos=": "pos=…: parts of speech",
-    r"\b[a-z]+\b(?!=)": "tags in small letters: relations to the head",
+    r"\b[A-Z]": "capitals: parts of speech",
+    r"\b[a-z]+\b(?! ‘)": "small letters: relations to the head",
 }
 SIGNS = {  # in any name
-    "‘": "in quotes: tokens",
-    r"\((?!1?\.\d)": "tokens in parentheses: those most a cluster's own",
+    r"(?<!pos )[‘“]": "in quotes: tokens",
+    r"\((?!1?\.\d)": "in parentheses: tokens most a cluster's own",
     r"\*(?: |$)": f"*: not found again from other random starts (Jaccard index below {RECOVERED:g})",
 }
-UNTAGGED = re.compile(r"‘.*?’|[\[<].+?[\]>]|(?:place|word) \d+ from the \w+|special token")
+UNTAGGED = re.compile(r"(?<!pos )‘.*?’|[\[<].+?[\]>]|(?:place|word) \d+ from the \w+|special token")
+LABELED = re.compile(r"\b(\w+)=([^\w\s]+)(?= |$)")  # a sign that is a label
+QUOTES = re.compile(r"‘(['‘’`]+)’")
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 NAME_LENGTH = 52  # characters of two places
 MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens
@@ -57,7 +58,8 @@ def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     single = f" ({quote_sign(sign(word[1]))})" if word and sign(word[1]) not in name else ""
     if row["name"] == UNNAMED:
         return name
-    return visible(name, NAME_LENGTH) + single + "*" * (row.get("recovery", 1.0) < RECOVERED)
+    text = LABELED.sub(r"\1 ‘\2’", visible(name, NAME_LENGTH)) + single
+    return QUOTES.sub(r"“\1”", text) + "*" * (row.get("recovery", 1.0) < RECOVERED)
 
 
 def explain_signs(names: Iterable[str], tasks: Collection[str]) -> list[str]:

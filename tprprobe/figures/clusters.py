@@ -176,14 +176,14 @@ def cluster_strips(
         title = f"{kind}: {site_label(roles.site, roles.head)}"
         return Strips(strips, key, title=title, note=" · ".join(filter(None, notes)))
 
-    room = look.height or (ROOM if look.width and n_rows is None else math.inf)
+    room = look.height or (ROOM if look.width else math.inf)
     if samples is not None:
         return build(ids)
-    if measure_page(build(ids)) > room:  # those that fit, then others of many clusters that do
+    if n_rows is None and measure_page(build(ids)) > room:  # those that fit, then others
         richest = sorted(candidates[:N_TRIED], key=lambda i: -groups[i]["label"].nunique())
         ids, ranked = [], dict.fromkeys([*ids, *richest])
         for i in ranked:
-            if len(ids) < (n_rows or 12) and measure_page(build([*ids, i])) <= room:
+            if len(ids) < 12 and measure_page(build([*ids, i])) <= room:
                 ids.append(i)
         ids = ids or [min(richest, key=lambda i: measure_page(build([i])))]
     return build(sorted(ids))

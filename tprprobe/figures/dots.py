@@ -140,7 +140,7 @@ def _draw_shares(shares: Shares, ax: np.ndarray | None) -> AnyFigure:
                     bar.set(facecolor="white", edgecolor=colors[step], hatch=HATCH, linewidth=0)
                 elif is_sure and high > low:
                     panel.hlines(y + edge, start + low, start + high, color=MUTED, linewidth=0.9)
-                if is_sure and value * room / end >= LEGIBLE * figure.dpi:
+                if is_sure and step != steps[-1] and value * room / end >= LEGIBLE * figure.dpi:
                     look = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[step])}
                     panel.text(start + value / 2, y, f"{value:.0%}", **look)

@@ -166,9 +166,8 @@ class Look:
                 panel.set_ylim(*self.ylim)
                 for line in panel.lines:
                     line.set_clip_box(panel.bbox)
-        contents = [text.get_text().replace(SOFT, " ") for text in texts]
         lines = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
-        words = [*contents, *(line.get_label() for line in lines)]
+        words = [text.get_text() for text in texts] + [line.get_label() for line in lines]
         self.check_labels([*words, *chain(*named.values())])
         for line in lines if self.labels else ():  # of legends that are made later
             line.set_label(self.rename(line.get_label()))
@@ -188,7 +187,8 @@ class Look:
         """Words that have another one are in the texts of the figure."""
         absent = [name for name in self.labels if not any(map(_find_word(name).search, texts))]
         if absent:
-            words = [text for text in texts if any(map(str.isalpha, text)) and len(text) <= WORD]
+            words = [" ".join(text.split()) for text in texts if any(map(str.isalpha, text))]
+            words = [text for text in words if len(text) <= WORD]
             raise unknown("text of this figure", absent[0], dict.fromkeys(words))
 
     def rename(self, text: str) -> str:
@@ -205,8 +205,9 @@ class Look:
 
 
 def _find_word(name: str) -> re.Pattern[str]:
-    """A word or number that is no part of another one, nor of the name of a site: ``hidden`` is not in ``encoder.hidden``."""
-    return re.compile(rf"(?<!\w)(?<!\w\.){re.escape(name)}(?!\w)(?!\.\w)")
+    """A word or number, or several across lines, that is no part of another one, nor of the name of a site: ``hidden`` is not in ``encoder.hidden``."""
+    words = r"\s+".join(map(re.escape, name.split()))
+    return re.compile(rf"(?<!\w)(?<!\w\.){words}(?!\w)(?!\.\w)")
 
 
 def named_ticks(axis: "Axis") -> list[str]:

@@ -1,7 +1,8 @@
 """Names of clusters, of a model beside its baseline model: in sentences, as tables, and as a figure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.analyses.clustering.clusters import RECOVERED, STABLE
+from tprprobe.analyses.clustering.clusters import STABLE
 from tprprobe.analyses.naming.fields import compare_places, count_places
 from tprprobe.analyses.naming.name_counts import (
     TRAINED,
@@ -52,7 +53,8 @@ N_NAMED, N_PLACES = 20, 8  # named clusters of a model, and sites in print
 MEASURES = {"precision": "o", "recall": "s"}  # their marks
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 MIN_LINES, LINE = 4.0, 0.115  # of names beside a title and a legend; inches of one
-HELD_OUT = "Names are chosen on half of the documents and measured on the other half, with 95 % intervals where a cluster is in ten of these or more."
+AMI = "AMI: adjusted mutual information of all clusters with labels (0: chance)."
+HELD_OUT = "Names are chosen on half of the documents and measured on the other. 95 % intervals: of these clusters, over documents (ten or more)."
 LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
@@ -79,7 +81,7 @@ def summarize_words(names: pd.DataFrame) -> str:
 
 
 def _list_agreements(names: pd.DataFrame) -> list[str]:
-    """How far all clusters together agree with the labels of every task, at the site or head where they do most, and how much further than the baseline model's."""
+    """The agreement of all clusters with the labels of every task, where it is highest, beside the baseline model's."""
     lines = []
     for task in _list_tasks(names):
         column = f"{AGREEMENT}{task}"
@@ -87,15 +89,14 @@ def _list_agreements(names: pd.DataFrame) -> list[str]:
         best: Any = of_trained.nlargest(1, column).iloc[0]
         of_baselines = names[names["model"] != TRAINED]
         rivals = _choose(of_baselines, best).drop_duplicates("model")
-        where = site_label(best["site"], best["head"])
-        where += " (where most)" * (of_trained[column].nunique() > 1)
-        text = f"Agreement of all groups together with {task} at {where}: adjusted mutual information {write_interval(best, column, 'z.2f')}"
+        has_others = of_trained[column].nunique() > 1
+        where = f" at {site_label(best['site'], best['head'])} (where most)" * has_others
+        text = f"AMI with {task}{where}: {write_interval(best, column, 'z.2f')}"
         for _, rival in rivals.iterrows():
             gain = write_interval(rival, f"{GAIN}{task}", "+.3f")
-            text += f"; {write_interval(rival, column, 'z.2f')} in the baseline model ({rival['model']}), difference {gain} on the same documents"
-        scale = " (0: chance, 1: the same groups)" * (not lines)
-        lines.append(f"{text}{scale}.")
-    return lines
+            text += f"; baseline ({rival['model']}) {write_interval(rival, column, 'z.2f')}, difference {gain}"
+        lines.append(f"{text}.")
+    return [f"{AMI} {lines[0]}", *lines[1:]] if lines else []
 
 
 def _list_tasks(names: pd.DataFrame) -> list[str]:
@@ -112,19 +113,14 @@ def _choose(names: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
 
 
 def describe_recovery(names: pd.DataFrame) -> str:
-    """How well random starts agree on the clusters of the trained model, and how many of those with a name others find again."""
+    """How well random starts agree on the clusters of the trained model."""
     rows = names[names["model"] == TRAINED]
     stability = rows.groupby(PLACE, dropna=False)["stability"].first()
     shares = " to ".join(dict.fromkeys(f"{n:.2f}" for n in (stability.min(), stability.max())))
     n_below = int((stability < STABLE).sum())
     where = f" at {n_below} of {len(stability)} sites or heads" * (len(stability) > 1)
     verdict = f", below {STABLE:g}{where}: one of many divisions" * (n_below > 0)
-    text = f"Random starts of k-means agree to {shares} (adjusted Rand index){verdict}."
-    named_rows = select_named(rows)
-    if "recovery" in named_rows and len(named_rows):
-        n_found = int((named_rows["recovery"] >= RECOVERED).sum())
-        text += f" Of {len(named_rows)} with a name, {n_found} {'is' if n_found == 1 else 'are'} found again by the other starts (mean Jaccard index of {RECOVERED:g} or more)."
-    return text
+    return f"Random starts of k-means agree to {shares} (adjusted Rand index){verdict}."
 
 
 def list_names(names: pd.DataFrame, out: Source | None) -> str:
@@ -228,33 +224,43 @@ class NamesTable(PanelTable):
         """The figure: precision and recall of every name, with their intervals."""
         titles, above = current_look().name_panels([title for title, _ in self.panels], self.title)
         axes = None if ax is None else check_axes(ax, titles)
+        if axes is not None:  # which have large titles
+            titles = ["\n".join(title.split("\n")[:2]) for title in titles]
         letters = NARROW_LABEL if current_look().is_narrow else LABEL
         labels = [[_fold(row, letters) for _, row in rows.iterrows()] for _, rows in self.panels]
-        lines = [max(MIN_LINES, sum(name.count("\n") + 1.4 for name in names)) for names in labels]
-        down = len(lines) if len(lines) > 2 else 1  # those of several baseline models below
+        rows = [[name.count("\n") + 1.4 for name in names] for names in labels]
+        down = len(rows) if len(rows) > 2 else 1  # those of several baseline models below
+        if down == 1:  # rows beside each other have one height
+            highest = list(map(max, zip_longest(*rows, fillvalue=0)))
+            rows = [highest[: len(of_panel)] for of_panel in rows]
+        lines = [max(MIN_LINES, sum(of_panel)) for of_panel in rows]
         heights = lines if down > 1 else [max(lines)] * len(lines)
-        size = 6.3, LINE * sum(heights[:down]) + 0.9 * down
+        size = (
+            6.3,
+            LINE * (sum(heights[:down]) + down * max(t.count("\n") for t in titles)) + 0.8 * down,
+        )
         figure, panels = open_panels(*size, down, len(lines) // down, axes)
         if axes is None:
             panels.flat[0].get_gridspec().set_height_ratios(heights[:down])
-        for panel, (_, rows), column, title, n_lines in zip(
-            panels.flat, self.panels, labels, titles, heights, strict=True
+        for panel, (_, of_model), column, title, sizes, n_lines in zip(
+            panels.flat, self.panels, labels, titles, rows, heights, strict=True
         ):
             if axes is not None:
                 refuse_low(panel, n_lines * LINE)
-            _draw_names(panel, rows, column, title, n_lines)
+            _draw_names(panel, of_model, dict(zip(column, sizes, strict=True)), title, n_lines)
         keys = panels.flat[0].get_legend_handles_labels()
-        legend(figure if axes is None else panels.flat[0], *keys)
+        for place in [figure] if axes is None else panels.flat:
+            legend(place, *keys)
         if isinstance(figure, Drawing):
             headline(figure, above)
-            figure.put_below([self.caption])
+            figure.put_below([self.caption.partition("\n")[2]])  # titles have the counts
         return figure
 
 
 def _draw_names(
-    panel: Axes, rows: pd.DataFrame, labels: Sequence[str], title: str, n_lines: float
+    panel: Axes, rows: pd.DataFrame, lines: Mapping[str, float], title: str, n_lines: float
 ) -> None:
-    heights = np.array([label.count("\n") + 1.4 for label in labels])
+    heights = np.array([*lines.values()])
     y = np.cumsum(heights) - heights / 2
     for measure, shift, color in zip(MEASURES, (-0.2, 0.2), line_colors(2), strict=True):
         look: Options = {"color": color, "clip_on": False, "in_layout": False}
@@ -266,9 +272,9 @@ def _draw_names(
         look: Options = {"ha": "center", "va": "center", "color": MUTED, "fontsize": SMALL}
         panel.text(0.5, n_lines / 2, "no name\nholds", **look).set_in_layout(False)
     panel.set(xlim=(0, 1), ylim=(n_lines, 0))
-    panel.set_yticks(y, labels, parse_math=False)
+    panel.set_yticks(y, [*lines], parse_math=False)
     panel.set_xticks([0, 0.5, 1], ["0", "50", "100%"])
-    tidy(panel, title, "x", PANEL_TITLE)
+    tidy(panel, title, "x", SMALL if current_look().is_narrow else PANEL_TITLE)
     panel.tick_params(labelsize=6 if current_look().is_narrow else TICKS)
     panel.tick_params("y", length=0)
 
@@ -298,16 +304,15 @@ def tabulate_names(
     n_places, best = len(of_trained[PLACE].drop_duplicates()), find_most_named(of_trained, PLACE)
     rows, shown_site = _choose(rows, best), site_label(best["site"], best["head"])
     choice = f"Of {n_places} sites or heads {shown_site} has most tokens in named clusters. "
-    panels, tables, count_texts, n_models = [], [], [], rows["model"].nunique()
+    panels, tables, n_models = [], [], rows["model"].nunique()
     for model, clusters in rows.groupby("model", sort=False):
         of_model = select_named(clusters).sort_values("f05", ascending=False)
         model = f"baseline model ({model})" if panels else "trained model"
-        count_texts.append(f"{model}: {len(of_model)} of {len(clusters)}")
         panel = "baseline model" if panels and n_models == 2 else model
-        heading = f"{panel}\n{len(of_model)} of {len(clusters)} named"
-        if current_look().is_narrow:
-            heading = heading.replace(" model", "").removesuffix(" named")
-        panels.append((heading, of_model))
+        panel = panel.replace(" model", "") if current_look().is_narrow else panel
+        heading = [panel, f"{len(of_model)} of {len(clusters)} named"]
+        heading += [f"{t}: AMI {clusters[AGREEMENT + t].iloc[0]:z.2f}" for t in _list_tasks(rows)]
+        panels.append(("\n".join(heading), of_model))
         cells = {"model": model, "cluster": of_model["cluster"].astype(str)}
         cells["name"] = [describe_name(row) for row in of_model.to_dict("records")]
         cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
@@ -320,7 +325,8 @@ def tabulate_names(
         if key in rows and rows[key].iloc[0]
     )
     answers = " ".join([*_list_agreements(rows), describe_recovery(rows)])
-    caption = f"{origin}{choice * (n_places > 1 and len(panels[0][1]) > 0)}Named clusters, {'; '.join(count_texts)}.{compare_samples(rows)}{count_marks(rows)} {answers} {HELD_OUT} {note}".strip()
+    counts = "; ".join(title.replace("\n", ", ") for title, _ in panels)
+    caption = f"{counts}.\n{origin}{choice * (n_places > 1 and len(panels[0][1]) > 0)}{f'{compare_samples(rows)}{count_marks(rows)} {answers}'.strip()} {HELD_OUT} {note}".strip()
     title = f"{_title(cluster_names)}: {shown_site}"
     ruled = tuple(np.cumsum([len(table) for table in tables[:-1]]).tolist())
     cells = pd.concat(tables, ignore_index=True)

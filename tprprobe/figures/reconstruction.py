@@ -59,9 +59,9 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         name = f"{model}, {control}" if control else str(model)
         of_layer = _choose_layer(of_model, layer)
         rows += _rows(of_layer, name, int(of_layer["layer"].iloc[0]))
-    of_trained = _choose_layer(results[~results["untrained"]], layer)
-    ranks = of_trained.groupby("model", sort=False)["effective_rank"].first()
-    ranks = ", ".join(f"{rank:.1f} ({model})" for model, rank in ranks.items())
+    of_models = results[~results["untrained"]].groupby("model", sort=False)
+    drawn = {model: _choose_layer(rows, layer)["effective_rank"] for model, rows in of_models}
+    ranks = ", ".join(f"{rank.iloc[0]:.1f} ({model})" for model, rank in drawn.items())
     notes = [CAPTION, *_explain(results, "[95 % interval]"), RANK.format(ranks)]
     look = {"ruled": tuple(ruled[1:]), "block": ("model", "layer"), "spare": SPARE}
     return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), **look).drop_empty()
@@ -192,7 +192,9 @@ def reconstruction_scene(results: pd.DataFrame, layer: int = -1) -> Grid:
         if of_model["layer"].nunique() > 1:
             pictures.append(_layer_lines(results[results["model"] == model], str(model)))
     pictures = _share_limits(pictures)
-    notes = _explain(trained, "Bands, 95 % intervals")
+    twins = _name_twins(results[results["untrained"]]).drop_duplicates("model")
+    baselines = twins["model"] + ": " + twins["control"].replace(CONTROLS) + "."
+    notes = [*_explain(trained, "Bands, 95 % intervals"), *baselines]
     return Grid(pictures, 2, note="\n".join(notes))
 
 
@@ -225,8 +227,7 @@ def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     rows = largest_fit(results, "held_out")
     rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values(["untrained", "layer"])
     groups = rows["predictor"].map(PREDICTORS)
-    twins = _name_twins(rows)["control"].replace(CONTROLS)
-    names = groups.mask(rows["untrained"], groups + ", " + twins)
+    names = groups.mask(rows["untrained"], groups + ", baseline model")
     rows = measured(rows, "r2", panel=model, line=names, group=groups, x=rows["layer"], sure=True)
     rows["measure"] = "R²"
     rows["stands_for"] = np.where(rows["untrained"], BASELINE, "")

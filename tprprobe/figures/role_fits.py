@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from tprprobe.analyses.decomposition import RoleSearch, claim_binding
+from tprprobe.analyses.decomposition.binding_claims import describe_binding
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.colors import line_colors
@@ -35,18 +36,20 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
 }
 SPARE = (  # columns; the first is left out first
     *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "withheld"),
-    *("fillers", "+ roles", "untrained", "permuted", "learned"),
+    *("untrained", "permuted", "learned", "+ roles", "fillers"),
 )
 CHOICE = "the scheme of fewest pairs among those that are not longer than the shortest (95 % interval), or by less than 1 %"
 MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
-MAX_GAINS = 4  # bars whose gains stand in the notes
+MAX_CLAIMS = 4  # bars with a sentence each
 MARKERS = "DosX^"  # of the places that are named in a panel
+APART = 0.03  # of an axis: places nearer than this would lie on each other
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents. Controls are of the same family and rank.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
     "both, (the gain of the step).\n"
     "withheld: on those with a pair that the fit has not seen, over these pairs.\n"
-    "learned: the gain of the bindings less that in the baseline model."
+    "learned: the gain of the bindings less that in the baseline model.\n"
+    "share: of the variance that is due to bindings, from no fit; it decides whether they are claimed."
 )
 
 
@@ -90,7 +93,7 @@ def _row(
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
     texts |= {step: _step(fits, family) for family, step in STEPS}
-    texts["learned"] = write_interval(main, "learned") if "learned" in main else "–"
+    texts |= {n: write_interval(main, n) if n in main else "–" for n in ("share", "learned")}
     texts |= {
         label: write_interval(main, measure),
         "withheld": write_interval(main, f"{measure}_withheld"),
@@ -115,7 +118,7 @@ def _step(fits: pd.DataFrame, family: str) -> str:
 
 def step_shares(decompositions: pd.DataFrame) -> Shares:
     """A bar per site and scheme, of the R² that fillers explain, that roles add and that bindings add, beside those of a
-    baseline model; a line below says what steps gain, and whether the state binds.
+    baseline model; a line below says whether the state binds.
     """
     groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
     named = _name_places(decompositions)
@@ -132,12 +135,13 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
             steps = list_steps(of_model["r2"].to_dict())
             rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in steps]
         of_model = families[families["control"] == ""]
-        notes.append(f"{name}: {_describe_gains(of_model)}.")
         for row in of_model[of_model["family"] == FACTORED].to_dict("records"):
-            names_by_claim.setdefault(claim_binding(row), []).append(name)
-    if len(groups) > MAX_GAINS:  # what gains are is seen
+            notes.append(write_minus(f"{name}: {describe_binding(row)}."))
+            share = write_minus(f"{row.get('share', np.nan):.3f}")
+            names_by_claim.setdefault(claim_binding(row), []).append(f"{name} (share {share})")
+    if len(groups) > MAX_CLAIMS:
         notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
-    title = "Fillers, roles, bindings: what every step explains"
+    title = "What fillers, roles and bindings add"
     origin = filter(None, [decompositions.attrs.get("origin")])
     note = "\n".join([*origin, *notes])
     return Shares(pd.DataFrame(rows), "R², held out", title=title, note=note)
@@ -160,19 +164,6 @@ def list_steps(r2: Mapping[str, float]) -> Iterator[tuple[str, float]]:
         yield label, end - start
         start = end
     yield "rest", 1 - start
-
-
-def _describe_gains(families: pd.DataFrame) -> str:
-    rows = {row["family"]: row for row in families.to_dict("records")}
-    texts = [
-        f"{label.strip('+ ')} add {write_interval(rows[family], 'gain')}"
-        for family, label in STEPS
-        if family in rows and family in BELOW
-    ]
-    bound = rows.get(FACTORED)
-    if bound and np.isfinite(bound.get("learned", np.nan)):
-        texts.append(f"learned {write_interval(bound, 'learned')}")
-    return write_minus(". ".join([", ".join(texts), *([claim_binding(bound)] if bound else [])]))
 
 
 def withheld_dots(decompositions: pd.DataFrame) -> Dots:
@@ -243,7 +234,7 @@ def _describe_controls(search: RoleSearch) -> str:
     pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
     control_roles = "; ".join(f"of {control}: {roles}" for control, roles in pairs)
     chosen = f"Orange: {CHOICE}. " * bool(search.schemes["is_found"].any())
-    return f"0: no structure. {chosen}Black: the shortest of the others. What the same search finds {control_roles}."
+    return f"0: no structure. {chosen}Black: the shortest at other places. What the same search finds {control_roles}."
 
 
 def _draw_search(axes: Axes, search: RoleSearch, place: str) -> None:
@@ -254,9 +245,15 @@ def _draw_search(axes: Axes, search: RoleSearch, place: str) -> None:
     axes.plot(curve["pairs"], curve["bits"], drawstyle="steps-post", **look)
     axes.plot(schemes["pairs"], schemes["bits"], "o", color=MUTED, markersize=2.5, alpha=0.5)
     axes.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
-    for marker, (x, y, text, color) in zip(MARKERS, _list_places(schemes), strict=False):
-        axes.plot(x, y, marker, color=color, markersize=6, linestyle="", label=place + text)
     axes.set(xscale="log", xlabel="pairs of filler and role", ylabel="bits per vector")
+    to_axes = (axes.transScale + axes.transLimits).transform
+    marked = np.empty((0, 2))
+    for x, y, text, color in _list_places(schemes):
+        spot = to_axes((x, y))
+        if len(marked) < len(MARKERS) and (np.abs(marked - spot).max(1) > APART).all():
+            look = {"color": color, "markersize": 6, "linestyle": "", "label": place + text}
+            axes.plot(x, y, MARKERS[len(marked)], **look)
+            marked = np.vstack([marked, spot])
     low, high = axes.get_xlim()
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < MANY * low else (1,)))
     axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -265,10 +262,12 @@ def _draw_search(axes: Axes, search: RoleSearch, place: str) -> None:
 
 def _list_places(schemes: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:
     """What is found, then the shortest of the others; schemes that part the tokens alike lie on one place."""
-    ranked = schemes.sort_values(["is_found", "bits"], ascending=[False, True])
+    ranked = schemes.assign(length=schemes["bits"].round())
+    ranked = ranked.sort_values(["is_found", "length", "pairs"], ascending=[False, True, True])
     groups = ranked.groupby([ranked["pairs"], ranked["bits"].round(1)], sort=False)
     for _, alike in groups:
         names, row = alike["roles"].tolist(), alike.iloc[0]
         text = " = ".join(names[:2]) + (" = …" if len(names) > 2 else "")
         color = WRONG if row["is_found"] else INK
-        yield row["pairs"], row["bits"], f"{text} (R² {row['r2']:.2f})", color
+        label = f"{text} ({row['pairs']:,.0f} pairs, R² {row['r2']:.2f})"
+        yield row["pairs"], row["bits"], label, color

@@ -40,7 +40,7 @@ NOTE = 0.138  # inches, a line of the caption
 EM, GUTTER = 9 / 72, 0.056  # inches in LaTeX: of \\footnotesize, between columns
 NARROW_SIGNS = frozenset(" .,:;()[]|il'‘’")
 NARROW_SIGN, LETTER_EM = 0.28, 0.44  # parts of an em
-WIDER, DRAWN = 2.3, 0.9  # characters of a figure an em of LaTeX; of its width, which figures fill
+WIDER, DRAWN = 2.3, 0.96  # characters of a figure an em of LaTeX; of its width, which columns fill
 TITLE_LINE = 0.8  # lines of cells, the height of one of a title
 LONGEST = 6.5  # inches, a line of the caption of a narrow table
 SCRIPT = 8 / 9  # of the size of text: intervals below numbers
@@ -113,9 +113,9 @@ class Table:
         lines = [f"| {' | '.join(text.replace('|', BAR) for text in row)} |" for row in rows]
         return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
 
-    def fit(self, width: float | None, share: float = 1.0) -> "Table":
-        """The table in a share of so many inches: intervals below their numbers, names of blocks above these, and what has no room left out."""
-        inches, cells = share * (width or np.inf), self.cells
+    def fit(self, width: float | None) -> "Table":
+        """The table in so many inches, as LaTeX and as a figure: intervals below their numbers, names of blocks above these, and what has no room left out."""
+        inches, cells = DRAWN * (width or np.inf), self.cells
         blocks = cells[[name for name in self.block if name in cells]]
         titles = list(map(_name_block, blocks.to_numpy().tolist()))
         names = [str(name) for name in cells if name not in blocks]
@@ -130,10 +130,6 @@ class Table:
             if name in columns and _measure(columns) > inches:
                 left_out.append(name)
                 del columns[name]
-        if width and share == 1 and (needed := _measure(columns)) > width:  # figures shrink
-            note(
-                f"{self.title}: {needed:.1f} inches are wider than the {width:g} that are asked for: shorten a heading (--label OLD=NEW), or use table*"
-            )
         rows: list[list[str]] = []
         ruled, (headings, *lines_of_rows) = [], zip(*columns.values(), strict=True)
         for i, (title, texts) in enumerate(zip(titles, lines_of_rows, strict=True)):
@@ -150,7 +146,12 @@ class Table:
 
     def latex(self) -> str:
         """The table in LaTeX, with the rules of the booktabs package; its title and caption, ready for ``\\caption``, in comments behind it."""
-        table = self.fit(current_look().inches) if (is_narrow := self._is_too_wide()) else self
+        width = current_look().inches or np.inf
+        table = self.fit(width) if (is_narrow := self._is_too_wide()) else self
+        if (needed := table._measure()) > width:
+            note(
+                f"{self.title}: {needed:.1f} inches are wider than the {width:g} that are asked for: shorten a heading (--label OLD=NEW), or use table*"
+            )
         headings = [str(name).split(SOFT) for name in table.cells]
         n_lines = max(map(len, headings), default=1)
         cells = table.cells.map(write_minus)
@@ -173,15 +174,22 @@ class Table:
 
     def draw(self, ax: GivenAxes | None = None) -> Any:
         """The table as a figure, or in the place of ``ax``."""
-        table = self.fit(current_look().inches, DRAWN) if self._is_too_wide() else self
+        table = self.fit(current_look().inches) if self._is_too_wide() else self
         return table._draw(ax, current_look().inches)
 
     def _is_too_wide(self) -> bool:
         """Whether the width that is asked for is a column, or less than the table takes as it is."""
         look = current_look()
+        return look.is_narrow or (look.inches or np.inf) < self._measure()
+
+    def _measure(self) -> float:
+        """The inches of the table in LaTeX."""
         cells = self.cells.items()
-        columns = {str(name): [[str(name)], *([text] for text in texts)] for name, texts in cells}
-        return look.is_narrow or (look.inches or np.inf) < _measure(columns)
+        texts = {
+            str(name): [str(name).split(SOFT), *([c] for c in column if BLOCK not in c)]
+            for name, column in cells
+        }
+        return _measure(texts)
 
     def _draw(self, ax: GivenAxes | None, inches: float | None = None) -> Any:
         """The table as it is, its title and caption in lines of its width where a figure of so many ``inches`` has no other."""

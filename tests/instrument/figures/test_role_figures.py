@@ -47,8 +47,8 @@ def test_steps_are_drawn_beside_those_of_the_twin(run):
     panel, baseline = figure.axes
     assert [label.get_text() for label in panel.get_yticklabels()][:2] == ["left", "left*right"]
     assert baseline.get_title(loc="left") == "baseline model"
-    gains = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
-    assert re.search(r"left: roles add .*, bindings add .*, learned [−\d]", gains)
+    notes = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
+    assert re.search(r"left: \w+ .*: share of variance [−+\d].*, with shuffled roles [−+\d]", notes)
     assert catalogue.find_figure("tpdn-table").name == "decomposition"
 
 

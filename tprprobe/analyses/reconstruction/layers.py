@@ -101,6 +101,11 @@ def find_layers(store: Store, layer: int | None, target: str) -> list[Layer]:
     if target not in TARGETS:
         raise unknown("target", target, TARGETS)
     stack = "layers" if any(site.startswith("layers.") for site in store.sites) else "encoder"
+    if not any(site.endswith(".self.value") for site in store.sites):
+        raise InputError(
+            f"{store.path} has no values of heads (`*.self.value`): reconstruct needs a model with attention, "
+            f"or imported arrays {stack}.N.self.value [token, head, dimension] and {stack}.N.self.input"
+        )
     values = store.select(f"{stack}.{'*' if layer is None else layer}.self.value")
     numbers = [number for number in map(layer_of, values) if number is not None]
     if target == "below" and layer is not None and 0 in numbers:

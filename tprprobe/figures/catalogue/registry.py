@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures import dots
 from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
@@ -25,6 +26,7 @@ from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
+PAGE = 9.5  # inches of text on a page of a paper
 NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 Picture = Scene | Drawing | Table
 Inputs = dict[str, Any]  # paths by the name of an input, of the store one
@@ -315,4 +317,10 @@ def write_figure(
         if isinstance(picture, Table) and ending not in FORMATS:
             return picture.reword().save(path)
         check_ending(path, (*NUMBERS, *FORMATS) if len(numbers) else FORMATS)
-        return save(_finish(name, picture, look), path)
+        figure = _finish(name, picture, look)
+        height = figure.get_figheight() + getattr(figure, "_below", 0.0)
+        if look.inches and height > PAGE:
+            note(
+                f"{path}: {height:.1f} inches are higher than a page: draw a part (panel 0), or no notes"
+            )
+        return save(figure, path)
