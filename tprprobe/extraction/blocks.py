@@ -118,7 +118,8 @@ def extract(
     n_control = min(len(run.data), control_samples or len(run.data))
     out, ranks = Path(out), Ranks.of()
     if not (ranks.rank or is_finished(out)):
-        note(f"{run.describe([len(run.data), *(n_control for _ in controls)])}: {out}")
+        described = run.describe([len(run.data), *(n_control for _ in controls)])
+        note(", ".join([described, *(f"{kind} twin" for kind in controls)]) + f": {out}")
     if find_client() and not is_finished(out) and len(run.data) > stride_of(run.data):
         extract_parts(run, out, list(controls), n_control, resume)
     elif ranks.count == 1 or is_finished(out):

@@ -53,10 +53,14 @@ def contrast_rows(rows: pd.DataFrame, edit: str, score: str = "difference") -> p
     of_any = rows["edit"].eq("any") & rows["control"].ne("")  # controls of every edit
     rows = rows[(rows["edit"].eq(edit) | of_any) & rows[score].notna()]
     names = rows["control"].replace({"": EDIT_ITSELF, "real": EDIT_ITSELF})
-    beyond = rows["beyond"].gt(0) if "beyond" in rows else pd.Series(False, rows.index)
-    is_sure = rows["p"].lt(0.05) if "p" in rows else False
-    lines = measured(rows, score, panel=edit, line=names, x=rows["layer"], sure=beyond & is_sure)
+    lines = measured(rows, score, panel=edit, line=names, x=rows["layer"], sure=_is_beyond(rows))
     return lines.sort_values(["line", "x"], key=_rank, kind="stable")
+
+
+def _is_beyond(rows: pd.DataFrame) -> pd.Series:
+    """Whether an edit is beyond its strongest control."""
+    tests = rows.reindex(columns=["beyond", "p"])
+    return tests["beyond"].gt(0) & tests["p"].lt(0.05)
 
 
 def _rank(column: pd.Series) -> pd.Series:
@@ -109,7 +113,7 @@ def _notes(behaviors: pd.DataFrame) -> list[str]:
 def describe_change(behavior: pd.DataFrame, edit: str) -> tuple[str, bool]:
     """How far an edit moves the answer at the site where it does most, of those where it is shown to if there are any, and whether there are."""
     rows = behavior[behavior["edit"].eq(edit) & behavior["control"].isin(["", "real"])]
-    shown = rows[(rows["change_low"] > 0) & (rows["beyond_low"] > 0)]
+    shown = rows[rows["change_low"].gt(0) & _is_beyond(rows)]
     best: Any = (rows if shown.empty else shown).nlargest(1, "change").iloc[0]
     change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
     where, moves = site_label(best["site"]), not shown.empty

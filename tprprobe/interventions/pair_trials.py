@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tprprobe.console import note
 from tprprobe.data.batching import Ragged
 from tprprobe.data.frames.grammar import Item, Text
 from tprprobe.data.frames.pairsets import MinimalPairs, tokens_of
@@ -49,11 +50,13 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     left_out = Counter(result for result in results if isinstance(result, str))
     pairs = zip(items, results, strict=True)
     results_of_items = [(item, *ids) for item, ids in pairs if not isinstance(ids, str)]
+    reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
     if not results_of_items:
-        reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
         raise InputError(
             f"{data.name}: none of {len(items)} items can be run on this model: {reasons}"
         )
+    if reasons:
+        note(f"{data.name}: of {len(items)} items, {reasons}: left out")
     asked_items, source, other_ids, places, inside, answers = zip(*results_of_items, strict=True)
     aside = [_aside(*pair) for pair in zip(places, inside, strict=True)]
     every, pad = torch.arange(len(asked_items)), model.config.pad
@@ -78,7 +81,7 @@ def _ask(
 
 
 def _encode(model: Language, text: Text) -> tuple[list[int], TokenPair, Sequence[int]] | None:
-    """The ids of a text with what is asked, the places of its two words, and of all words but the first, which much
+    """The ids of a text with what is asked, the first places of its two words, and of all other words but the first, which much
     attends to, and the last, behind which models predict; None for words of several tokens.
     """
     vocabulary, prompt = require_vocabulary(model), add_mask(model, text.whole)
@@ -87,8 +90,9 @@ def _encode(model: Language, text: Text) -> tuple[list[int], TokenPair, Sequence
     if any(len(tokens) != 1 for tokens in tokens_of_words):
         return None
     position_a, position_b = (tokens[0] for tokens in tokens_of_words)
-    inside = [place for place, (start, end) in enumerate(spans[:-1]) if start < end]
-    return ids.values.tolist(), (position_a, position_b), inside[1:]
+    inside = [place for place, (start, end) in enumerate(spans[:-1]) if start < end][1:]
+    moved = {token for word in text.moved for token in tokens_of(word.span, spans)}
+    return ids.values.tolist(), (position_a, position_b), [p for p in inside if p not in moved]
 
 
 def _answer(model: Language, text: Text, answer: str) -> int:
@@ -101,10 +105,9 @@ def _answer(model: Language, text: Text, answer: str) -> int:
 
 
 def _aside(places: TokenPair, inside: Sequence[int]) -> TokenPair:
-    candidates = {*inside} - {*places}
     positions: list[int] = []
     for place in places:
-        free = candidates - {*positions}
+        free = {*inside} - {*positions}
         near = (place + shift for shift in SHIFTS if place + shift in free)
         positions.append(next(near, NOWHERE))
     return (NOWHERE, NOWHERE) if NOWHERE in positions else (positions[0], positions[1])

@@ -119,8 +119,22 @@ class _Keeper:
         call = self.calls.calls
         is_same_call = call == self.call and self.name in self.captured
         self.held = [*self.held, output] if is_same_call else [output]
+        if len({_outline(tensor, self.axes) for tensor in self.held}) > 1:
+            shapes = " and ".join(str(tuple(tensor.shape)) for tensor in self.held[-2:])
+            raise InputError(
+                f"{self.name} passes tensors of shapes {shapes} in one call of the model: attach a submodule "
+                "that is called once, or the input of one that follows, 'path:input'"
+            )
         self.call, self.captured[self.name] = call, _joined(self.held, self.axes)
         site.passes = len(self.held)
+
+
+def _outline(tensor: Tensor, axes: tuple[str, ...]) -> tuple[int, ...]:
+    """The number of axes, and the lengths of all but positions, in which tensors of several passes are alike."""
+    if "query" in axes:
+        return tensor.ndim, *tensor.shape[:2]
+    is_step = tensor.ndim < len(axes) or "seq" not in axes  # a vector a step
+    return tensor.ndim, *(tensor.shape if is_step else (len(tensor), *tensor.shape[2:]))
 
 
 def _joined(tensors: list[Tensor], axes: tuple[str, ...]) -> Tensor:

@@ -23,7 +23,6 @@ slots = { a = "beast", b = "beast" }
 a = "first"
 b = "second"
 [words.beast]
-forms = "word"
 words = "dog, cat, cow"
 [[patterns]]
 text = "A {a} sees a {b}. The"
@@ -116,6 +115,17 @@ def test_a_frame_of_your_own(tmp_path):
     assert all(e.target == labels_of(e, "role")["first"] for e in data)
     with pytest.raises(InputError, match=r"n = 7 of .*, which has 6"):
         load_data(f"pairs:{path}", n=7)
+
+
+def test_words_that_stand_several_times_change_places_wherever_they_stand(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text(CUSTOM.replace("a {b}. The", "a {b}. The {a} runs. {b}"))
+    text, variant = load_data(f"pairs:{path}", n=2)
+    first, second = text.target, variant.target
+    for example, a, b in ((text, first, second), (variant, second, first)):
+        assert example.source == f"A {a} sees a {b}. The {a} runs. {b}"
+        labels = [target.label for target in example.sentence.targets["role"]]
+        assert labels == ["first", "second"] * 2
 
 
 @pytest.mark.parametrize(

@@ -487,3 +487,17 @@ def test_sites_inside_a_loop_over_symbols_are_joined(call):
     assert torch.equal(edited[:, :2], plain[:, :2])
     torch.testing.assert_close(edited[:, 2], plain[:, 2] * 2)
     assert not torch.isclose(edited[:, 3:], plain[:, 3:]).any(-1).all()
+
+
+def test_tensors_of_two_shapes_in_one_call_are_refused_with_the_way_out():
+    def call(module, batch):
+        module.table(batch[0])
+        module.table(batch[0][:, 0])
+
+    module = nn.ModuleDict({"table": nn.Embedding(5, 4)})
+    attached = attach(module, {"encoder.embedding": "table"}, forward=call)
+    with (
+        capture(attached, "encoder.embedding"),
+        pytest.raises(InputError, match=r"encoder.embedding passes .*\(2, 3, 4\) and \(2, 4\)"),
+    ):
+        attached(torch.ones(2, 3, dtype=torch.long))

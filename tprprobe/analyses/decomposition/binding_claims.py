@@ -7,12 +7,12 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
 from tprprobe.console import format_table
-from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, SATURATED
 from tprprobe.statistics import FEWEST_GROUPS, Row, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
 MIN_SHARE = 1e-6  # rounding: states that are exact sums of fillers and roles have shares of 1e-15
-SLIGHT = 0.005  # share of the variance below which a state is said to hardly bind
+SLIGHT = 0.005  # share of the variance below which a state is said to hardly bind, and a gain is not told
 BOUND = ("Binds", "Hardly binds")  # how claims begin that a state binds
 ROUGH = 30  # documents below which intervals are wide
 TITLES = {BAG: "R² of fillers", ADDITIVE: "+ roles", FACTORED: "+ bindings"}
@@ -96,6 +96,8 @@ def summarize(scores: pd.DataFrame) -> list[str]:
     for (site, roles), of_scheme in groups:
         rows = {row["family"]: row for row in of_scheme.to_dict("records")}
         steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
+        if rows.get(SATURATED, {}).get("gain_low", np.nan) > SLIGHT:  # the rank leaves more
+            steps.append(_step(rows[SATURATED], "a free vector a pair"))
         lines.append(f"{site}, {roles}: held-out R² of {', '.join(steps)}")
         if np.isfinite(rows.get(FACTORED, {}).get("share", np.nan)):
             lines.append(f"  {_describe_shares(rows)}")

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, hstack
 from tprprobe.evaluation.intervals import REPLICATES
 from tprprobe.statistics import bounds, permute_within, replicate_totals
 
-MAX_PAIRS = 1200  # of a scheme that is tried
+MAX_PAIRS = 1200  # of a scheme that is tried, and no more than there are fitted vectors
 PRECISION = 1e-3  # of the variance, to which vectors are described; noiseless ones would cost ever more bits
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
 BEAM, MAX_FIELDS = 2, 3
@@ -122,6 +122,7 @@ def score_roles(
     data: SearchData, terms: Terms, roles: Sequence[Roles], is_control: bool = False
 ) -> SchemeScore:
     """The score of a saturated fit of these roles; of too many pairs its length is infinite, a control has the commonest."""
+    max_pairs = min(MAX_PAIRS, len(data.fitting))
     n_roles = sum(int(of_term.max(initial=-1)) + 1 for of_term in roles)
     if not roles:
         return SchemeScore(terms, 0, 0, 0.0, 0.0, 0.0, data.mean_errors)
@@ -129,11 +130,11 @@ def score_roles(
     counts = csr_array(hstack([_count(data, *term) for term in zip(roles, bare, strict=True)]))
     fit_counts = csr_array(counts[data.fitting])
     n_pairs = len(np.unique(fit_counts.indices))
-    if is_control and n_pairs > MAX_PAIRS:
-        n_pairs = MAX_PAIRS
+    if is_control and n_pairs > max_pairs:
+        n_pairs = max_pairs
         common = np.argsort(-np.asarray(fit_counts.sum(0)).reshape(-1), kind="stable")[:n_pairs]
         counts, fit_counts = counts[:, common], csr_array(fit_counts[:, common])
-    if n_pairs > MAX_PAIRS:
+    if n_pairs > max_pairs:
         return SchemeScore(terms, n_roles, n_pairs, np.inf, np.inf, 0.0, data.mean_errors)
     if any(r.any() and not is_bare(term) for term, r in zip(terms, roles, strict=True)):
         bag = _count(data, np.zeros_like(data.fillers), False)

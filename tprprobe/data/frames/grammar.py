@@ -1,7 +1,7 @@
 """A frame: sentences with slots, lists of words for them, and the items that fill them.
 
-The words of slots ``a`` and ``b`` change places in an item's other text. ``{slot.form}`` is a form of a slot's word,
-``{slot}`` its first; labels are of a slot, or of ``slot.form``.
+The words of slots ``a`` and ``b`` change places in an item's other text, everywhere in the form in which they first stand; further
+forms stay. ``{slot.form}`` is a form of a slot's word, ``{slot}`` its first; labels are of a slot, or of ``slot.form``.
 """
 
 import math
@@ -32,8 +32,8 @@ SlotWords = Mapping[str, Mapping[str, str]]  # for every slot a word, by form
 class Words(Settings, strict=True):
     """A list of words, between commas the forms of one; ``task`` is what the forms label, if anything."""
 
-    forms: str
     words: str
+    forms: str = "word"
     task: str | None = None
 
     @model_validator(mode="after")
@@ -94,8 +94,15 @@ class Text:
 
     @property
     def exchanged(self) -> tuple[Filled, Filled]:
+        """The two words where they first stand."""
         word_a, word_b = (next(w for w in self.filled if w.slot == slot) for slot in EXCHANGED)
         return word_a, word_b
+
+    @property
+    def moved(self) -> list[Filled]:
+        """The two words wherever they stand."""
+        kinds = [(word.slot, word.form) for word in self.exchanged]
+        return [word for word in self.filled if (word.slot, word.form) in kinds]
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,8 @@ def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
         filled = [_choose(frame, match, words) for match in SLOT.finditer(pattern.text)]
         text = _place(frame, pattern, pattern.answer, filled, words)
         word_a, word_b = text.exchanged  # which change places with their forms
-        exchanged = [{word_a: word_b, word_b: word_a}.get(word, word) for word in text.filled]
+        rivals = {word_a.slot: word_b, word_b.slot: word_a}
+        exchanged = [rivals[w.slot] if w in text.moved else w for w in text.filled]
         pairs = zip(text.filled, exchanged, strict=True)
         swapped = [replace(w, word=v.word, form=v.form, task=v.task) for w, v in pairs]
         other_text = _place(frame, pattern, pattern.other, swapped, words)

@@ -90,7 +90,7 @@ def has_single_tokens(item: Item, vocabulary: Codec) -> bool:
     texts = (item.text, item.other)
     offsets = vocabulary.all_offsets([text.text for text in texts])
     pairs = zip(texts, offsets, strict=True)
-    return all(len(tokens_of(w.span, spans)) == 1 for text, spans in pairs for w in text.exchanged)
+    return all(len(tokens_of(w.span, spans)) == 1 for text, spans in pairs for w in text.moved)
 
 
 def tokens_of(span: tuple[int, int], offsets: Sequence[tuple[int, int]]) -> list[int]:
@@ -158,7 +158,7 @@ def pair_of_text(
         pattern, n = re.subn(place, f"{{{slot}}}", pattern, count=1)
         if not n:
             raise InputError(f"no word {word!r} in {text!r}: give words of the text")
-        lists[slot] = {"forms": "word", "words": word}
+        lists[slot] = {"words": word}
     answer, other_answer = answers
     patterns = [{"text": pattern, "answer": answer, "other": other_answer}]
     slots = {slot: slot for slot in EXCHANGED}

@@ -62,8 +62,9 @@ def fit_means(
 def fit_seeds(
     vectors: Float32[np.ndarray, "row width"], k: int, seed: int, n_seeds: int, source: str
 ) -> list[np.ndarray]:
-    """The centers that k-means ends at from every seed."""
-    fits = [fit_means(vectors, k, seed + i, 1, source) for i in range(n_seeds)]
+    """The centers that k-means ends at from every start; starts of different seeds differ."""
+    starts = ((seed * n_seeds + i) % 2**32 for i in range(n_seeds))
+    fits = [fit_means(vectors, k, start, 1, source) for start in starts]
     return [np.asarray(fit.cluster_centers_) for fit in fits]
 
 
