@@ -22,7 +22,7 @@ from tprpapers.huang.unbinding import (
 )
 from tprpapers.huang.unbinding.categories import KINDS
 from tprpapers.huang.unbinding.conformity import TOTAL, share_one_cluster, split_initial
-from tprpapers.huang.unbinding.regions import PLACE_AND_BEFORE, UNBINDING, Regions
+from tprpapers.huang.unbinding.regions import PLACE_AND_BEFORE, Regions
 from tprpapers.huang.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
@@ -129,12 +129,9 @@ def of_regions(regions: Regions) -> dict[str, Cases]:
     """The evidence of regions, by claim id: the literal reading, and the linear probe on other
     images.
     """
-    key = ("k-means", UNBINDING, "in sample")
-    control = regions.best_control(key[0], key[2], "macro")
-    probe, rival = ("linear", UNBINDING, "held out"), ("linear", PLACE_AND_BEFORE, "held out")
     return {
-        "huang-pos-regions": {f"against {control[1]}": regions.difference(key, control, "macro")},
-        "huang-pos-prediction": {"": regions.difference(probe, rival, "micro")},
+        "huang-pos-regions": regions.gain("k-means", "in sample", "macro"),
+        "huang-pos-prediction": regions.gain("linear", "held out", "micro", PLACE_AND_BEFORE),
     }
 
 

@@ -35,6 +35,7 @@ UNBINDING, TWIN, PLACE, BEFORE, PLACE_AND_BEFORE = (
     "position and previous word",
 )
 SHUFFLED, NOTHING = "u, tags permuted", "nothing (the commonest tag)"
+CONTROLS = [PLACE, BEFORE, PLACE_AND_BEFORE, SHUFFLED]
 
 PartitionKey = tuple[str, str, str]  # reading, vectors, split
 
@@ -55,18 +56,16 @@ class Regions:
         """
         return pd.DataFrame([self._row(key) for key in self.counts])
 
-    def difference(self, minuend: PartitionKey, subtrahend: PartitionKey, mean: str) -> Interval:
-        """The purity (``macro`` or ``micro``) of one partition minus another's, over drawn images."""
-        return compare(self.counts[minuend], self.counts[subtrahend], MEASURES[mean], self.seed)
+    def gain(self, reading: str, split: str, mean: str, control: str = "") -> dict[str, Interval]:
+        """The purity (``macro`` or ``micro``) of u minus that of a control, by default the purest, over drawn images.
 
-    def best_control(self, reading: str, split: str, mean: str) -> PartitionKey:
-        """The purest partition by vectors without learned content: place, word before, both, or
-        shuffled.
+        Its name says the reading and the control.
         """
-        keys = [
-            (reading, vectors, split) for vectors in (PLACE, BEFORE, PLACE_AND_BEFORE, SHUFFLED)
-        ]
-        return max(keys, key=lambda key: MEASURES[mean](self.counts[key].table[None])[0])
+        measure, controls = MEASURES[mean], [control] if control else CONTROLS
+        counts = {name: self.counts[reading, name, split] for name in (UNBINDING, *controls)}
+        best = max(controls, key=lambda name: measure(counts[name].table[None])[0])
+        interval = compare(counts[UNBINDING], counts[best], measure, self.seed)
+        return {f"{reading}, {split}, {OVER[mean]}, against {best}": interval}
 
     def _row(self, key: PartitionKey) -> dict[str, Any]:
         counts, columns = (
@@ -84,6 +83,7 @@ def _macro(tables: Tables) -> Float[np.ndarray, " replicate"]:
     return np.nanmean(divide(tables[..., 0], tables.sum(2)), axis=1)
 
 
+OVER = {"macro": "over regions", "micro": "over words"}
 MEASURES = {"macro": _macro, "micro": lambda tables: tables[..., 0].sum(1) / tables.sum((1, 2))}
 
 
