@@ -51,16 +51,11 @@ class Regions:
     seed: int
 
     def table(self) -> pd.DataFrame:
-        """One row per partition: reading, vectors, split, regions; macro and micro with _low and
-        _high.
-        """
+        """One row per partition: reading, vectors, split, regions; macro, micro, _low and _high."""
         return pd.DataFrame([self._row(key) for key in self.counts])
 
     def gain(self, reading: str, split: str, mean: str, control: str = "") -> dict[str, Interval]:
-        """The purity (``macro`` or ``micro``) of u minus that of a control, by default the purest, over drawn images.
-
-        Its name says the reading and the control.
-        """
+        """The purity (``macro`` or ``micro``) of u minus a control's, by default the purest; its name says which."""
         measure, controls = MEASURES[mean], [control] if control else CONTROLS
         counts = {name: self.counts[reading, name, split] for name in (UNBINDING, *controls)}
         best = max(controls, key=lambda name: measure(counts[name].table[None])[0])
@@ -68,11 +63,9 @@ class Regions:
         return {f"{reading}, {split}, {OVER[mean]}, against {best}": interval}
 
     def _row(self, key: PartitionKey) -> dict[str, Any]:
-        counts, columns = (
-            self.counts[key],
-            dict(zip(("reading", "vectors", "split"), key, strict=True)),
-        )
-        row: dict[str, Any] = columns | {"regions": int(np.sum(counts.table.sum(1) > 0))}
+        counts = self.counts[key]
+        row: dict[str, Any] = dict(zip(("reading", "vectors", "split"), key, strict=True))
+        row["regions"] = int(np.sum(counts.table.sum(1) > 0))
         for name, measure in MEASURES.items():
             row |= counts.measure(measure, self.seed).columns(name)
         return row
@@ -94,18 +87,14 @@ def partition_space(words: GeneratedWords, max_words: int = MAX_WORDS, seed: int
     vectors = read_vectors(words, table)
     rng = np.random.default_rng(seed)
     folds = rng.permuted(np.arange(int(groups.max()) + 1) % FOLDS)[groups.to_numpy()]
+    tagged = {name: (columns, tags) for name, columns in vectors.items()}
+    tagged[SHUFFLED] = vectors[UNBINDING], rng.permutation(tags)
     counts = {
-        (reading, name, split): _count_regions(reading, columns, tags, folds, split, groups, seed)
-        for name, columns in vectors.items()
+        (reading, name, split): _count_regions(reading, *tagged[name], folds, split, groups, seed)
+        for name in tagged
         for reading in READINGS
         for split in SPLITS
     }
-    shuffled = rng.permutation(tags)
-    for reading in READINGS:
-        for split in SPLITS:
-            counts[reading, SHUFFLED, split] = _count_regions(
-                reading, vectors[UNBINDING], shuffled, folds, split, groups, seed
-            )
     everywhere = np.zeros(len(tags), int)
     commonest = tags == pd.Series(tags).mode()[0]
     counts["one region", NOTHING, SPLITS[0]] = _count(everywhere, commonest, groups)
