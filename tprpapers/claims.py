@@ -21,7 +21,6 @@
 5. Of several cases ``every`` holds if all hold and fails if one fails; ``some`` holds if one holds
    and fails if all fail. Where one of m cases decides, intervals are widened from 95 % to 1 − 5 %/m
    (Bonferroni; the bounds' distances from the estimate grow as the quantiles of their distribution).
-
 6. Where the same cases are measured ``beside`` by another estimate of their error (between seeds: that of the
    compared variants alone, Welch, beside that pooled over all) and the two decide otherwise: undecided.
 
@@ -218,13 +217,11 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
         )
         reason = f"{numbers}; by the spread of the compared variants alone {alternative.partition(' (')[0]}"
         return Verdict(claim, "undecided", f"{reason}: the two decide otherwise")
-    if outcome == "undecided" and _decide(claim, list(evidence.cases.values()), 0.0) != outcome:
-        rounding = max(claim.counts or 0.0, ROUNDING)
-        numbers += f"; what is within {rounding:g} of that decides nothing"
-    elif outcome == "undecided" and any(
-        _decides_alone(claim, case, 1) for case in evidence.cases.values()
-    ):
-        numbers += f"; none decides with its interval widened for {len(evidence.cases)} cases"
+    if outcome == "undecided":
+        numbers += _explain_widened(claim, evidence.cases)
+        if _decide(claim, list(evidence.cases.values()), 0.0) != outcome:
+            rounding = max(claim.counts or 0.0, ROUNDING)
+            numbers += f"; what is within {rounding:g} of that decides nothing"
     return Verdict(claim, outcome, numbers)
 
 
@@ -289,6 +286,15 @@ def _widen(estimate: Interval, cases: int) -> Interval:
     value = estimate.value
     low, high = (value + factor * (bound - value) for bound in (estimate.low, estimate.high))
     return Interval(value, low, high, df=estimate.df)
+
+
+def _explain_widened(claim: Claim, cases: Mapping[str, Interval]) -> str:
+    """The widened intervals of cases that would decide alone if there were no others."""
+    decide = {name: case for name, case in cases.items() if _decides_alone(claim, case, 1)}
+    widened = [f"{name} {_show(_widen(case, len(cases)))}" for name, case in decide.items()]
+    level = f"{100 * (1 - (1 - LEVEL) / len(cases)):.1f} %"
+    reason = f"; to decide alone, one of {len(cases)} needs {level}: {'; '.join(widened)}"
+    return reason if widened else ""
 
 
 def _explain(claim: Claim, evidence: Evidence) -> str:

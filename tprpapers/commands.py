@@ -102,7 +102,7 @@ def paper(
 
     What each is made from, in minutes, is computed before it, into OUT/made.
     """
-    from tprpapers.paper.judgements import word_verdict
+    from tprpapers.paper.judgements import count_verdicts, word_verdict
     from tprpapers.paper.making import make_papers
 
     page = make_papers(name, ckpt or [], out, resume, _track_parts)
@@ -110,8 +110,9 @@ def paper(
     for path in sorted(page.parent.glob("*.json")):
         if "verdict" in (item := read_json(path)):
             verdict = ", judged on ".join([word_verdict(item), *item.get("judged_on", ())])
-            names.setdefault(verdict, []).append(path.stem)
-    say("Verdicts on the paper's claims about its tables and figures:")
+            claims = f" ({count_verdicts([item])})" if item["claims"] else ""
+            names.setdefault(verdict, []).append(f"{path.stem}{claims}")
+    say("Tables and figures, by the least favorable verdict on the paper's claims about them:")
     for verdict, made in sorted(names.items()):
         say(f"  {verdict} ({len(made)}): {', '.join(made)}")
     say(f"open {page}")

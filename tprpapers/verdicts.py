@@ -20,9 +20,7 @@ from tprprobe.files import assets
 from tprprobe.statistics import Interval
 
 FILE = "verdicts.csv"
-MAX_DETAILED = (
-    4  # claims up to which a note gives their numbers; of more it gives the outcomes alone
-)
+MAX_DETAILED = 4  # claims; of more a note gives the outcomes alone
 LINE = 150  # characters
 HERE = "The paper's claims, judged on what is shown here:"
 HEAD = (
@@ -139,15 +137,11 @@ def add_verdicts(drawing: Drawing | Table, claims: Sequence[str]) -> Drawing | T
     Raises:
         InputError: there is no such claim.
     """
-    decided = verdicts_of(drawing)
-    decided_ids = {verdict.claim.id for verdict in decided}
-    lines = summarize_verdicts([claim for claim in claims if claim not in decided_ids])
-    if decided_ids:
-        judgements = [
-            f"{verdict.claim.id}: {verdict.outcome}. {verdict.claim.statistic}: {verdict.reason}"
-            for verdict in decided
-        ]
-        lines = [HERE, *judgements, *lines]
+    decided, is_table = verdicts_of(drawing), isinstance(drawing, Table)
+    rows = [_row(verdict) for verdict in decided]
+    decided_ids = {row["claim"] for row in rows}
+    lines = [HERE, *_word(rows, is_table)] if rows else []
+    lines += summarize_verdicts([name for name in claims if name not in decided_ids], is_table)
     if not lines:
         return drawing
     lines = [*map(write_minus, lines)]
@@ -159,7 +153,7 @@ def add_verdicts(drawing: Drawing | Table, claims: Sequence[str]) -> Drawing | T
     return drawing
 
 
-def summarize_verdicts(claims: Sequence[str]) -> list[str]:
+def summarize_verdicts(claims: Sequence[str], is_quoted: bool = False) -> list[str]:
     """A line per claim (and model) with its outcome and numbers, or one per outcome where there are
     many; empty without claims or without the table.
     """
@@ -168,20 +162,34 @@ def summarize_verdicts(claims: Sequence[str]) -> list[str]:
     rows = [row for row in read_verdicts() if row["claim"] in claims]
     if not rows:
         return []
-    if len(claims) > MAX_DETAILED:
-        outcomes = dict.fromkeys(row["verdict"] for row in rows)
-        lines = [
-            f"{outcome}: {', '.join(_name(row) for row in rows if row['verdict'] == outcome)}."
-            for outcome in outcomes
-        ]
-    else:
-        lines = [
-            f"{_name(row)}: {row['verdict']}. {row['reason'].replace(_BAR, '|')}" for row in rows
-        ]
-    return [HEAD, *lines]
+    if len(claims) <= MAX_DETAILED:
+        return [HEAD, *_word(rows, is_quoted)]
+    outcomes = dict.fromkeys(row["verdict"] for row in rows)
+    return [HEAD, *(
+        f"{outcome}: {', '.join(_name(row) for row in rows if row['verdict'] == outcome)}."
+        for outcome in outcomes
+    )]  # fmt: skip
 
 
-def _name(row: dict[str, str]) -> str:
+def _row(verdict: Verdict) -> dict[str, str]:
+    reason = verdict.reason
+    return {"claim": verdict.claim.id, "model": "", "verdict": verdict.outcome, "reason": reason}
+
+
+def _word(rows: Sequence[Mapping[str, str]], is_quoted: bool) -> list[str]:
+    """A line per row, the first of a claim with its quotation if these are to be quoted."""
+    names = [row["claim"] for row in rows]
+    quotations = [
+        f" (“{find_claim(name).quotation}”)" if is_quoted and name not in names[:i] else ""
+        for i, name in enumerate(names)
+    ]
+    return [
+        f"{_name(row)}{quotation}: {row['verdict']}. {row['reason'].replace(_BAR, '|')}"
+        for row, quotation in zip(rows, quotations, strict=True)
+    ]
+
+
+def _name(row: Mapping[str, str]) -> str:
     return row["claim"] + (f" ({row['model']})" if row["model"] else "")
 
 

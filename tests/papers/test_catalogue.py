@@ -125,8 +125,9 @@ def test_claims_are_judged_on_what_is_shown(run, name):
     below = drawing.caption if isinstance(drawing, Table) else drawing.texts[-1].get_text()
     judgements = below.partition(HERE)[2].partition(HEAD)[0]  # not those of the results pages
     for verdict in verdicts_of(drawing):
-        assert f"{verdict.claim.id}: {verdict.outcome}." in judgements
-        assert below.count(f"{verdict.claim.id}:") == 1
+        sentence = f" (“{verdict.claim.quotation}”)" if isinstance(drawing, Table) else ""
+        assert f"{verdict.claim.id}{sentence}: {verdict.outcome}." in " ".join(judgements.split())
+        assert below.count(f"{verdict.claim.id}{sentence[:3]}") == 1
 
 
 CLAIMED = re.compile("|".join([*load_claims(), "verdicts?", "papers? claims"]))
@@ -204,10 +205,10 @@ def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     store = run.parent / "captioned" / "store"
     table = catalogue.make("huang-table2", store=store)
     assert cells(table, "category", "noun")["share (printed)"] == "0.9660"  # printed: 0.969
-    assert "huang-nominal-verbal: " in add_verdicts(table, ()).caption
+    assert "huang-nominal-verbal (“" in add_verdicts(table, ()).caption
     interpretation = catalogue.make("huang-table3", store=store)
     assert (interpretation.cells["from"] == "printed").sum() == 10
-    assert "huang-first-position: " in add_verdicts(interpretation, ()).caption
+    assert "huang-first-position (“" in add_verdicts(interpretation, ()).caption
     four_clusters = add_verdicts(catalogue.make("huang-table3", store=store, k=4), ())
     assert "huang-" not in four_clusters.caption  # the claims are about ten clusters
     nouns = catalogue.make("huang-fig4", store=store, method="pca").scene.tabulate()

@@ -1,6 +1,7 @@
 """Planted clusters of unbinding vectors are read for what they are, and controls for what they are."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,12 +21,14 @@ from tprpapers.huang.unbinding import (
 )
 from tprpapers.huang.unbinding.categories import categorize
 from tprpapers.huang.unbinding.conformity import TOTAL
+from tprpapers.huang.unbinding.regions import CONTROLS, MEASURES, READINGS, SPLITS
 from tprpapers.huang.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
     hybrid_roles,
     labels_of,
 )
+from tprpapers.huang.unbinding_tables import regions_table
 from tprpapers.verdicts import judge_cases
 from tprprobe.errors import InputError
 from tprprobe.statistics import Interval
@@ -143,6 +146,18 @@ def test_planted_regions_are_purer_than_permuted_ones_and_the_twins(regions):
         pure = table.loc[("k-means", "u", split), "macro_low"]
         assert pure > table.loc[("k-means", "u, tags permuted", split), "macro_high"]
         assert pure > table.loc[("k-means", "u of the untrained twin", split), "macro_high"]
+
+
+def test_a_gain_names_its_reading_and_how_many_readings_agree(regions):
+    rows = regions.table().set_index(["reading", "split", "vectors"]).sort_index()
+    purity = rows.loc["k-means", "held out"]["micro"]
+    [(name, gain)] = regions.gain("k-means", "held out", "micro").items()
+    control = name.removeprefix("k-means, held out, over words, against ")
+    assert purity[control] == purity[CONTROLS].max()
+    assert gain.value == pytest.approx(purity["u"] - purity[control])
+    numbers = [rows.loc[key][mean] for key in product(READINGS, SPLITS) for mean in MEASURES]
+    n_above = sum(number["u"] > number[CONTROLS].max() for number in numbers)
+    assert f" in {n_above} of its 12 numbers." in regions_table(regions, "", []).caption
 
 
 def test_centers_of_another_store_count_its_words(words, tmp_path):

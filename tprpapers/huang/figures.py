@@ -22,7 +22,7 @@ from tprpapers.huang.unbinding import (
 )
 from tprpapers.huang.unbinding.categories import KINDS
 from tprpapers.huang.unbinding.conformity import TOTAL, share_one_cluster, split_initial
-from tprpapers.huang.unbinding.regions import PLACE_AND_BEFORE, UNBINDING, Regions
+from tprpapers.huang.unbinding.regions import PLACE_AND_BEFORE, Regions
 from tprpapers.huang.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
@@ -126,15 +126,10 @@ def of_ten(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str
 
 
 def of_regions(regions: Regions) -> dict[str, Cases]:
-    """The evidence of regions, by claim id: the literal reading, and the linear probe on other
-    images.
-    """
-    key = ("k-means", UNBINDING, "in sample")
-    control = regions.best_control(key[0], key[2], "macro")
-    probe, rival = ("linear", UNBINDING, "held out"), ("linear", PLACE_AND_BEFORE, "held out")
+    """The evidence of regions, by claim id: the literal reading, and the linear probe on others."""
     return {
-        "huang-pos-regions": {f"against {control[1]}": regions.difference(key, control, "macro")},
-        "huang-pos-prediction": {"": regions.difference(probe, rival, "micro")},
+        "huang-pos-regions": regions.gain("k-means", "in sample", "macro"),
+        "huang-pos-prediction": regions.gain("linear", "held out", "micro", PLACE_AND_BEFORE),
     }
 
 
@@ -222,10 +217,11 @@ def draw_plane(
         f"{len(fit_words):,} words of others. The paper's linear projection is not described.\n"
         "Percent: of the variance; of discriminants, of the variance between the means of classes."
     )
-    title = f"Unbinding vectors of {kind}s and of other words"
-    title = title if kind else "Unbinding vectors by kind of word"
+    title = f"of {kind}s and of other words" if kind else "by kind of word"
     texts = np.concatenate([fit_words["word"], drawn_words["word"]])
-    return scatter_planes(planes, classes, texts, labels_by_class, title, note)
+    return scatter_planes(
+        planes, classes, texts, labels_by_class, f"Unbinding vectors {title}", note
+    )
 
 
 CAPTIONED = Input(

@@ -34,16 +34,12 @@ def list_judgements(
         for row in read_verdicts()
         if row["claim"] == name
     ]
-    nearest: dict[str, int] = {}
-    distances = [
-        0 if row["judged_on"] == ON_FIGURE else 2 - (row["model"] in checkpoints) for row in rows
-    ]
-    for row, distance in zip(rows, distances, strict=True):
-        nearest[row["claim"]] = min(distance, nearest.get(row["claim"], distance))
-    return [
-        row | {"decides": distance == nearest[row["claim"]]}
-        for row, distance in zip(rows, distances, strict=True)
-    ]
+
+    def distance(row: Mapping[str, Any]) -> int:
+        return 0 if row["judged_on"] == ON_FIGURE else 2 - (row["model"] in checkpoints)
+
+    distances = {name: [distance(row) for row in rows if row["claim"] == name] for name in names}
+    return [row | {"decides": distance(row) == min(distances[row["claim"]])} for row in rows]
 
 
 def _judgement(name: str, model: str, judged_on: str, reason: str, verdict: str) -> dict[str, Any]:
@@ -79,8 +75,8 @@ def describe(
     judges what is claimed of this and other figures together.
     """
     bases = [row["judged_on"] for row in judgements if row["decides"] and is_made]
-    verdict = combine_verdicts(judgements, is_made)
-    content = {"verdict": verdict, "judged_on": bases[:1], "claims": list(judgements)}
+    content = {"verdict": combine_verdicts(judgements, is_made), "judged_on": bases[:1]}
+    content["claims"] = list(judgements)
     return content | ({"judged_by": judged_by} if judged_by else {})
 
 

@@ -115,8 +115,13 @@ def _item(
     judgements = list_judgements(claims, figure_verdicts, checkpoints)
     judgement = describe(judgements, not missing, JUDGED_BY.get(name))
     title = catalogue.find_figure(name).title
-    content = {"name": name, "title": title, **judgement, "commands": lines}
-    content |= {"missing": missing or None}
+    content = {
+        "name": name,
+        "title": title,
+        **judgement,
+        "commands": lines,
+        "missing": missing or None,
+    }
     if not missing:
         content["sources"] = [command.out.relative_to(out).as_posix() for command in used_commands]
     write_file(out / f"{name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
@@ -129,11 +134,8 @@ def _item(
 def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table | None]:
     inputs = catalogue.registry.place_sources(catalogue.find_figure(name), sources)
     drawing_or_table = add_verdicts(catalogue.make(name, **inputs), CLAIMS.get(name, ()))
-    figure, table = (
-        (drawing_or_table.draw(), drawing_or_table)
-        if isinstance(drawing_or_table, Table)
-        else (drawing_or_table, None)
-    )
+    table = drawing_or_table if isinstance(drawing_or_table, Table) else None
+    figure = drawing_or_table.draw() if isinstance(drawing_or_table, Table) else drawing_or_table
     for kind in ("pdf", "svg"):
         save(figure, out / f"{name}.{kind}")
     if table:

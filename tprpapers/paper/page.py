@@ -76,21 +76,18 @@ def _caption(table: Table) -> str:
 
 
 def _folded_line(item: Item) -> str:
-    return f"Claims about it: {count_verdicts([item.judgement])} ({len(item.judgement['claims'])} in all)"
+    return f"Claims about it: {count_verdicts([item.judgement])}"
 
 
 def _claims(item: Item) -> pd.DataFrame:
-    """The claims about an item: what the paper says, what decides, printed, here, verdict."""
-    return pd.DataFrame(
-        {
-            "claim": f"{claim['where']}: “{claim['quotation']}”",
-            "what decides": claim["rule"],
-            "printed": claim["printed"],
-            "measured": _measured(claim),
-            "verdict": claim["verdict"],
-        }
-        for claim in item.judgement["claims"]
-    )
+    """The claims about an item, each with its verdicts: what the paper says, what decides, printed, here, verdict."""
+    claims = pd.DataFrame(item.judgement["claims"])
+    claims["claim"], names = claims["where"] + ": “" + claims["quotation"] + "”", claims["claim"]
+    claims["measured"] = [_measured(claim) for claim in item.judgement["claims"]]
+    told = ["claim", "rule", "printed"]
+    claims.loc[names.duplicated(), told] = ""
+    grouped = claims.iloc[pd.factorize(names)[0].argsort(kind="stable")]
+    return grouped[[*told, "measured", "verdict"]].rename(columns={"rule": "what decides"})
 
 
 def _measured(judgement: dict[str, str]) -> str:

@@ -61,7 +61,8 @@ class Answers:
         ]
         d = np.sum(weighted_scores, axis=0)
         value = float(np.mean(d))
-        between, freedom = self._between(weights) if pooled else _spread_between_seeds(d)
+        spread = float(d.mean(1).var(ddof=1)) if len(d) > 1 else np.nan  # between seeds
+        between, freedom = self._between(weights) if pooled else (spread, len(d) - 1)
         if freedom < 1:
             return Interval(value, np.nan, np.nan)
         variances, degrees = _variances(d, between, freedom)
@@ -103,11 +104,6 @@ class Answers:
 
     def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed example"]:
         return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T
-
-
-def _spread_between_seeds(d: Float[np.ndarray, "seed example"]) -> tuple[float, float]:
-    """The variance of a contrast between its seeds, and its degrees of freedom."""
-    return (float(d.mean(1).var(ddof=1)) if len(d) > 1 else np.nan), len(d) - 1
 
 
 def _variances(

@@ -35,6 +35,7 @@ UNBINDING, TWIN, PLACE, BEFORE, PLACE_AND_BEFORE = (
     "position and previous word",
 )
 SHUFFLED, NOTHING = "u, tags permuted", "nothing (the commonest tag)"
+CONTROLS = [PLACE, BEFORE, PLACE_AND_BEFORE, SHUFFLED]
 
 PartitionKey = tuple[str, str, str]  # reading, vectors, split
 
@@ -50,30 +51,21 @@ class Regions:
     seed: int
 
     def table(self) -> pd.DataFrame:
-        """One row per partition: reading, vectors, split, regions; macro and micro with _low and
-        _high.
-        """
+        """One row per partition: reading, vectors, split, regions; macro, micro, _low and _high."""
         return pd.DataFrame([self._row(key) for key in self.counts])
 
-    def difference(self, minuend: PartitionKey, subtrahend: PartitionKey, mean: str) -> Interval:
-        """The purity (``macro`` or ``micro``) of one partition minus another's, over drawn images."""
-        return compare(self.counts[minuend], self.counts[subtrahend], MEASURES[mean], self.seed)
-
-    def best_control(self, reading: str, split: str, mean: str) -> PartitionKey:
-        """The purest partition by vectors without learned content: place, word before, both, or
-        shuffled.
-        """
-        keys = [
-            (reading, vectors, split) for vectors in (PLACE, BEFORE, PLACE_AND_BEFORE, SHUFFLED)
-        ]
-        return max(keys, key=lambda key: MEASURES[mean](self.counts[key].table[None])[0])
+    def gain(self, reading: str, split: str, mean: str, control: str = "") -> dict[str, Interval]:
+        """The purity (``macro`` or ``micro``) of u minus a control's, by default the purest; its name says which."""
+        measure, controls = MEASURES[mean], [control] if control else CONTROLS
+        counts = {name: self.counts[reading, name, split] for name in (UNBINDING, *controls)}
+        best = max(controls, key=lambda name: measure(counts[name].table[None])[0])
+        interval = compare(counts[UNBINDING], counts[best], measure, self.seed)
+        return {f"{reading}, {split}, {OVER[mean]}, against {best}": interval}
 
     def _row(self, key: PartitionKey) -> dict[str, Any]:
-        counts, columns = (
-            self.counts[key],
-            dict(zip(("reading", "vectors", "split"), key, strict=True)),
-        )
-        row: dict[str, Any] = columns | {"regions": int(np.sum(counts.table.sum(1) > 0))}
+        counts = self.counts[key]
+        row: dict[str, Any] = dict(zip(("reading", "vectors", "split"), key, strict=True))
+        row["regions"] = int(np.sum(counts.table.sum(1) > 0))
         for name, measure in MEASURES.items():
             row |= counts.measure(measure, self.seed).columns(name)
         return row
@@ -84,6 +76,7 @@ def _macro(tables: Tables) -> Float[np.ndarray, " replicate"]:
     return np.nanmean(divide(tables[..., 0], tables.sum(2)), axis=1)
 
 
+OVER = {"macro": "over regions", "micro": "over words"}
 MEASURES = {"macro": _macro, "micro": lambda tables: tables[..., 0].sum(1) / tables.sum((1, 2))}
 
 
@@ -94,18 +87,14 @@ def partition_space(words: GeneratedWords, max_words: int = MAX_WORDS, seed: int
     vectors = read_vectors(words, table)
     rng = np.random.default_rng(seed)
     folds = rng.permuted(np.arange(int(groups.max()) + 1) % FOLDS)[groups.to_numpy()]
+    tagged = {name: (columns, tags) for name, columns in vectors.items()}
+    tagged[SHUFFLED] = vectors[UNBINDING], rng.permutation(tags)
     counts = {
-        (reading, name, split): _count_regions(reading, columns, tags, folds, split, groups, seed)
-        for name, columns in vectors.items()
+        (reading, name, split): _count_regions(reading, *tagged[name], folds, split, groups, seed)
+        for name in tagged
         for reading in READINGS
         for split in SPLITS
     }
-    shuffled = rng.permutation(tags)
-    for reading in READINGS:
-        for split in SPLITS:
-            counts[reading, SHUFFLED, split] = _count_regions(
-                reading, vectors[UNBINDING], shuffled, folds, split, groups, seed
-            )
     everywhere = np.zeros(len(tags), int)
     commonest = tags == pd.Series(tags).mode()[0]
     counts["one region", NOTHING, SPLITS[0]] = _count(everywhere, commonest, groups)

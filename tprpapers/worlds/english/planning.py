@@ -92,7 +92,8 @@ class Planner:
         place = self.cast.add_site() if self.chance.happens(0.85) else None
         event = replace(event, place=place, time=self.time(event.tense, 0.9))
         if event.verb.priced and self.chance.happens(0.5):
-            event = replace(event, price=self._price())
+            figure = self.chance.pick(forms("figure"))
+            event = replace(event, price=("for", "$", figure, "million"))
         return event
 
     def statement(self, depth: int, content: Event | None = None) -> Event:
@@ -185,6 +186,3 @@ class Planner:
                 return "in", pick(forms("yearnumber"))
             case direction:
                 return direction, pick(forms("period"))
-
-    def _price(self) -> tuple[str, ...]:
-        return "for", "$", self.chance.pick(forms("figure")), "million"
