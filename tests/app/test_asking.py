@@ -217,6 +217,6 @@ def test_salience_and_an_edited_text_open_on_the_page(open_page, tmp_path, monke
     app.run()
     assert not app.exception
     assert not app.warning
-    written = " ".join(part.value.replace("\\", "") for part in app.markdown)
-    assert "(one token replaced by random ones)" in written
-    assert "States differ most" in written
+    text = " ".join(block.value.replace("\\", "") for block in app.markdown)
+    assert "(one token replaced by random ones)" in text
+    assert "States differ most" in text

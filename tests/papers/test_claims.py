@@ -252,8 +252,8 @@ def test_one_of_many_cases_needs_a_narrower_interval():
         str(i): Interval(0.2, -0.1, 0.5) for i in range(5)
     }
     reason = judge(claim(over="every"), Evidence(cases, "question", 9)).reason
-    shown = "; to decide alone, one of 6 needs 99.2 %: a -0.200 [-0.456, 0.056]"
-    assert reason.endswith(shown)  # 0.19 · 2.638 / 1.960
+    ending = "; to decide alone, one of 6 needs 99.2 %: a -0.200 [-0.456, 0.056]"
+    assert reason.endswith(ending)  # 0.19 · 2.638 / 1.960
     cases["a"] = Interval(-0.2, -0.39, 0.01)
     assert "alone" not in judge(claim(over="every"), Evidence(cases, "question", 9)).reason
 

@@ -235,8 +235,7 @@ def test_tables_are_read_by_their_own_rules(tmp_path, capsys, case):
 
 def test_a_table_of_words_is_told_from_one_of_texts(tmp_path):
     words = write(tmp_path, "a.tsv", "They\tplur\ncome\tO\n\nOne\tsing\n")
-    (first, second) = load_data(words)
-    assert (first.source, second.source) == ("They come", "One")
+    assert [example.source for example in load_data(words)] == ["They come", "One"]
     for text in ("text\tlabel\na\tb\n\n", "source\ttarget\na\tb\n", "text\tlabel\na b\tc\n"):
         assert load_data(write(tmp_path, "b.tsv", text))[0].target != ""
         assert load_data(tmp_path / "b.tsv").tasks == ()
