@@ -5,7 +5,7 @@ import os
 import random
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,7 +154,7 @@ def make_data() -> Callable[..., Any]:
     class Listed(Dataset[Question]):
         examples_: tuple[Question, ...]
 
-        def read(self, rows: range) -> Iterator[Question]:
+        def read(self, rows: Sequence[int]) -> Iterator[Question]:
             return (self.examples_[row] for row in rows)
 
     def make(pairs: Iterable[tuple[str, str]], module: str = "sums") -> Listed:

@@ -5,7 +5,7 @@ texts. `NAME:PATH` reads a local copy instead: a folder of Parquet files, or
 `wikihowAll.csv`, which its authors ask everybody to download by hand.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def load(spec: str, **options: Any) -> Dataset:
     columns = find_columns(table.column_names, f"{request.spec} {split}", column or None)
     report = describe_columns(table.column_names, columns)
 
-    def read(rows: range) -> Iterator[Article]:
+    def read(rows: Sequence[int]) -> Iterator[Article]:
         for start in range(0, len(rows), ROWS):
             row_range = rows[start : start + ROWS]
             texts = table[list(row_range)]

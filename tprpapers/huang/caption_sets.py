@@ -5,7 +5,7 @@ of its other captions: an example has some captions held out (one, or `held=N`),
 that of the rest, and every caption is held out once. Nothing of a held-out caption is in its vector.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,7 @@ class Images(Dataset[Captioned]):
     features: Features
     places: tuple[int, ...]
 
-    def read(self, rows: range) -> Iterator[Captioned]:
+    def read(self, rows: Sequence[int]) -> Iterator[Captioned]:
         for row in rows:
             image = self.images[row]
             yield Captioned(image.image, self.features.read(self.places[row]), image.captions)
@@ -43,7 +43,7 @@ class HeldOut(Dataset[Captioned]):
     images: tuple[CaptionedImage, ...]
     held_captions: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
 
-    def read(self, rows: range) -> Iterator[Captioned]:
+    def read(self, rows: Sequence[int]) -> Iterator[Captioned]:
         for row in rows:
             number, held_ids = self.held_captions[row]
             image = self.images[number]

@@ -3,7 +3,7 @@
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -17,7 +17,9 @@ CHUNK = 32  # examples that a process makes at a time
 T = TypeVar("T")
 
 
-def make(function: Callable[[range], list[T]], rows: range, workers: int) -> Iterator[T]:
+def make(
+    function: Callable[[Sequence[int]], list[T]], rows: Sequence[int], workers: int
+) -> Iterator[T]:
     """The examples that the function makes of these rows, in their order."""
     chunks = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
     if workers and len(rows) > CHUNK:

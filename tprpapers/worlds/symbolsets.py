@@ -1,6 +1,6 @@
 """Data sets of symbol sequences, whose every answer follows from its source by a rule."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tprprobe.data.dataset import Dataset, Labels
@@ -30,5 +30,5 @@ class SymbolSet(Dataset[SymbolPair]):
     def symbols(self) -> tuple[str, ...]:
         return self.alphabet
 
-    def read(self, rows: range) -> Iterator[SymbolPair]:
+    def read(self, rows: Sequence[int]) -> Iterator[SymbolPair]:
         return (self.pairs[row] for row in rows)

@@ -228,7 +228,7 @@ def examine(
     model: Annotated[str, typer.Argument(help="The model: a name, a folder, a hub id, hf:PATH.")],
     data: common.Data = None,
     n: Annotated[
-        int | None, typer.Option("-n", help="How many texts at most, evenly spaced; default: 600.")
+        int | None, typer.Option("-n", help="How many texts, at equal distances; default: 600.")
     ] = None,
     out: common.Out = None,
     device: common.Device = "cpu",

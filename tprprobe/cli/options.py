@@ -32,7 +32,7 @@ Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
 Spaced = Annotated[
     bool,
-    typer.Option("--spaced", help="Take at most -n examples at equal distances, not the first."),
+    typer.Option("--spaced", help="Take -n examples at equal distances, not the first."),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
@@ -91,11 +91,7 @@ def model_and_data(
         if not trained and columns in (["text", task], ["sentence", task]):
             examples = label_texts(examples, task)
         if spaced and n:
-            whole, examples = len(examples), examples.spaced(n)
-            if len(examples) < min(n, whole):
-                say(
-                    f"--spaced: {len(examples):,} of {whole:,} examples, one in {examples.rows.step}"
-                )
+            examples = examples.spaced(n)
         examples = set_source(examples, source) if source else examples
         return label_data(examples, split_labels(labels))
 

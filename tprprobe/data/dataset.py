@@ -100,10 +100,10 @@ class Dataset(ABC, Generic[E]):
     name: str
     split: str
     seed: int
-    rows: range
+    rows: Sequence[int]
 
     @abstractmethod
-    def read(self, rows: range) -> Iterator[E]:
+    def read(self, rows: Sequence[int]) -> Iterator[E]:
         """The examples in some rows.
 
         Args:
@@ -136,7 +136,11 @@ class Dataset(ABC, Generic[E]):
         """What two runs must share to be of the same data: name, split, seed, rows, and the sha256 of the files that the name names."""
         files = digest_named(self.name)
         origin = Origin(name=self.name, split=self.split, seed=self.seed, files=files)
-        rows = [self.rows.start, self.rows.step]
+        if isinstance(self.rows, range):
+            rows = [self.rows.start, self.rows.step]
+        else:
+            first, last = [*self.rows[:1], *self.rows[-1:]] or [0, 0]
+            rows = [first, (last - first) / max(1, len(self) - 1)]  # the mean distance
         return origin if rows == [0, 1] else {**origin, "rows": rows}
 
     @property
@@ -207,12 +211,15 @@ class Dataset(ABC, Generic[E]):
         """Examples at equal distances from all over the data: of many documents, where a corpus is in order.
 
         Args:
-            n: How many, at most.
+            n: How many; all, if there are fewer.
 
         Returns:
             The part.
         """
-        return self[:: max(1, -(-len(self) // n))]
+        step, rest = divmod(len(self), n)
+        if step == 0 or not rest:
+            return self[:: max(1, step)]
+        return replace(self, rows=tuple(self.rows[i * len(self) // n] for i in range(n)))
 
     def examples(self, size: int = 8192) -> Iterator[list[E]]:
         """All examples in lists.

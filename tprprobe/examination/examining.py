@@ -87,7 +87,7 @@ def examine(
             frames, in which agent and patient change places.
         out: The folder of report.html, its figures, the tables as CSV and the store.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
-        n: How many texts are read at most, evenly spaced in larger data; default: 600; of data that the model was trained on, test texts where there are 300.
+        n: How many texts are read, at equal distances in larger data; default: 600; of data that the model was trained on, test texts where there are 300.
         labels: What labels words for probes: ``spacy:PIPELINE``, ``pos,nel=spacy:PIPELINE``, ``TASK=FILE`` of annotated data, or ``none``, the data alone;
             default: the data, else an installed pipeline of spaCy.
         resume: Resume an interrupted run.

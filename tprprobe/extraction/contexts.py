@@ -1,7 +1,7 @@
 """Texts that are longer than a model reads, divided into consecutive parts that it reads whole."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -40,7 +40,7 @@ class Contexts(Dataset[Article]):
         array = np.array(spans)
         return cls(data.name, data.split, data.seed, range(len(array)), data, array)
 
-    def read(self, rows: range) -> Iterator[Article]:
+    def read(self, rows: Sequence[int]) -> Iterator[Article]:
         for number, spans in groupby((self.spans[row].tolist() for row in rows), itemgetter(0)):
             example = self.texts[number]
             for _, start, end in spans:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -194,4 +195,11 @@ def test_parts_of_a_file_are_told_apart_and_may_be_from_all_over_it(tmp_path):
     assert (len(spaced), spaced.origin["rows"]) == (10, [0, 10])
     assert next(iter(spaced[9:])).source == "line 90"
     assert len(data.spaced(1000)) == 100
-    assert data.spaced(60).rows == range(0, 100, 2)  # not the first 60
+    lines = [example.source for example in data.spaced(60)]  # not the first 60
+    assert lines == [f"line {i * 100 // 60}" for i in range(60)]
+    pd.DataFrame({"text": [f"line {i}" for i in range(100)]}).to_parquet(tmp_path / "a.parquet")
+    parquet = load_data(str(tmp_path / "a.parquet")).spaced(60)
+    assert [example.source for example in parquet] == lines
+    assert [example.source for example in parquet[::-1]] == lines[::-1]
+    assert parquet[10:30].origin["rows"] == [16, pytest.approx(32 / 19)]
+    assert parquet[:0].origin["rows"] == [0, 0]

@@ -5,7 +5,7 @@ import functools
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Questions(Dataset):
     questions: tuple[Any, ...]
     noted: list[int] = field(default_factory=list)  # the rows that were read
 
-    def read(self, rows: range) -> Iterator[Any]:
+    def read(self, rows: Sequence[int]) -> Iterator[Any]:
         for row in rows:
             self.noted.append(row)
             yield self.questions[row]

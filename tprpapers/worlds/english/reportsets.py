@@ -1,6 +1,6 @@
 """Reports as a data set: drawn when they are read, the same for the same seed, split and knobs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -26,11 +26,11 @@ class DrawnReports(Dataset[Report]):
     def tasks(self) -> tuple[str, ...]:
         return TASKS
 
-    def read(self, rows: range) -> Iterator[Report]:
+    def read(self, rows: Sequence[int]) -> Iterator[Report]:
         return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)
 
 
-def _draw(seed: int, split: str, knobs: Mapping[str, object], rows: range) -> list[Report]:
+def _draw(seed: int, split: str, knobs: Mapping[str, object], rows: Sequence[int]) -> list[Report]:
     return [sample(row, seed, split, **knobs) for row in rows]
 
 

@@ -3,7 +3,7 @@
 ``texts:english…`` are whole reports, ``openings:english…`` their first sentences.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tprpapers.worlds.english.labelling import TASKS, label_sentences
@@ -43,7 +43,7 @@ class ReportTexts(Dataset[ReportText]):
     def tasks(self) -> tuple[str, ...]:
         return TASKS
 
-    def read(self, rows: range) -> Iterator[ReportText]:
+    def read(self, rows: Sequence[int]) -> Iterator[ReportText]:
         return (
             ReportText(report.document[: self.max_sentences]) for report in self.reports.read(rows)
         )

@@ -53,7 +53,7 @@ class Published(Dataset[Question]):
 
     stretches: tuple[Stretch, ...]
 
-    def read(self, rows: range) -> Iterator[Question]:
+    def read(self, rows: Sequence[int]) -> Iterator[Question]:
         starts = [stretch.start for stretch in self.stretches]
         with ExitStack() as stack:
             readers: dict[Path, LineReader] = {}

@@ -86,11 +86,13 @@ class Generated(Dataset[Question]):
     module_splits: tuple[ModuleSplit, ...]
     workers: int
 
-    def read(self, rows: range) -> Iterator[Question]:
+    def read(self, rows: Sequence[int]) -> Iterator[Question]:
         return make(partial(_generate, self.module_splits, self.seed), rows, self.workers)
 
 
-def _generate(module_splits: Sequence[ModuleSplit], seed: int, rows: range) -> list[Question]:
+def _generate(
+    module_splits: Sequence[ModuleSplit], seed: int, rows: Sequence[int]
+) -> list[Question]:
     requests = [
         (*module_splits[row % len(module_splits)], row // len(module_splits)) for row in rows
     ]

@@ -1,6 +1,6 @@
 """Scenes as a data set: drawn when they are read, the same for the same seed, split and knobs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
@@ -75,11 +75,11 @@ class DrawnScenes(Dataset[Pictured]):
     def tasks(self) -> tuple[str, ...]:
         return TASKS[:2]
 
-    def read(self, rows: range) -> Iterator[Pictured]:
+    def read(self, rows: Sequence[int]) -> Iterator[Pictured]:
         return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)
 
 
-def _draw(seed: int, split: str, knobs: SceneKnobs, rows: range) -> list[Pictured]:
+def _draw(seed: int, split: str, knobs: SceneKnobs, rows: Sequence[int]) -> list[Pictured]:
     return [sample(row, seed, split, knobs) for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -56,7 +56,7 @@ class AnnotatedFile(Dataset[Annotated]):
         origin = super().origin
         return {**origin, "files": origin["files"] | digest_files(self.label_files)}
 
-    def read(self, rows: range) -> Iterator[Annotated]:
+    def read(self, rows: Sequence[int]) -> Iterator[Annotated]:
         documents: dict[str, list[str]] = {}
         for sentence in self.sentences if self.context == "document" else ():
             documents.setdefault(sentence.document, []).append(sentence.text)

@@ -1,6 +1,6 @@
 """Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
@@ -121,7 +121,7 @@ ROWS = 1024  # of a Parquet file, that are decoded at a time
 class Articles(Dataset[Article]):
     """Articles, which a function reads by their rows; ``about`` says what of their file is not read."""
 
-    reader: Callable[[range], Iterator[Article]]
+    reader: Callable[[Sequence[int]], Iterator[Article]]
     about: Report = field(default_factory=Report)
 
     @classmethod
@@ -129,7 +129,7 @@ class Articles(Dataset[Article]):
         cls,
         request: Request,
         count: int,
-        reader: Callable[[range], Iterator[Article]],
+        reader: Callable[[Sequence[int]], Iterator[Article]],
         report: Report | None = None,
     ) -> "Articles":
         return cls(request.spec, ALL, request.seed, range(count), reader, report or Report())
@@ -143,7 +143,7 @@ class Articles(Dataset[Article]):
     def report(self) -> Facts:
         return {**self.about}
 
-    def read(self, rows: range) -> Iterator[Article]:
+    def read(self, rows: Sequence[int]) -> Iterator[Article]:
         return self.reader(rows)
 
 
@@ -155,7 +155,7 @@ def open_jsonl(path: Path, request: Request) -> Articles:
     columns = find_columns(names, where, request.column)
     report = describe_columns(names, columns)
 
-    def read(rows: range) -> Iterator[Article]:
+    def read(rows: Sequence[int]) -> Iterator[Article]:
         for number, line in lines.read(rows):
             where = f"{path}, line {number}"
             row = _parse_row(line, where)
@@ -191,7 +191,7 @@ def open_two(path: Path, request: Request) -> Articles:
         )
     columns = (source.name, target.name)
 
-    def read(rows: range) -> Iterator[Article]:
+    def read(rows: Sequence[int]) -> Iterator[Article]:
         line_pairs = zip(documents.read(rows), summaries.read(rows), strict=True)
         return (Article(document, summary) for (_, document), (_, summary) in line_pairs)
 
@@ -208,10 +208,11 @@ def open_parquet(path: Path, request: Request) -> Articles:
     columns = find_columns(names, str(path), request.column)
     report = describe_columns(names, columns)
 
-    def read(rows: range) -> Iterator[Article]:
-        if rows.step < 0:
+    def read(rows: Sequence[int]) -> Iterator[Article]:
+        if len(rows) > 1 and rows[0] > rows[-1]:
             yield from reversed([*read(rows[::-1])])
         elif rows:
+            chosen = rows if isinstance(rows, range) else {*rows}
             group, last_group = np.searchsorted(starts, [rows[0], rows[-1]], side="right") - 1
             start = int(starts[group])
             with pq.ParquetFile(path) as file:
@@ -219,7 +220,7 @@ def open_parquet(path: Path, request: Request) -> Articles:
                 while start <= rows[-1]:
                     with as_input_error(f"{path} is damaged", WRITE_AGAIN):
                         batch = next(batches)
-                        indices = [i for i in range(len(batch)) if start + i in rows]
+                        indices = [i for i in range(len(batch)) if start + i in chosen]
                         texts = batch.take(pa.array(indices, pa.int64())).to_pylist()
                     for i, row in zip(indices, texts, strict=True):
                         where = f"{path}, row {start + i + 1}"

@@ -71,7 +71,7 @@ def open_text(path: Path, request: Request) -> Articles:
     hint = f"{path}:{other_unit} reads its {other_unit}"
     note(f"{path}: {len(starts):,} texts, the {unit} of the file ({hint})")
 
-    def read(rows: range) -> Iterator[Article]:
+    def read(rows: Sequence[int]) -> Iterator[Article]:
         texts = lines.read(line for row in rows for line in range(starts[row], ends[row]))
         for row in rows:
             text = " ".join(next(texts)[1].strip() for _ in range(starts[row], ends[row]))
@@ -219,7 +219,7 @@ def choose(dataset: Articles, request: Request, divided: bool) -> Dataset[Articl
         return dataset[: len(rows)]
     row_numbers = np.array(numbers, int)
 
-    def read(rows: range) -> Iterator[Article]:
+    def read(rows: Sequence[int]) -> Iterator[Article]:
         selected = row_numbers[np.array(rows, int)]
         for run in np.split(selected, np.flatnonzero(np.diff(selected) != 1) + 1):
             yield from dataset.read(range(run[0], run[-1] + 1) if len(run) else range(0))

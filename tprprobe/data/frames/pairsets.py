@@ -56,7 +56,7 @@ class MinimalPairs(Dataset[PairText]):
     asked: bool = False
     one_token: bool = False
 
-    def read(self, rows: range) -> Iterator[PairText]:
+    def read(self, rows: Sequence[int]) -> Iterator[PairText]:
         for row in rows:
             item = self.items[row // 2]
             text = item.other if row % 2 else item.text
