@@ -8,7 +8,6 @@ from tprprobe.analyses.attention.cross_places import mean_map, score_cross_heads
 from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.naming.fields import (
     build_places,
-    build_tokens,
     build_tokens_at_places,
     compare_places,
     read_places,
@@ -62,12 +61,13 @@ def test_a_label_wins_over_a_place_that_explains_as_much_and_loses_to_one_that_e
         assert names["name"][1] == name
 
 
-def test_a_token_names_what_no_label_does():
+def test_labels_add_names_and_take_none_away():
     tokens = list_tokens(WORDS)
     is_a = (tokens["token"] == "a").to_numpy()
-    for share, name in ((0.8, "‘a’"), (0.1, "DT")):
-        tags = pd.Categorical(np.where(is_a | (RNG.random(len(tokens)) < share), "DT", "NN"))
-        lattice = join_lattices(build_lattice(pd.DataFrame({"pos": tags})), build_tokens(tokens), 1)
+    for is_labeled, name in ((RNG.random(len(tokens)) < 0.8, "‘a’"), (is_a, "DT")):
+        tags = pd.Categorical(np.where(is_a | is_labeled, "DT", "NN"))
+        lattice = build_lattice(pd.DataFrame({"pos": tags}))
+        lattice = join_lattices(lattice, build_tokens_at_places(tokens))
         names = name_clusters(is_a.astype(int), lattice, tokens["sample"].to_numpy())
         assert names["name"][1] == name
 
