@@ -226,10 +226,8 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
             f" {comparison} The clearest is “{best['name']}” (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
             f"{percent(best, 'recall')})."
         )
-    deeper = (
-        f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
-    )
-    note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, its most typical tokens where it has no name or shares it."
+    deeper = f"tprprobe name {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
+    note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, its most typical tokens where it has no name, shares it, or is named by a place of words."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text, figure, deeper, note, lack)
 

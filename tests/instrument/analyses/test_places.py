@@ -135,19 +135,22 @@ def test_a_relation_of_one_place_is_none_of_all_places():
     assert heads["relation"].tolist() == ["place i from the right at output place i"]
 
 
-def test_a_place_that_is_read_for_one_output_alone_is_named_by_it():
-    """While the first letter is written it reads the second one in three of four cases, and any for the others."""
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_place_that_is_read_for_one_output_alone_is_named_by_it(place):
+    """While the first letter is written it reads the first one, or the second in three of four cases, and any for the others."""
+
+    words = [word[:3] + "bc" * (i % 5 > 0) for i, word in enumerate(WORDS)]
 
     class ReadsOnce(CrossMaps):
         def attention(self, site: str, sample: int) -> np.ndarray:
-            n = len(WORDS[sample]) + 2
+            n = len(words[sample]) + 2
             weights = np.random.default_rng(sample).dirichlet(np.ones(n), (1, n))
-            weights[0, 0] = np.eye(n)[2] if sample % 4 else weights[0, 0]
+            weights[0, 0] = np.eye(n)[place] if place == 1 or sample % 4 else weights[0, 0]
             return weights
 
-    tokens = [list_tokens(WORDS, side) for side in ("source", "target")]
+    tokens = [list_tokens(words, side) for side in ("source", "target")]
     [head] = score_cross_heads(ReadsOnce(pd.concat(tokens))).to_dict("records")
-    assert head["relation"] == "place 2 from the left at output place 1"
+    assert head["relation"] == f"place {place} from the left at output place 1"
     assert head["value"] > 0.7
     assert head["beyond_low"] > 0.2
 
