@@ -26,7 +26,7 @@ SIGNS = {  # in any name
     r"\*(?: |$)": f"*: not found again from other random starts (Jaccard index below {RECOVERED:g})",
 }
 UNTAGGED = re.compile(r"(?<!pos )‘.*?’|[\[<].+?[\]>]|(?:place|word) \d+ from the \w+|special token")
-LABELED = re.compile(r"\b(\w+)=([^\w\s]+)(?= |$)")  # a sign that is a label
+LABELED = re.compile(r"\b(\w+)=([^\w\s]+?)(?=:? |$)")  # a sign that is a label
 QUOTES = re.compile(r"‘(['‘’`]+)’")
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
 WORD_PLACE = re.compile(r"\bword \d+ from the ")
@@ -59,8 +59,13 @@ def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     single = f" ({quote_sign(sign(word[1]))})" if word and sign(word[1]) not in name else ""
     if row["name"] == UNNAMED:
         return name
-    text = LABELED.sub(r"\1 ‘\2’", visible(name, NAME_LENGTH)) + single
+    text = quote_label(visible(name, NAME_LENGTH)) + single
     return QUOTES.sub(r"“\1”", text) + "*" * (row.get("recovery", 1.0) < RECOVERED)
+
+
+def quote_label(text: str) -> str:
+    """The text with signs that are labels in quotes: `pos ‘,’`."""
+    return LABELED.sub(r"\1 ‘\2’", text)
 
 
 def explain_signs(names: Iterable[str], tasks: Collection[str]) -> list[str]:

@@ -20,7 +20,7 @@ from tprprobe.analyses.naming.name_counts import (
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene, describe_change
-from tprprobe.figures.cluster_labels import describe_stability
+from tprprobe.figures.cluster_labels import describe_stability, quote_label
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import (
     BEYOND,
@@ -207,7 +207,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
     of_model = table.assign(name=names, model=TRAINED)
     with_names = select_named(of_model)
-    labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
+    labels = dict(
+        zip(with_names["cluster"].astype(int), with_names["name"].map(quote_label), strict=True)
+    )
     if "name" not in table:
         comparison = (
             "No group has a name: that needs labels, or for places and tokens four texts or more."
@@ -223,7 +225,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if len(with_names):
         best = top(with_names, "f05")
         text += (
-            f" {comparison} The clearest is “{best['name']}” (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
+            f" {comparison} The clearest is “{quote_label(best['name'])}” (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
             f"{percent(best, 'recall')})."
         )
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
