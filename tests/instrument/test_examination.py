@@ -167,18 +167,22 @@ def test_a_wide_interval_is_no_finding_of_absence(half, verdict):
 def test_sites_that_bind_are_counted_beside_those_of_the_baseline_model():
     sites = [
         {"site": f"encoder.{layer}.hidden", "roles": "left", "family": "factored"}
-        | {"control": control, "share": share, "share_low": low, "share_high": 0.6}
-        for control, layer, share, low in (
-            ("", 0, 0.3, 0.1), ("", 1, 0.3, -0.1), ("permuted", 0, 0.2, 0.1), ("permuted", 1, 0.4, 0.2),
+        | {"control": control, "share": share, "share_low": low, "share_high": high}
+        for control, layer, share, low, high in (
+            ("", 0, 0.3, 0.1, 0.6), ("", 1, 0, -0.1, 0.1), ("", 2, 0.3, -0.1, 0.6),
+            ("permuted", 0, 0.2, 0.1, 0.6), ("permuted", 1, 0.4, 0.2, 0.6),
         )
     ]  # fmt: skip
     text, _ = describe_bindings(pd.DataFrame(sites))
-    assert text.startswith("1 of 2 sites (2 of 2 in the baseline model) binds tokens to places")
+    settled = "1 of 2 sites where that is settled (2 of 2 in the baseline model)"
+    assert text.startswith(f"{settled} binds tokens to places")
     assert text.endswith(
         "is 30.0\u00a0% [10.0, 60.0] of the variance, at layer 0 (20.0\u00a0% [10.0, 60.0] in the baseline model)."
     )
-    wide, _ = describe_bindings(pd.DataFrame(sites).assign(share_high=0.9))
-    assert wide.endswith("binds tokens to places (counted from the left).")
+    _, wide = describe_bindings(pd.DataFrame(sites).assign(share_high=0.9))
+    assert (
+        wide == "These texts do not settle a binding of tokens to places (counted from the left)."
+    )
     alone, _ = describe_bindings(pd.DataFrame(sites[:1]))
     share = "30.0\u00a0% [10.0, 60.0] of the variance"
     assert alone == f"At layer 0, states bind tokens to places (counted from the left): {share}."

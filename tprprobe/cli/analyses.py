@@ -186,7 +186,7 @@ def name(
 ) -> None:
     """Name the clusters of all heads, on held-out documents, and compare them with those of the twins.
 
-    Words are named by exact labels (pos, dep, srl, nel and your own, but not the coarser upos), arithmetic by its structure, tokens of other texts by their place.
+    Words are named by their labels (not by upos beside pos), their places, and themselves, arithmetic by its structure.
     """
     from tprprobe.analyses.naming import name_all, name_words
     from tprprobe.analyses.naming.names import find_arithmetic
@@ -211,7 +211,10 @@ def name(
     with scheduled(scheduler):
         if has_words:
             content = words = name_words(opened, **options)
-            texts = [naming.summarize_words(words), naming.list_names(words, out)]
+            sources = opened.facts.guessed.items()
+            guesses = ", ".join(f"{task} by {source}" for task, source in sources)
+            texts = [f"Labels that are guesses: {guesses}.\n"] * bool(guesses)
+            texts += [naming.summarize_words(words), naming.list_names(words, out)]
         else:
             names = name_all(opened, **options)
             content = names.as_dict()

@@ -10,11 +10,11 @@ import pandas as pd
 
 from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.attention.head_relations import list_self_maps
-from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.decomposition.variance_shares import score_shares
-from tprprobe.analyses.naming.fields import Field, build_places, count_places, describe, label_words
+from tprprobe.analyses.naming.fields import count_places
 from tprprobe.analyses.naming.name_counts import select_named
-from tprprobe.analyses.naming.names import name_clusters, name_roles
+from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.probing import probe
 from tprprobe.console import quiet
 from tprprobe.data import load_data
@@ -22,15 +22,12 @@ from tprprobe.data.dataset import ALL
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import BAG
-from tprprobe.estimators.clusters.names import build_lattice, join_lattices
-from tprprobe.evaluation.splits import read_provenance
 from tprprobe.examination.component_measures import score_maps
 from tprprobe.examination.subject import SOURCE, Subject, reads_words
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE
 from tprprobe.models.answers import describe_matches
 from tprprobe.site.patterns import side_of
-from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
 N_BEHAVIOR = 60  # pairs of sentences in which two words change places
@@ -87,35 +84,22 @@ def subtract_baseline(table: pd.DataFrame, twin: str) -> None:
 
 
 def measure_clusters(subject: Subject) -> pd.DataFrame:
-    """The clusters of the last site's tokens with their most frequent tokens, and, where words are labelled, names, and how many
-    clusters of the baseline model have one.
+    """The clusters of the last site's tokens with their most frequent tokens and names, and how many clusters of the baseline
+    model have one.
     """
     clusters = subject.clusters
     summary = clusters.summary.drop(columns=["center"], errors="ignore")
     try:
-        names = name_by_labels(subject, subject.store, clusters)
+        names = name_roles(subject.store, clusters, subject.seed)
     except InputError:  # nothing to name them by
         return summary
     for kind, twin in subject.store.twins.items():
         twin_clusters = cluster(twin, clusters.site, k=clusters.k, seed=subject.seed)
-        twin_names = name_by_labels(subject, twin, twin_clusters)
+        twin_names = name_roles(twin, twin_clusters, subject.seed)
         names[f"named_{kind}"] = len(select_named(twin_names))
         names[f"places_{kind}"] = count_places(twin_names["name"])
     repeated = [name for name in names if name in summary and name != "cluster"]
     return summary.merge(names.drop(columns=repeated), on="cluster")
-
-
-def name_by_labels(subject: Subject, store: Store, clusters: Clusters) -> pd.DataFrame:
-    """The names of clusters by the labels of words, exact or guessed, and by places; without labels those of :func:`name_roles`."""
-    if not subject.probed:
-        return name_roles(store, clusters, subject.seed)
-    tokens = store.tokens_of(clusters.site).reset_index(drop=True)
-    labels = {task: label_words(tokens, task) for task in subject.probed}
-    described = describe(tokens.assign(**labels), {name: Field((name,)) for name in labels})
-    lattice = join_lattices(build_lattice(described), build_places(tokens))
-    origin = read_provenance(tokens)
-    options = (origin.documents, subject.seed, origin.sequences)
-    return name_clusters(clusters.labels, lattice, *options)
 
 
 def measure_probes(subject: Subject) -> pd.DataFrame:

@@ -26,9 +26,10 @@ SIGNS = {  # in any name
     r"\*(?: |$)": f"*: not found again from other random starts (Jaccard index below {RECOVERED:g})",
 }
 UNTAGGED = re.compile(r"(?<!pos )‘.*?’|[\[<].+?[\]>]|(?:place|word) \d+ from the \w+|special token")
-LABELED = re.compile(r"\b(\w+)=([^\w\s]+)(?= |$)")  # a sign that is a label
+LABELED = re.compile(r"\b(\w+)=([^\w\s]+?)(?=:? |$)")  # a sign that is a label
 QUOTES = re.compile(r"‘(['‘’`]+)’")
 PRECISION_SHOWN = re.compile(r" \([\d.]+\)$")
+WORD_PLACE = re.compile(r"\bword \d+ from the ")
 NAME_LENGTH = 52  # characters of two places
 MARK_COLOR = (0.72, 0.72, 0.72)  # of clusters of special tokens
 
@@ -58,8 +59,13 @@ def describe_name(row: Mapping[Any, Any] | pd.Series) -> str:
     single = f" ({quote_sign(sign(word[1]))})" if word and sign(word[1]) not in name else ""
     if row["name"] == UNNAMED:
         return name
-    text = LABELED.sub(r"\1 ‘\2’", visible(name, NAME_LENGTH)) + single
+    text = quote_label(visible(name, NAME_LENGTH)) + single
     return QUOTES.sub(r"“\1”", text) + "*" * (row.get("recovery", 1.0) < RECOVERED)
+
+
+def quote_label(text: str) -> str:
+    """The text with signs that are labels in quotes: `pos ‘,’`."""
+    return LABELED.sub(r"\1 ‘\2’", text)
 
 
 def explain_signs(names: Iterable[str], tasks: Collection[str]) -> list[str]:
@@ -73,7 +79,7 @@ def explain_signs(names: Iterable[str], tasks: Collection[str]) -> list[str]:
 def describe_clusters(
     roles: Clusters, names: Mapping[int, str], letters: int | None = None
 ) -> dict[int, str]:
-    """Every cluster's number and its name; in parentheses the tokens that are most its own, as many as fit, where it has no name or shares it with another one."""
+    """Every cluster's number and its name; in parentheses the tokens that are most its own, as many as fit, where it has no name, shares it with another one, or is called by the place of a word."""
     length = letters or KEY_LENGTH - 10 * current_look().is_narrow
     summary = roles.summary
     listed_tokens = summary["distinctive"] if "distinctive" in summary else summary["top"]
@@ -82,8 +88,10 @@ def describe_clusters(
     for label, listed in zip(summary["cluster"].tolist(), listed_tokens, strict=True):
         name = names.get(label, "")
         listed = BETWEEN.join(quote_sign(token) for token in listed.split(BETWEEN) if token)
-        is_shared = [*plain.values()].count(plain.get(label, "")) > 1
-        is_told = bool(name) and (not is_shared or listed.split(BETWEEN)[0] in name)
+        is_vague = [*plain.values()].count(plain.get(label, "")) > 1 or bool(
+            WORD_PLACE.search(name)
+        )
+        is_told = bool(name) and (not is_vague or listed.split(BETWEEN)[0] in name)
         tokens = f" ({cut_between(listed, length - len(name))})" * (not is_told)
         precision = name.removeprefix(plain.get(label, ""))
         texts[label] = f"{label}: {plain.get(label, '')}{tokens}{precision}".replace(":  ", ": ")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.head_patterns import FIRST, MARGIN
@@ -19,7 +20,7 @@ from tprprobe.analyses.naming.name_counts import (
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.probing.rows import TIE, name_score, rank_layers
 from tprprobe.figures.behavior import behavior_scene, describe_change
-from tprprobe.figures.cluster_labels import describe_stability
+from tprprobe.figures.cluster_labels import describe_stability, quote_label
 from tprprobe.figures.clusters import explain_ends, text_strips
 from tprprobe.figures.component_page import (
     BEYOND,
@@ -39,9 +40,9 @@ from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probe_captions import TITLES
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.state_shares import MOST, PLACE, STATES, UNITS, share_bars
+from tprprobe.figures.state_shares import PLACE, STATES, UNITS, keep_settled, share_bars
 from tprprobe.figures.tables import write_minus
-from tprprobe.statistics import Row, write_interval
+from tprprobe.statistics import write_interval
 from tprprobe.store.layout import TWINS
 
 FURTHER = " Why a share is not the R² of `tprprobe decompose`: `tprprobe docs share`."
@@ -115,14 +116,16 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     """Stacked shares of variance by layer, of the model beside its baseline."""
     scene = share_bars(table, subject.name)
     site = subject.sites[-1]
-    is_bag = (table["family"] == "bag") & (table["roles"] == PLACE) & (table["site"] == site)
-    bags: dict[str, Any] = table[is_bag].set_index("control").to_dict("index")
+    settled = keep_settled(table[table["roles"] == PLACE])
+    is_bag = (settled["family"] == "bag") & (settled["site"] == site)
+    bags: dict[str, Any] = settled[is_bag].set_index("control").to_dict("index")
     words, baseline = bags[""], bags[TWINS[0]]
     due = f"of the variance of {STATES[subject.unit]} is due to which tokens a text has, wherever they stand"
     rival = f"{percent(baseline, 'share')} in the baseline model; difference in percentage points: {write_interval(words, 'share_learned', '+.1f', 100)}"
-    rival = rival if is_settled(baseline) else "these texts do not settle it in the baseline model"
+    if np.isnan(baseline["share"]):
+        rival = "these texts do not settle it in the baseline model"
     text = f"At {site_label(site)}, an estimated {percent(words, 'share')} {due} ({rival})."
-    if not is_settled(words):
+    if np.isnan(words["share"]):
         text = f"At {site_label(site)}, these texts do not settle how much {due}{offer_texts(subject)}."
     bound, unbound = describe_bindings(table)
     if subject.unit == "last":
@@ -135,13 +138,9 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     return _section("nested", text, figure, deeper, scene.note + FURTHER, unbound)
 
 
-def is_settled(row: Row) -> bool:
-    """Whether the interval of a share spans at most MOST of all shares."""
-    return bool(row["share_high"] - row["share_low"] <= MOST)
-
-
 def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
-    """At how many sites states bind tokens to places; and where none does, whether that is settled."""
+    """At how many sites states bind tokens to places, of those where that is settled; and where none does, whether it is."""
+    table = keep_settled(table)
     is_state = ~table["site"].str.endswith(".embedding")
     factored = table[(table["family"] == "factored") & (table["roles"] == PLACE) & is_state]
     real, of_twins = (factored[factored["control"].isin(names)] for names in ([""], TWINS))
@@ -152,7 +151,7 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
         part.dropna(subset="share").to_dict("records") for part in (real, of_twins)
     )
     if not records:
-        return "", f"{UNKNOWN} a binding of {name}: its share could be any."
+        return "", f"{UNKNOWN} a binding of {name}."
     bound = [row for row in records if binds(row)]
     best = max(bound or records, key=lambda row: row["share"])
     where, share = site_label(best["site"]), percent(best, "share", 1)
@@ -160,17 +159,18 @@ def describe_bindings(table: pd.DataFrame) -> tuple[str, str]:
         there_too = [percent(row, "share", 1) for row in baselines if row["site"] == best["site"]]
         there = "".join(f" ({rival} in the baseline model)" for rival in there_too)
         if len(records) == 1:
-            size = f": {share} of the variance{there}" * is_settled(best)
-            return f"At {where}, states bind {name}{size}.", ""
+            return f"At {where}, states bind {name}: {share} of the variance{there}.", ""
         largest = f"; the largest share of these is {share} of the variance, at {where}{there}"
         beside = f" ({sum(map(binds, baselines))} of {len(baselines)} in the baseline model)"
-        n = f"{len(bound)} of {len(records)} sites{beside * bool(baselines)}"
-        return f"{n} bind{'s' * (len(bound) == 1)} {name}{largest * is_settled(best)}.", ""
-    is_none = bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
+        settled = " where that is settled" * (len(records) < len(real))
+        n = f"{len(bound)} of {len(records)} sites{settled}{beside * bool(baselines)}"
+        return f"{n} bind{'s' * (len(bound) == 1)} {name}{largest}.", ""
+    is_settled = len(records) == len(real)
+    is_none = is_settled and bool(best["share_low"] > 0 or (real["share_high"] < SMALL).all())
     verdict = f"No binding of {name} was found" if is_none else f"{UNKNOWN} a binding of {name}"
     shuffled = f"{percent(best, 'share_shuffled', 1)} with {SHUFFLED_ROLES}"
     largest = f"; the largest estimate is {share} ({shuffled}), at {where}"
-    return "", f"{verdict}{largest * is_settled(best)}."
+    return "", f"{verdict}{largest}."
 
 
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
@@ -207,7 +207,9 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
     of_model = table.assign(name=names, model=TRAINED)
     with_names = select_named(of_model)
-    labels = dict(zip(with_names["cluster"].astype(int), with_names["name"], strict=True))
+    labels = dict(
+        zip(with_names["cluster"].astype(int), with_names["name"].map(quote_label), strict=True)
+    )
     if "name" not in table:
         comparison = (
             "No group has a name: that needs labels, or for places and tokens four texts or more."
@@ -223,13 +225,11 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if len(with_names):
         best = top(with_names, "f05")
         text += (
-            f" {comparison} The clearest is “{best['name']}” (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
+            f" {comparison} The clearest is “{quote_label(best['name'])}” (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
             f"{percent(best, 'recall')})."
         )
-    deeper = (
-        f"tprprobe cluster {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
-    )
-    note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, its most typical tokens where it has no name or shares it."
+    deeper = f"tprprobe name {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"
+    note = f"{explain_ends(subject.store)}The number of its group stands under every token; in parentheses, its most typical tokens where it has no name, shares it, or is named by a place of words."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text, figure, deeper, note, lack)
 

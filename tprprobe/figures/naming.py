@@ -24,7 +24,7 @@ from tprprobe.analyses.naming.name_counts import (
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.word_names import AGREEMENT, GAIN
 from tprprobe.errors import unknown
-from tprprobe.figures.cluster_labels import describe_name, explain_signs
+from tprprobe.figures.cluster_labels import describe_name, explain_signs, quote_label
 from tprprobe.figures.colors import line_colors
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.legends import legend
@@ -177,7 +177,7 @@ def tabulate_clusters(names: pd.DataFrame, title: str = "") -> Table:
     """A row a cluster, in the order of ``names``."""
     places = zip(names["site"], names["head"], names["cluster"], strict=True)
     is_named, reasons = names["name"] != UNNAMED, names.get("unnamed_because", names["name"])
-    reasons = reasons.where(~is_named, "–")
+    reasons = reasons.astype(str).map(quote_label).where(~is_named, "–")
     tokens = names["distinctive"] if "distinctive" in names else names.get("commonest", "–")
     cells = {
         "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],

@@ -26,8 +26,7 @@ STATES = {
     "last": "the states at texts’ last tokens",
     SAMPLE: "its states",
 }
-WIDE = 0.3  # an interval of a share that is not drawn, as it may be 0
-MOST = 0.75  # of all possible shares, that the interval of a settled one spans
+WIDE, MOST = 0.3, 0.75  # interval of a share that is settled, where 0 lies in it and elsewhere
 NOTE = (
     "Thin lines: 95\u00a0% intervals, from where their part begins, cut at 100\u00a0%. "
     f"In the rest: estimates below 0, bindings of input embeddings, and shares whose interval is wider than {100 * MOST:.0f} points, or {100 * WIDE:.0f} if 0 lies in it. "
@@ -42,7 +41,7 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
     is_shared = rows.groupby("site")["share"].transform(lambda share: share.notna().any())
     rows = rows[is_shared] if is_shared.any() else rows  # of one state no variance is left to share
     model = model or str(rows.get("name", pd.Series("model")).iloc[0])
-    rows = _without_wide(rows)
+    rows = keep_settled(rows)
     step_rows = [
         {
             "panel": BASELINE if control else model,
@@ -58,15 +57,20 @@ def share_bars(examined_states: pd.DataFrame, model: str = "") -> Shares:
     return Shares(bars, "share of the variance of states", note=note)
 
 
-def _without_wide(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows without shares whose interval is too wide, and without bindings of input embeddings, which combine nothing."""
+def keep_settled(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows without shares whose interval is too wide, of states whose tokens' share is, without any, and without bindings of
+    input embeddings, which combine nothing.
+    """
     rows = rows.copy()
     is_embedding = rows["site"].str.endswith("embedding") & (rows["family"] == "factored")
     rows.loc[is_embedding, ["share", "share_low", "share_high"]] = np.nan
-    for name in ("share", "share_by_length"):
+    for name in rows.columns.intersection(["share", "share_by_length"]):
         columns = [name, f"{name}_low", f"{name}_high"]
         low, high = rows[columns[1]], rows[columns[2]]
         rows.loc[high - low > np.where(low <= 0, WIDE, MOST), columns] = np.nan
+    is_lost = (rows["family"] == "bag") & rows["share"].isna()
+    states = pd.MultiIndex.from_frame(rows[["control", "site"]])
+    rows.loc[states.isin(states[is_lost]), "share"] = np.nan
     return rows
 
 

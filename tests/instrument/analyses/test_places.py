@@ -8,7 +8,6 @@ from tprprobe.analyses.attention.cross_places import mean_map, score_cross_heads
 from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.naming.fields import (
     build_places,
-    build_tokens,
     build_tokens_at_places,
     compare_places,
     read_places,
@@ -62,12 +61,13 @@ def test_a_label_wins_over_a_place_that_explains_as_much_and_loses_to_one_that_e
         assert names["name"][1] == name
 
 
-def test_a_token_names_what_no_label_does():
+def test_labels_add_names_and_take_none_away():
     tokens = list_tokens(WORDS)
     is_a = (tokens["token"] == "a").to_numpy()
-    for share, name in ((0.8, "‘a’"), (0.1, "DT")):
-        tags = pd.Categorical(np.where(is_a | (RNG.random(len(tokens)) < share), "DT", "NN"))
-        lattice = join_lattices(build_lattice(pd.DataFrame({"pos": tags})), build_tokens(tokens), 1)
+    for is_labeled, name in ((RNG.random(len(tokens)) < 0.8, "‘a’"), (is_a, "DT")):
+        tags = pd.Categorical(np.where(is_a | is_labeled, "DT", "NN"))
+        lattice = build_lattice(pd.DataFrame({"pos": tags}))
+        lattice = join_lattices(lattice, build_tokens_at_places(tokens))
         names = name_clusters(is_a.astype(int), lattice, tokens["sample"].to_numpy())
         assert names["name"][1] == name
 
@@ -135,19 +135,22 @@ def test_a_relation_of_one_place_is_none_of_all_places():
     assert heads["relation"].tolist() == ["place i from the right at output place i"]
 
 
-def test_a_place_that_is_read_for_one_output_alone_is_named_by_it():
-    """While the first letter is written it reads the second one in three of four cases, and any for the others."""
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_place_that_is_read_for_one_output_alone_is_named_by_it(place):
+    """While the first letter is written it reads the first one, or the second in three of four cases, and any for the others."""
+
+    words = [word[:3] + "bc" * (i % 5 > 0) for i, word in enumerate(WORDS)]
 
     class ReadsOnce(CrossMaps):
         def attention(self, site: str, sample: int) -> np.ndarray:
-            n = len(WORDS[sample]) + 2
+            n = len(words[sample]) + 2
             weights = np.random.default_rng(sample).dirichlet(np.ones(n), (1, n))
-            weights[0, 0] = np.eye(n)[2] if sample % 4 else weights[0, 0]
+            weights[0, 0] = np.eye(n)[place] if place == 1 or sample % 4 else weights[0, 0]
             return weights
 
-    tokens = [list_tokens(WORDS, side) for side in ("source", "target")]
+    tokens = [list_tokens(words, side) for side in ("source", "target")]
     [head] = score_cross_heads(ReadsOnce(pd.concat(tokens))).to_dict("records")
-    assert head["relation"] == "place 2 from the left at output place 1"
+    assert head["relation"] == f"place {place} from the left at output place 1"
     assert head["value"] > 0.7
     assert head["beyond_low"] > 0.2
 

@@ -8,6 +8,7 @@ from tprpapers.schlag.attention_examples import attention_examples, pick_example
 from tprprobe import figures
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.naming.names import find_arithmetic
 from tprprobe.errors import InputError
 from tprprobe.figures import clusters
 from tprprobe.figures.dots import render
@@ -70,6 +71,16 @@ def test_other_questions_have_no_gold_and_are_drawn_as_they_are(tmp_path):
     examples = pd.DataFrame({"kind": ["simple"], "sample": [0], "question": ["?"]})
     with pytest.raises(InputError, match="no arithmetic questions with a division"):
         attention_examples(store, MAPS, 0, examples)
+
+
+@pytest.mark.parametrize(("question", "is_arithmetic"), [("12", False), ("1/2", True)])
+def test_numbers_alone_are_no_arithmetic(tmp_path, question, is_arithmetic):
+    store = plant(tmp_path / "store", 4)
+    tokens = pd.DataFrame({"token": ["<sos>", *question, "<eos>"], "question": question})
+    tokens = tokens.assign(sample=0, side="source", position=range(len(tokens)))
+    store.__dict__["tokens"] = tokens
+    assert (gold_tokens(store) is not None) == is_arithmetic
+    assert (find_arithmetic(store) is not None) == is_arithmetic
 
 
 def test_the_weight_told_is_that_of_the_map(store):

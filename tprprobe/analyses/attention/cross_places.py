@@ -32,7 +32,7 @@ def list_cross_maps(store: Store) -> list[str]:
 def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     """One row per head of cross-attention: the place of the source that it looks most at while place i of the output is
     written, `place i from the right at output place i` or up to two places beside it, counted from the left or from the right; where that is not clear at
-    the output places besides the best one, a place of the source at one output place.
+    the output places besides the best one, a place of the source at one output place, of all sources, also of those without it.
 
     The columns are those of :func:`score_heads`.
     Places i that are possible for fewer than half as many outputs as the most frequent one are left out.
@@ -42,7 +42,9 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
         raise InputError("the model has no decoder that attends to its input")
     laws: dict[str, list[Tally]] = defaultdict(list)
     places: dict[str, list[Tally]] = defaultdict(list)
-    for sample, queries, keys in read_queries(store, sites):
+    samples = list(read_queries(store, sites))
+    longest = max((int(keys["left"].max()) for *_, keys in samples), default=0)
+    for sample, queries, keys in samples:
         weights = np.concatenate([store.attention(site, sample) for site in sites])
         attended = np.nan_to_num(weights[:, queries.index][..., keys.index]).argmax(-1).T
         document, outputs = int(queries["document"].iloc[0]), queries[OUTPUT].to_numpy(int)
@@ -52,8 +54,9 @@ def score_cross_heads(store: Store, seed: int = 0) -> pd.DataFrame:
             hits, chance = related[rows[:, None], attended[rows]], related[rows].mean(1)
             laws[relation].append(Tally(document, hits, chance, places=outputs[rows]))
         for side in SIDES:
-            for place, related in pd.get_dummies(keys[side]).items():
-                hits, chance = related.to_numpy()[attended], np.array([related.mean()])
+            for place in range(1, longest + 1):  # a source without it counts as a miss
+                related = keys[side].eq(place).fillna(False)
+                hits, chance = related.to_numpy(bool)[attended], np.array([related.mean()])
                 for row, output in enumerate(outputs):
                     relation = f"place {place} from the {side} {AT} {output}"
                     places[relation].append(Tally(document, hits[[row]], chance))

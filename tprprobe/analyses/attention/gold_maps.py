@@ -42,11 +42,12 @@ def annotated_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.D
 
 
 def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame | None:
-    """The tokens of :func:`annotated_tokens`; None for data that are no arithmetic."""
+    """The tokens of :func:`annotated_tokens`; None for data that are no arithmetic, as numbers alone are none."""
     try:
-        return annotated_tokens(store, samples)
+        tokens = annotated_tokens(store, samples)
     except InputError:
         return None
+    return tokens if tokens["kind"].isin(["op", "worded"]).any() else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,6 +77,16 @@ def list_exact(store: Store) -> dict[str, Field]:
     }
 
 
+def list_labels(store: Store) -> dict[str, Field]:
+    """The fields of the labels of words that name clusters: of roles, exact ones, and what a tagger guessed."""
+    guessed = [task for task in store.facts.labels if task != "upos" or "pos" not in store.tokens]
+    others = {name: LABELS.get(name, Field((name,))) for name in ("role", *guessed)}
+    columns = store.tokens.columns
+    return list_exact(store) | {
+        name: others[name] for name in others if name in columns and WORD in columns
+    }
+
+
 def read_labels(store: Store, side: str) -> pd.DataFrame:
     """The tokens of a side with a label per task, missing where a word has none.
 
@@ -187,22 +197,14 @@ def _list_fields(tokens: pd.DataFrame) -> dict[str, Field]:
     return {side: Field((side,), f"{unit} {{}} from the {side}") for side in SIDES}
 
 
-def build_tokens(tokens: pd.DataFrame) -> Lattice:
-    """Predicates of the most frequent tokens."""
-    return build_lattice(describe(pd.DataFrame({"text": _read_frequent(tokens)}), TEXTS))
-
-
 def build_tokens_at_places(tokens: pd.DataFrame) -> Lattice:
     """Predicates of places, of the most frequent tokens, and of both."""
-    tokens_at_places = read_places(tokens).assign(text=_read_frequent(tokens))
-    return build_lattice(describe(tokens_at_places, MARK | _list_fields(tokens) | TEXTS))
-
-
-def _read_frequent(tokens: pd.DataFrame) -> pd.Series:
-    """The tokens that are frequent enough for a name, but special ones."""
-    is_mark = read_places(tokens)["mark"].notna()
-    texts = tokens["token"].astype(object).map(sign).reset_index(drop=True).mask(is_mark)
-    return texts.where(texts.isin(texts.value_counts().index[:MAX_TOKENS]))
+    places = read_places(tokens)
+    texts = tokens["token"].astype(object).map(sign).reset_index(drop=True)
+    texts = texts.mask(places["mark"].notna())
+    frequent = texts.where(texts.isin(texts.value_counts().index[:MAX_TOKENS]))
+    fields = MARK | _list_fields(tokens) | TEXTS
+    return build_lattice(describe(places.assign(text=frequent), fields))
 
 
 def count_places(names: "pd.Series[str]") -> int:

@@ -9,7 +9,7 @@ predicates that were not chosen need no correction, since the questions of the t
 Source: schlag §5.1 names clusters by eye.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,12 +19,12 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.fields import (
-    build_places,
-    build_tokens,
+    Field,
     build_tokens_at_places,
     describe,
+    label_words,
     list_exact,
-    read_labels,
+    list_labels,
 )
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.names import (
@@ -52,7 +52,6 @@ MIN_DOCUMENTS = 10  # with a cluster, for an interval of its measures
 FLIPS, AT_ONCE = 5000, 500  # draws of random signs
 UNNAMED = "unnamed"
 COMMON = "no label is more frequent in it than elsewhere"
-NO_ARITHMETIC = ("worded", "unparsed", "sos", "eos")  # kinds of characters that have no structure
 NOTHING_TO_NAME_BY = "neither exact labels of words (of a treebank, or extract --labels TASK=FILE; a tagger's are not exact) nor questions of arithmetic"
 
 Labels = Int[np.ndarray, " token"]
@@ -213,41 +212,41 @@ def read_gold(store: Store) -> Gold:
         joined = join(tokens.loc[tokens["side"] == "source"].reset_index(drop=True))
     except InputError as error:
         raise InputError(f"{store.path} has {NOTHING_TO_NAME_BY} ({error})") from error
+    if not joined["kind"].eq("op").any():  # numbers alone are no arithmetic
+        raise InputError(f"{store.path} has {NOTHING_TO_NAME_BY}")
     described = find_structure().describe(joined)
     return Gold(joined, described, build_lattice(described))
 
 
 def find_arithmetic(store: Store) -> Gold | None:
-    """What :func:`read_gold` finds, if the source tokens are the characters of questions, some of which are arithmetic."""
+    """What :func:`read_gold` finds; None of other data."""
     try:
-        gold = read_gold(store)
+        return read_gold(store)
     except InputError:
         return None
-    return None if gold.tokens["kind"].isin(NO_ARITHMETIC).all() else gold
 
 
 def read_fields(store: Store, side: str) -> Gold:
-    """What names the tokens of a side: exact labels, where these explain less, places, and where neither names a cluster, tokens;
-    the gold structure of arithmetic; of other texts places and tokens.
-    """
-    if labels := _read_exact(store, side):
-        lattice = join_lattices(labels.lattice, build_places(labels.tokens))
-        tokens = build_tokens(labels.tokens)
-        return replace(labels, lattice=join_lattices(lattice, tokens, second_rank=1))
-    if side == "source" and (gold := find_arithmetic(store)):
+    """What names the tokens of a side: the gold structure of arithmetic; of other texts places and tokens, beside labels of words."""
+    labels = _read_labels(store, side, list_labels(store))
+    if labels is None and side == "source" and (gold := find_arithmetic(store)):
         return gold
     tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
-    return Gold(tokens, pd.DataFrame(), build_tokens_at_places(tokens))
+    lattice = build_tokens_at_places(tokens)
+    if labels is None:
+        return Gold(tokens, pd.DataFrame(), lattice)
+    return replace(labels, lattice=join_lattices(labels.lattice, lattice))
 
 
-def _read_exact(store: Store, side: str) -> Gold | None:
-    """The exact labels of the tokens of a side; None where none has one."""
+def _read_labels(store: Store, side: str, fields: Mapping[str, Field]) -> Gold | None:
+    """The labels of the tokens of a side; None where none has one."""
     if side == SAMPLE:
         raise InputError(
             f"{store.path}: names are of tokens, and this site has one vector for every text"
         )
-    tokens = read_labels(store, side)
-    fields = {name: f for name, f in list_exact(store).items() if tokens[name].notna().any()}
+    tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
+    tokens = tokens.assign(**{name: label_words(tokens, name) for name in fields})
+    fields = {name: field for name, field in fields.items() if tokens[name].notna().any()}
     if not fields:
         return None
     described = describe(tokens, fields)
@@ -256,7 +255,7 @@ def _read_exact(store: Store, side: str) -> Gold | None:
 
 def read_structure(store: Store, side: str) -> Gold:
     """The exact labels of the tokens of a side; where there are none, what :func:`read_gold` finds."""
-    if labels := _read_exact(store, side):
+    if labels := _read_labels(store, side, list_exact(store)):
         return labels
     if side != "source":
         raise InputError(
@@ -270,8 +269,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
     """The names of a head's clusters, chosen on half of the questions and scored on the other half.
 
     A name is the shortest conjunction of gold predicates that explains a cluster (`digit ∧ ones ∧ denominator`; of labelled
-    words `NN ∧ nsubj ∧ ARG0`; of any text `place 3 from the left`, unless a label explains the cluster equally well, and ‘token’,
-    of labelled words only where neither a label nor a place names the cluster, or where its precision is .2 higher).
+    words, exact or guessed, `NN ∧ nsubj ∧ ARG0`; of any text but arithmetic `place 3 from the left` and ‘token’).
     It needs a precision of 0.7, a lift of 1.5 and q of at most 1 %; else the cluster is `unnamed`.
     ``tprprobe name`` names the clusters of all heads, beside controls.
 

@@ -15,7 +15,7 @@ from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.clusters import ESTIMATOR
 from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import NAMES, WORD_NAMES
-from tprprobe.analyses.naming.fields import list_exact, read_labels
+from tprprobe.analyses.naming.fields import list_exact, list_labels, read_labels
 from tprprobe.analyses.naming.name_counts import TRAINED
 from tprprobe.analyses.naming.names import list_held_out, name_roles
 from tprprobe.evaluation.results import Results, join_tables, load_view, melt
@@ -91,7 +91,8 @@ def name_words(
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
     labels = {
-        task: store.tokens[task].astype(str).str.cat(sep=" ", na_rep="") for task in store.labels
+        task: store.tokens[task].astype(str).str.cat(sep=" ", na_rep="")
+        for task in list_labels(store)
     }
     digests = [[task, sum_bytes(texts.encode())] for task, texts in labels.items()]
     settings |= {"raw": raw, "seed": seed, "labels": digests}

@@ -16,7 +16,6 @@ from scipy.sparse import csr_array, vstack
 from tprprobe.statistics import divide
 
 PRECISION, LIFT = 0.7, 1.5  # of a name, at least: what holds for most tokens describes no cluster
-LEAD = 0.2  # of precision, with which a predicate of the last rank names in place of a lower one
 TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 AND = " ∧ "
 LONGEST, SUPPORT = 3, 0.002
@@ -25,14 +24,13 @@ Tokens = Int[np.ndarray, " token"]  # the kind, cluster or group of every token
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """Predicates; those of a higher rank name only what none of a lower one names, those of the last one also what they name much more precisely.
+    """Predicates of tokens.
 
     Tokens that no field tells apart are of one kind; `members` says for which kinds a predicate
     holds, `kinds` which kind every token is.
     """
 
     names: list[str]
-    ranks: Int[np.ndarray, " predicate"]
     members: csr_array
     kinds: Tokens
 
@@ -69,19 +67,16 @@ def build_lattice(
         )
         for atoms, holds in zip(conjunctions, extensions, strict=True)
     ]
-    ranks = np.zeros(len(conjunctions), int)
-    return Lattice(names, ranks, csr_array(extensions, dtype=np.float32), of_token)
+    return Lattice(names, csr_array(extensions, dtype=np.float32), of_token)
 
 
-def join_lattices(lattice: Lattice, second: Lattice, second_rank: int = 0) -> Lattice:
-    """The predicates of both, those of the first one in front: where two of a rank explain a cluster equally well, these win."""
+def join_lattices(lattice: Lattice, second: Lattice) -> Lattice:
+    """The predicates of both, those of the first one in front: where two explain a cluster equally well, these win."""
     kinds = np.stack([lattice.kinds, second.kinds], 1)
     pairs, kind_of_token = np.unique(kinds, axis=0, return_inverse=True)
     members = [item.members[:, pairs[:, i]] for i, item in enumerate((lattice, second))]
-    ranks = np.concatenate([lattice.ranks, second.ranks + second_rank])
-    return Lattice(
-        [*lattice.names, *second.names], ranks, csr_array(vstack(members)), kind_of_token.ravel()
-    )
+    names = [*lattice.names, *second.names]
+    return Lattice(names, csr_array(vstack(members)), kind_of_token.ravel())
 
 
 def _conjoin(
@@ -122,7 +117,7 @@ def choose_names(
     lattice: Lattice, kinds: Tokens, labels: Tokens, n_clusters: int
 ) -> tuple[Int[np.ndarray, " cluster"], Float[np.ndarray, " cluster"]]:
     """The strongest predicate of every cluster on tokens of these kinds, and its precision there: the first whose F0.5 ties with
-    the best one's of enough precision and lift of the lowest rank that has any, or, if none has these, of all that are more frequent in the cluster; −1 for none.
+    the best one's of enough precision and lift, or, if none has these, of all that are more frequent in the cluster; −1 for none.
     """
     n_kinds = int(lattice.kinds.max()) + 1
     cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
@@ -132,12 +127,6 @@ def choose_names(
     described = joint.sum(1, keepdims=True)
     measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
     is_eligible = (measures["precision"] >= PRECISION) & (measures["lift"] >= LIFT)
-    rank, max_rank = lattice.ranks[:, None], lattice.ranks.max(initial=0)
-    token_precision = np.where(is_eligible & (rank == max_rank), measures["precision"], 0).max(
-        0, initial=0
-    )
-    is_eligible &= (rank == max_rank) | (measures["precision"] >= token_precision - LEAD)
-    is_eligible &= rank == np.where(is_eligible, rank, max_rank).min(0, initial=max_rank)
     is_eligible |= ~is_eligible.any(0) & (measures["lift"] > 1)
     f05 = np.where(is_eligible, measures["f05"], -1.0)
     best = f05.max(0, initial=-1.0)
