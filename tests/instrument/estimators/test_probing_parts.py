@@ -355,7 +355,7 @@ def test_a_score_that_is_not_tested_is_hollow_below_its_control(macro, is_full):
     rows = rows.assign(beats_controls=True, side="source", layer=[0, None])
     ends = {f"{name}{end}": rows[name] for name in ("f1", "macro_f1") for end in ("_low", "_high")}
     rows = rows.assign(**ends)
-    assert probe_table(rows).cells["its macro F1"].tolist() == ["60.0"]
+    assert probe_table(rows).cells["control's macro F1"].tolist() == ["60.0"]
     table = probe_table(rows, score="macro_f1")
     assert table.lines.rows["sure"].tolist() == [is_full]
     assert table.lines.hollow == "hollow: not above the strongest control"
