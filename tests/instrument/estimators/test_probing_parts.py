@@ -19,6 +19,7 @@ from tprprobe.analyses.probing.features import needed_sites
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.scores import Score, compare_scores, tabulate_pairs
 from tprprobe.analyses.probing.settings import SITES
+from tprprobe.analyses.probing.task import check_tasks
 from tprprobe.analyses.probing.trials import Counts
 from tprprobe.errors import InputError
 from tprprobe.estimators.probes.span_conv import step_amsgrad
@@ -401,3 +402,12 @@ def test_a_store_for_probes_has_what_controls_are_made_of():
     assert needed_sites(["encoder.-1.self.query"], names) == names[1:]
     with pytest.raises(InputError, match="unknown site"):
         needed_sites(["decoder.*"], names)
+
+
+def test_tasks_without_labels_are_refused_before_an_extraction():
+    check_tasks(["pos", "token"], ["pos"])
+    check_tasks(["all"], [])
+    with pytest.raises(InputError, match=r"unknown labels 'mood' \(accepted: pos\)"):
+        check_tasks(["pos", "mood"], ["pos"])
+    with pytest.raises(InputError, match=r"no labels \(mood\): .* columns text and label"):
+        check_tasks(["mood"], [])
