@@ -69,6 +69,7 @@ def model_and_data(
     """The model; n examples (``spaced``: from all over the data) with the labels of files, or those of texts in a column ``task``;
     and what labels them otherwise. The data are read before the weights, which takes longest; of data that the model was trained on a part of, the test split.
     """
+    from tprprobe.analyses.probing.task import check_tasks
     from tprprobe.data import load_data
     from tprprobe.data.annotated.sentencesets import label_data, label_texts, set_source
     from tprprobe.models import load_model
@@ -93,7 +94,14 @@ def model_and_data(
         if spaced and n:
             examples = examples.spaced(n)
         examples = set_source(examples, source) if source else examples
-        return label_data(examples, split_labels(labels))
+        examples, labellers = label_data(examples, split_labels(labels))
+        if task and (examples.tasks or columns):
+            labelled = [
+                *examples.tasks,
+                *(name for pipeline in labellers for name in pipeline.tasks),
+            ]
+            check_tasks(task.split(","), labelled)
+        return examples, labellers
 
     examples = read(data, split) if data is not None else None
     model = load_model(ckpt, device=device, **loading or {})

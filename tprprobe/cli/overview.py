@@ -106,7 +106,9 @@ def inspect_store(path: str) -> Overview:
 
 def _flat(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_flat(fact)}" for name, fact in value.items() if fact)
+        return ", ".join(
+            f"{name.replace('_', ' ')} {_flat(fact)}" for name, fact in value.items() if fact
+        )
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -43,7 +43,7 @@ def write_notes(probes: pd.DataFrame, rows: pd.DataFrame, origins: Sequence[str]
     titled_rows, ranks = rows.assign(task=rows["task"].map(title_of)), _rank(probes, rows)
     counts = probe_rows.count_by_task(titled_rows, "n_train")
     facts = [f"Shaded: 95 % intervals over {_count_documents(probes)}.", *origins]
-    facts += [f"Targets that the first probe learned from: {', '.join(counts)}."] * bool(counts)
+    facts += [f"Targets {probe_rows.LEARNED_FROM}: {', '.join(counts)}."] * bool(counts)
     facts += [UNALIKE] * _is_unalike(rows)
     return "\n".join([" ".join(facts), *ranks])
 
@@ -96,9 +96,8 @@ def _describe_targets(rows: pd.DataFrame) -> str:
     keys = ["task", rows["place"].map(side_of), "model"]
     for (task, side, model), points in rows.groupby(keys, sort=False):
         n_train, n_test = (int(points[name].max()) for name in ("n_train", "n_test"))
-        facts = [f"{n_test:,} targets tested, the first probe learned from {n_train:,}"] * bool(
-            n_train
-        )
+        learned = f"{n_test:,} targets tested, {n_train:,} {probe_rows.LEARNED_FROM}"
+        facts = [learned] * bool(n_train)
         facts += [
             f"{NAMES[row['control']]}{LEARNED * (row['control'] == 'majority')} {100 * row['f1']:.1f}{UNREAD * is_unread(row)}"
             for row in rows.attrs["baselines"]

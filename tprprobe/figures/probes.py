@@ -48,7 +48,7 @@ LOWEST, CEILING = (
 UNCONTROLLED = {"control_f1": np.nan, "control_name": "none", "sure": True, "best": False}
 ACROSS = 3  # panels of one task in a row
 SCORES = {"f1": "", "macro_f1": "macro F1", "accuracy": "accuracy"}  # and their names
-MACRO, OF_CONTROL = [f"macro_f1{end}" for end in ENDS], "its macro F1"
+MACRO, OF_CONTROL = [f"macro_f1{end}" for end in ENDS], "control's macro F1"
 OF_F1 = ["best_control", "beats_controls", "beyond", BEHIND, probe_rows.P_BEHIND]  # tests
 POINT = ["task", "place", "model", "layer"]
 
@@ -138,7 +138,7 @@ def probe_table(probes: pd.DataFrame, kinds: Sequence[str] = (), score: str = "f
         caption,
         ruled,
         block=("task",),
-        spare=(SCORES[MACRO[0]], OF_CONTROL),
+        spare=((SCORES[MACRO[0]], OF_CONTROL),),
         rows=rows,
     )
 
@@ -222,7 +222,8 @@ def strongest_control(probes: pd.DataFrame, row: pd.Series) -> tuple[object, ...
     rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
     is_layer = rows["layer"].isna() | (rows["layer"] == row["layer"])
     is_here = is_layer & rows["site"].isin(["", row["site"]])
-    rows = rows[is_here | rows["control"].isin(probe_rows.OF_ALL)]
+    is_itself = (rows["control"] == "static") & (rows["site"] == row["site"])
+    rows = rows[(is_here | rows["control"].isin(probe_rows.OF_ALL)) & ~is_itself]
     scores = [*(f"f1{end}" for end in ENDS), MACRO[0]]
     means = rows.reindex(columns=["control", *scores]).groupby("control").mean()
     name = row["best_control"] if "best_control" in row else means["f1"].nlargest(1).index.min()
@@ -358,9 +359,7 @@ def _list_twins(means: pd.DataFrame, controls: Sequence[dict]) -> Iterator[dict[
 def _describe(row: Row) -> str:
     """What is written of a mark under the pointer."""
     text = f"{row['site']}: {100 * row['f1']:.1f} %"
-    text += (
-        f" · the first probe learned from {row['n_train']:.0f} targets" if row["n_train"] else ""
-    )
+    text += f" · {row['n_train']:.0f} targets {probe_rows.LEARNED_FROM}" if row["n_train"] else ""
     if row["control_name"] == "none":
         return text
     return f"{text} · strongest control: {probe_rows.name_control(row['control_name'])} {100 * row['control_f1']:.1f} %"

@@ -70,8 +70,8 @@ def write_minus(text: str) -> str:
 class Table:
     """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above.
 
-    In a column of a paper the columns of ``block`` are titles above their rows, and those of ``spare`` are left out where there is
-    no room, the first one first.
+    In a column of a paper the columns of ``block`` are titles above their rows, and those of ``spare`` (names, or several left out
+    together) are left out where there is no room, the first one first.
     """
 
     cells: pd.DataFrame
@@ -79,7 +79,7 @@ class Table:
     caption: str = ""
     ruled: tuple[int, ...] = ()
     block: tuple[str, ...] = field(default=(), kw_only=True)
-    spare: tuple[str, ...] = field(default=(), kw_only=True)
+    spare: tuple[str | tuple[str, ...], ...] = field(default=(), kw_only=True)
 
     def drop_empty(self) -> "Table":
         """The table without columns that have dashes alone."""
@@ -126,10 +126,11 @@ class Table:
                 columns = {name: _put_below(name, rows) for name, rows in folded.items()}
         left_out = []
         empty = [name for name in names if cells[name].eq("–").all()]
-        for name in (*empty, *self.spare):
-            if name in columns and _measure(columns) > inches:
-                left_out.append(name)
-                del columns[name]
+        for spare in (*empty, *self.spare):
+            together = [name for name in np.atleast_1d(spare).tolist() if name in columns]
+            if together and _measure(columns) > inches:
+                left_out += together
+                columns = {name: columns[name] for name in columns if name not in together}
         rows: list[list[str]] = []
         ruled, (headings, *lines_of_rows) = [], zip(*columns.values(), strict=True)
         for i, (title, texts) in enumerate(zip(titles, lines_of_rows, strict=True)):

@@ -242,14 +242,14 @@ def test_documents_and_targets_are_those_of_a_task_and_a_model():
     table = probe_table(pd.concat([rows, rules], ignore_index=True))
     assert "over 400 (rel, a), 124 (NEL), 150 (rel, b) documents" in table.caption
     learned = (
-        "90 targets tested, the first probe learned from 684, most frequent label of the word 50.0"
+        "90 targets tested, 684 in the first training set, most frequent label of the word 50.0"
     )
     assert f"rel (source, b): {learned}." in table.caption
     assert "different numbers of targets cannot be compared" in table.caption
     scene = table.lines.choose("NEL")
-    assert (
-        scene.note
-        == "Shaded: 95 % intervals over 124 documents. Targets that the first probe learned from: 138 (NEL)."
+    assert scene.note == (
+        "Shaded: 95 % intervals over 124 documents. The F1 is not tested against controls. "
+        "Targets in the first training set: 138 (NEL)."
     )
 
 
@@ -272,13 +272,15 @@ def test_input_embeddings_are_a_control(tmp_path):
     assert hidden["f1"] > 0.95 > 0.8 > by_control["layers.0.self.input", "static"]
     assert hidden["beyond"]
     assert hidden["best_control"] in ("static", "identity")
+    [embedding] = rows[(rows["site"] == "layers.0.self.input") & (rows["control"] == "real")].index
+    assert rows.loc[embedding, "best_control"] == "identity"  # not itself
     table = probe_table(rows.assign(model="planted"))
     assert [*table.cells["side"]] == ["layers", "layers self"]
-    assert f"the first probe learned from {hidden['n_train']:,}" in table.caption
+    assert f"{hidden['n_train']:,} in the first training set" in table.caption
     assert table.cells["strongest control"].str.contains("input embeddings|identity").all()
     titles = [axes.get_title(loc="left") for axes in table.draw().axes]
     assert titles == ["POS, layers", "POS, layers self"]
-    assert f"first probe learned from: {hidden['n_train']:,} (POS)" in table.scene.note
+    assert f"in the first training set: {hidden['n_train']:,} (POS)" in table.scene.note
     assert screen(rows)["learned from"].tolist() == [f"{hidden['n_train']:,}"] * 2
     without = probe(store, "pos", sites="*.hidden", most=1000, controls="static")
     assert {*without["control"]} == {"real", "static", "majority", "identity"}
@@ -286,6 +288,18 @@ def test_input_embeddings_are_a_control(tmp_path):
     test = write_store(tmp_path / "test", {"layers.0.hidden": values["layers.0.hidden"]}, others)
     elsewhere = probe(store, "pos", sites="*.hidden", most=1000, test=test)
     assert "static" not in {*elsewhere["control"]}
+
+
+def test_a_penalty_at_the_border_of_the_grid_is_told(separable, capsys):
+    tokens = separable.tokens
+    rng = np.random.default_rng(1)
+    probe(separable, "pos", controls="shuffled", most=1000)
+    assert (
+        "strongest penalty" not in capsys.readouterr().err
+    )  # that of shuffled labels is none of it
+    probe(separable, "pos", tokens=tokens.assign(pos=rng.permutation(tokens["pos"])), **PLAIN)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "pos: 1 of 1 probes chose the strongest penalty of the grid (0.1): a stronger" in said
 
 
 def test_a_turn_without_dev_documents_is_fitted(separable):

@@ -19,6 +19,7 @@ from tprprobe.analyses.probing.features import needed_sites
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.scores import Score, compare_scores, tabulate_pairs
 from tprprobe.analyses.probing.settings import SITES
+from tprprobe.analyses.probing.task import check_tasks
 from tprprobe.analyses.probing.trials import Counts
 from tprprobe.errors import InputError
 from tprprobe.estimators.probes.span_conv import step_amsgrad
@@ -355,7 +356,7 @@ def test_a_score_that_is_not_tested_is_hollow_below_its_control(macro, is_full):
     rows = rows.assign(beats_controls=True, side="source", layer=[0, None])
     ends = {f"{name}{end}": rows[name] for name in ("f1", "macro_f1") for end in ("_low", "_high")}
     rows = rows.assign(**ends)
-    assert probe_table(rows).cells["its macro F1"].tolist() == ["60.0"]
+    assert probe_table(rows).cells["control's macro F1"].tolist() == ["60.0"]
     table = probe_table(rows, score="macro_f1")
     assert table.lines.rows["sure"].tolist() == [is_full]
     assert table.lines.hollow == "hollow: not above the strongest control"
@@ -401,3 +402,12 @@ def test_a_store_for_probes_has_what_controls_are_made_of():
     assert needed_sites(["encoder.-1.self.query"], names) == names[1:]
     with pytest.raises(InputError, match="unknown site"):
         needed_sites(["decoder.*"], names)
+
+
+def test_tasks_without_labels_are_refused_before_an_extraction():
+    check_tasks(["pos", "token"], ["pos"])
+    check_tasks(["all"], [])
+    with pytest.raises(InputError, match=r"unknown labels 'mood' \(accepted: pos\)"):
+        check_tasks(["pos", "mood"], ["pos"])
+    with pytest.raises(InputError, match=r"no labels \(mood\): .* columns text and label"):
+        check_tasks(["mood"], [])

@@ -176,7 +176,7 @@ def test_a_table_has_room_for_its_headings_and_none_too_much_below():
 def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_no_room(capsys):
     wide = {f"spare {i}": ["0.51 [0.41, 0.61]"] * 2 for i in range(9)}
     cells = pd.DataFrame({"model": "m", "layer": ["1", "2"], "of": "a long name", **wide})
-    table = Table(cells, "t", block=("model", "layer"), spare=tuple(wide))
+    table = Table(cells, "t", block=("model", "layer"), spare=(("spare 0", "spare 8"), *wide))
     with Look(width="acl").used():
         narrow, text = table.fit(3.03), table.latex()
     kept = [name for name in wide if name in " ".join(narrow.cells).split(" \n")]
@@ -184,7 +184,7 @@ def test_a_table_in_a_column_has_blocks_intervals_below_and_leaves_out_what_has_
     assert r"\rlap{\textit{m, layer 1}}" in text
     assert r"0.51 & " in text
     assert r"\mbox{\scriptsize{[0.41, 0.61]}}" in text
-    assert "Left out in this width: spare 0" in text
+    assert "Left out in this width: spare 0; spare 8; spare 1" in text
     words = Table(pd.DataFrame({f"unbreakable{i}": ["1"] for i in range(5)}), "t")
     with Look(width="acl").used():
         words.latex()

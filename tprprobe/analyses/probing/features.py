@@ -167,7 +167,7 @@ def control_vectors(
         yield replace(source, control="static")
     elif settings.has("static"):
         path = store.path if test is None or embeddings[0] is None else test.path
-        lack = f"{path} has no input embeddings ({EMBEDDING} or {FIRST_INPUT}): extract them too"
+        lack = f"{path} has no input embeddings of the {side} side ({EMBEDDING} or {FIRST_INPUT}): extract them too"
         if settings.controls is not None:
             raise InputError(f"{lack}, or leave out the control static")
         note(

@@ -30,6 +30,7 @@ ROWS, REMEDY = "rows.parquet", "make it again with `tprprobe probe`"  # of runs 
 INTEGERS = ("n_train", "labels", "lost", "n_test", "documents")
 P_BEHIND = "p_behind"
 FEW = 10_000  # targets, below which layers were seen to change their order (docs/probing.md)
+LEARNED_FROM = "in the first training set"  # one of several that cross-fitting makes
 REORDERED, TIE = "with more targets, layers may change their order", "(a tie)"
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 MEASURE = "measure"
@@ -150,7 +151,7 @@ def describe_basis(rows: pd.DataFrame) -> str:
     has_layers = BEHIND in real and bool(real[BEHIND].notna().any())
     counts: Any = real.groupby("task", sort=False)[["n_test", "n_train"]].max().reset_index()
     targets = [
-        f"{', '.join(tasks)}: {n_test:,} targets were tested, each by a probe of other documents (the first one learned from {n_train:,})"
+        f"{', '.join(tasks)}: {n_test:,} targets tested, {n_train:,} {LEARNED_FROM}"
         f"{f'; {REORDERED}' if has_layers and 0 < n_train < FEW else ''}"
         for (n_test, n_train), tasks in counts.groupby(["n_test", "n_train"], sort=False)["task"]
     ]

@@ -31,6 +31,7 @@ from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.stored_states import RowReader
 from tprprobe.analyses.probing.trials import CURVE, BlockScores, Counts, TrialResult, run_trials
 from tprprobe.console import note, progress, stderr
+from tprprobe.estimators.probes.linear import PENALTIES, LinearProbe
 from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.results import Results
@@ -189,8 +190,21 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
             f"{n_cut} of {len(results)} probes were still learning at the limit of {limit} validations: "
             "their scores are lower bounds"
         )
+    _warn_of_strongest_penalty(results)
     order = [targets.name for targets in run.splits]
     return sorted(results, key=lambda result: order.index(result.trial.splits.name))
+
+
+def _warn_of_strongest_penalty(results: Sequence[TrialResult]) -> None:
+    """Says how many linear probes of real labels chose the penalty at the border of the grid."""
+    linear = [r for r in results if isinstance(r.trial.estimator, LinearProbe)]
+    real = [r for r in linear if r.trial.control == REAL and r.trial.portion is None]
+    at_border = [r for r in real if r.curve[0, -1] == r.curve[:, -1].min()]
+    if at_border:
+        tasks = ", ".join(dict.fromkeys(result.trial.splits.name[0] for result in at_border))
+        note(
+            f"{tasks}: {len(at_border)} of {len(real)} probes chose the strongest penalty of the grid ({PENALTIES[0]:g}): a stronger one may do better"
+        )
 
 
 def _run_rounds(

@@ -177,17 +177,17 @@ def _compare(pairs: Sequence[tuple[Score, Score]]) -> list[Pair]:
 
 
 def _are_compared(score: Score, reference: Score) -> bool:
-    """True of two vectors of a sub-layer, and of a vector and a control of it; of a twin's, that learned alike."""
-    control = reference.names["control"]
+    """True of two vectors of a sub-layer, and of a vector and a control of it, not itself; of a twin's, that learned alike."""
+    control, sites = reference.names["control"], (score.names["site"], reference.names["site"])
     if score.key(SIDE) != reference.key(SIDE):
         return False
     if control in OF_ALL or score.names["head"] != reference.names["head"]:
-        return control in OF_ALL
+        return control in OF_ALL and sites[0] != sites[1]
     if reference.is_real:
         return _sublayer(score) == _sublayer(reference)
     counts = [score.sizes.get("n_train", 0) for score in (score, reference)]
     are_alike = abs(counts[0] - counts[1]) <= ALIKE * max(counts)  # but for whole samples
-    return score.names["site"] == reference.names["site"] and (are_alike or control not in TWINS)
+    return sites[0] == sites[1] and (are_alike or control not in TWINS)
 
 
 def _sublayer(score: Score) -> str:

@@ -1,7 +1,7 @@
 """Tasks as data: a folder of ``probes/`` with a task.toml says what is probed for."""
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -10,9 +10,11 @@ import pandas as pd
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import assets
 from tprprobe.files.settings import Settings, parse, read_toml
+from tprprobe.gold import structure
 from tprprobe.gold.labels import decode_cell
 
 FILE, ALL = "task.toml", "all"
+OF_TOKENS = ("position", "id", "token")  # columns that every token table has
 
 
 class Task(Settings):
@@ -77,6 +79,12 @@ def find_tasks(
     return tasks
 
 
+def check_tasks(names: Sequence[str], labels: Sequence[str]) -> None:
+    """Refuses tasks of which texts with these labels have none, before anything is extracted from them."""
+    if names != [ALL]:
+        find_tasks(names, pd.DataFrame(columns=[*labels, *OF_TOKENS, *structure.COLUMNS]), labels)
+
+
 def _find_task(name: str, tokens: pd.DataFrame, task_names: Collection[str]) -> Task:
     """A task that ships or has a folder, or that of a column of labels, which say of how many spans they are."""
     is_described = name in assets.available("probes") or (Path(name) / FILE).exists()
@@ -93,6 +101,6 @@ def _find_task(name: str, tokens: pd.DataFrame, task_names: Collection[str]) -> 
 
 def _unlabelled(columns: str) -> InputError:
     return InputError(
-        f"the token table of this store has no labels ({columns}): add them (`tprprobe probe TASK STORE --labels TASK=FILE`, "
+        f"no labels ({columns}): add them (`tprprobe probe TASK STORE --labels TASK=FILE`, "
         "`store.with_labels`; of whole texts: `tprprobe probe label --ckpt MODEL --data FILE.csv` with columns text and label), or probe which token stands where (`tprprobe probe token STORE --probe bilinear`)"
     )
