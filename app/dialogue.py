@@ -123,7 +123,7 @@ def show_beside(prompt, name: str, store) -> None:
     if len(texts.outputs):
         outputs = texts.outputs.rename(columns={"text": "this text", "against": "the edited text"})
         columns = tp.dashboard.changes.name_columns(outputs)
-        widgets.table(columns, digits="%.3f", width="content")
+        widgets.table(columns, 0, "%.3f", width="content")
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")

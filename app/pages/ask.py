@@ -53,7 +53,7 @@ def _show_answer(model, name: str, store, lead) -> None:
             table, experiments[key] = state.once(attempt, *key)
             widgets.lead(changes.summarize_change(experiments[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
-    widgets.table(changes.name_columns(table), digits="%.3f", width="content")
+    widgets.table(changes.name_columns(table), 0, "%.3f", width="content")
     st.caption(state.escape(changes.explain(table)))
     dialogue.show_heads(prompt, heads)
     if not prompt.is_image:
