@@ -100,12 +100,13 @@ def show_salience(prompt, name: str, near: int | None) -> None:
     if near is not None:
         nearest = tp.dashboard.contents.read_texts(state.store())[near][: prompts.MAX_CHARACTERS]
         label, hint = "Similar to which text?", f"the nearest sample: {visible(nearest, 90)}"
-        typed = st.text_input(label, key="similar_to", max_chars=400, placeholder=hint)
+        look: dict[str, Any] = {"max_chars": 400, "key": "similar_to"} | state.KEEP
+        typed = st.text_input(label, placeholder=hint, **look)
         reference = typed or nearest
     measure = lambda: views.salience(prompt.model, prompt.text, against=reference)  # noqa: E731
     table = state.once(measure, "salience", name, prompt.text, reference)
     st.markdown(state.escape(widgets.write_minus(views.summarize_salience(table))))
-    widgets.show(views.show_salience(table, f"Which tokens of ‘{prompt.text}’ count"), "salience")
+    widgets.show(views.show_salience(table, reference), "salience")
 
 
 def show_beside(prompt, name: str, store) -> None:
@@ -122,7 +123,7 @@ def show_beside(prompt, name: str, store) -> None:
     if len(texts.outputs):
         outputs = texts.outputs.rename(columns={"text": "this text", "against": "the edited text"})
         columns = tp.dashboard.changes.name_columns(outputs)
-        widgets.table(columns, digits="%.3f", width="content")
+        widgets.table(columns, 0, "%.3f", width="content")
     widgets.show(views.show_text_states(texts), "text-states")
     if len(texts.heads):
         widgets.show(views.show_text_heads(texts), "text-heads")

@@ -53,12 +53,13 @@ def _show_answer(model, name: str, store, lead) -> None:
             table, experiments[key] = state.once(attempt, *key)
             widgets.lead(changes.summarize_change(experiments[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
-    widgets.table(changes.name_columns(table), digits="%.3f", width="content")
+    widgets.table(changes.name_columns(table), 0, "%.3f", width="content")
     st.caption(state.escape(changes.explain(table)))
     dialogue.show_heads(prompt, heads)
     if not prompt.is_image:
         label, near = "Salience: which tokens count", output.table.iloc[0].get("sample")
-        widgets.fold(label, "salience", lambda: dialogue.show_salience(prompt, name, near))
+        draw = lambda: dialogue.show_salience(prompt, name, near)  # noqa: E731
+        widgets.fold(label, "salience", draw, "similar_to" in st.query_params)
         label = "Beside an edited text"
         draw = lambda: dialogue.show_beside(prompt, name, store)  # noqa: E731
         widgets.fold(label, "beside", draw, "edited" in st.query_params)

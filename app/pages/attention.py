@@ -13,8 +13,8 @@ from tprprobe.dashboard.statements import Link
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model has attention, its data can be read again: into a new store, with maps of all heads and the sites of this one."
 IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
-CLICK = "Click a square: that head is shown below, on one sample. Squares are of {} samples that have maps{}."
-HALVES = ", not of one half: another head may be highest"
+CLICK = "Click a square: that head is shown below, on one sample."
+HALVES = " Squares are of both halves of the documents: another head may be highest."
 OWN = "Maps of another text, on Ask"
 
 
@@ -45,7 +45,7 @@ def attention() -> None:
         score = lambda: views.score_attention(store, followed, relation)  # noqa: E731
         scores = state.once(score, "heads", relation)
         best_head = state.once(lambda: views.pick_head(followed, relation), "picked", relation)
-        summary = views.summarize_attention(scores, best_head)
+        summary = views.summarize_attention(store, scores, best_head)
         best = summary.links[0].query  # what the first line names is shown first
         site = widgets.choose_site("Sub-layer", sites, "maps", sites.index(best["maps"]))
         heads = range(tp.dashboard.contents.count_heads(store, site))
@@ -59,12 +59,9 @@ def attention() -> None:
     widgets.head(title, lambda: views.show_heads(scores, title), "heads")
     squares = views.pack_scores(scores, dark)
     choice = {"hear": canvas.choose_head, "picked": f"{site}:{head}", "one": True}
-    n_maps = store.count_maps(site)
-    n_scored = scores["n"].max()
-    samples = "all" if follows or n_scored == n_maps else f"the first {n_scored} of"
-    advice = CLICK.format(f"{samples} the {n_maps:,}", HALVES * (best_head is not None))
+    advice = CLICK + HALVES * (best_head is not None)
     canvas.offer_picks("scored-heads", squares, **choice, look="squares", advice=advice)
-    [sample] = widgets.choose_samples(store, range(n_maps))
+    [sample] = widgets.choose_samples(store, range(store.count_maps(site)))
     maps = views.read_maps(store, site, sample)
     canvas.show_head(store, maps, head)
     canvas.feed_mark(state.mark())

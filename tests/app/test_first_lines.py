@@ -119,18 +119,23 @@ def test_what_a_page_starts_is_the_command_that_it_shows(named_run):
             launches.plan(named_run, named_run.open("runs/store"), kind)
 
 
-def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_run):
+def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_run, monkeypatch):
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"document": np.repeat(np.arange(20), 8), "relation": "det"})
     words = words.assign(sequence=words["document"].astype(np.uint64))
-    for name, share in {"encoder.0.self.attention:1": 0.9, "offset:1": 0.4}.items():
+    for name, share in {"encoder.1.self.attention:1": 0.9, "offset:1": 0.4}.items():
         words[name] = rng.random(len(words)) < share
     scores = attention.score_attention(named_run.open("runs/store"), words)
-    text = str(attention.summarize_attention(scores, attention.pick_head(words)))
+    store = named_run.open("runs/store")
+    text = str(attention.summarize_attention(store, scores, attention.pick_head(words)))
     assert "is the best of 1 heads on half of the documents. On the other half, " in text
     assert "the best fixed distance, +1, chosen in the same way" in text
     assert "points [+" in text
-    assert "chosen and scored on the same" in str(attention.summarize_attention(scores))
+    assert ", of the 4 samples with maps); without a head" in text
+    with monkeypatch.context() as whole:
+        whole.setattr(type(store), "count_maps", lambda self, _: self.samples)
+        assert "with maps" not in str(attention.summarize_attention(store, scores))
+    assert "chosen and scored on the same" in str(attention.summarize_attention(store, scores))
     rare = words[words["document"].between(5, 16)].assign(relation="obj")
     both = pd.concat([words, rare], ignore_index=True)
     expected = pick_heads(both).set_index("relation").loc["obj"]  # as `figure heads` has it
@@ -181,7 +186,7 @@ def test_what_a_first_line_names_is_a_link_away(named_run):
     scores = pd.DataFrame({"site": sites, "layer": [0, 1, 1], "head": [0, 2, 0], "n": 9})
     scores = scores.assign(source=["head", "head", "uniform"], value=[0.1, 0.8, 0.2])
     scores = scores.assign(value_low=0.0, value_high=1.0, follows="words look at their head")
-    summary = attention.summarize_attention(scores)
+    summary = attention.summarize_attention(named_run.open("runs/store"), scores)
     assert "head 2 is the best of 2 heads: 80.0 %" in summary.text
     assert summary.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
     scene = tp.dashboard.build_scene(named_run.open("runs/store"), "encoder.1.self.role", 0, k=6)

@@ -100,6 +100,9 @@ def inspect_store(path: str) -> Overview:
     }
     counts: dict[str, Any] = {"reading": store.facts.reading, "counts": store.facts.counts}
     counts |= {"guessed labels": store.facts.guessed, "own labels": [*store.labels]}
+    n_maps = max(map(store.count_maps, store.sites), default=0)
+    if 0 < n_maps < store.samples:
+        facts["attention maps"] = f"of the first {n_maps:,} samples"
     facts |= {name: count for name, count in counts.items() if count}
     return Overview(facts, {"sites": store.facts.describe()})
 

@@ -193,7 +193,9 @@ def pick_head(followed: pd.DataFrame | None, relation: str = "") -> pd.Series | 
         return None
 
 
-def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -> Statement:
+def summarize_attention(
+    store: Store, scores: pd.DataFrame, picked: pd.Series | None = None
+) -> Statement:
     """Which head follows a gold relation most (scores with a column ``follows``), beside what needs no head; else which head
     has the largest weights. ``picked``: the head of :func:`pick_head`, which is scored on other documents than it was chosen on.
     """
@@ -203,12 +205,14 @@ def summarize_attention(scores: pd.DataFrame, picked: pd.Series | None = None) -
     if "follows" not in scores:
         text = f"Sharpest of {n_heads} heads is {where}: a query’s {name_weight(best['site'])} is {percent(best, digits=0)} on average (the first {best['n']} samples)."
         return Statement(text, (link,))
+    n_maps = store.count_maps(best["site"])
+    samples = f", of the {n_maps:,} samples with maps" * (n_maps < store.samples)
     if picked is not None:
-        return _summarize_picked(picked, str(best["follows"]), int(n_heads))
+        return _summarize_picked(picked, str(best["follows"]), int(n_heads), samples)
     controls = scores[~is_head].to_dict("records")
     names = [BASELINES.get(row["source"], row["source"]) for row in controls]
     claims = [f"{name} ({percent(row)})" for name, row in zip(names, controls, strict=True)]
-    text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,}; {SAME})."
+    text = f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,}{samples}; {SAME})."
     return Statement(text + f" Without a head: {', '.join(claims)}." * bool(claims), (link,))
 
 
@@ -216,12 +220,12 @@ def name_weight(site: str) -> str:
     return "largest weight" + " on tokens other than the first" * has_sink(site)
 
 
-def _summarize_picked(picked: pd.Series, follows: str, n_heads: int) -> Statement:
+def _summarize_picked(picked: pd.Series, follows: str, n_heads: int, samples: str) -> Statement:
     where = site_label(picked["site"], picked["head"])
     offset = BASELINES[f"offset {picked['offset']:+d}"]
     text = (
         f"{where[0].upper()}{where[1:]} is the best of {n_heads} heads on half of the documents. On the other half, {percent(picked)} of {follows} "
-        f"(n = {picked['n']:,}); without a head, {offset}, chosen in the same way: {percent(picked, 'by_offset')}; "
+        f"(n = {picked['n']:,}{samples}); without a head, {offset}, chosen in the same way: {percent(picked, 'by_offset')}; "
         f"the difference is {interval_text(read_interval(picked, 'beyond'), '+.1f', 100, ' points')}."
     )
     if follows.endswith(NEARBY):

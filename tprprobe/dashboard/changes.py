@@ -40,10 +40,8 @@ def write_share(p: float) -> str:
 
 def name_columns(table: pd.DataFrame) -> pd.DataFrame:
     """What may be said, with what its numbers are in their headings: ``probability, as it is``."""
-    column, measure = name_measure(table)
+    measure = name_measure(table)[1]
     values = table.columns[1:].drop("sample", errors="ignore")
-    if column == NEAREST_SAMPLE:  # whose texts are wide
-        table = table[[*values, "sample", column]]
     return table.rename(columns={name: f"{measure}, {name}" for name in values})
 
 

@@ -47,16 +47,16 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
         pd.concat(bands, ignore_index=True) if bands else pd.DataFrame(columns=BAND),
         percent={*table.loc[table["page"] == "probes", "panel"]},
         across=2,
+        hollow="hollow: not beyond the strongest control (without one: 0)",
     )
 
 
 def show_layers(lines: Lines) -> View:
     """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units."""
-    note = "gray: the strongest control; filled: beyond it, or without one beyond 0"
     data = pd.concat([lines.rows, lines.named_bands], ignore_index=True)
     data = data.drop(columns=["query", "ranked", "size"])
     intervals = ", with 95 % intervals" * bool(data["low"].notna().any())
-    return View(f"Measurements by layer{intervals}", data, lines, note)
+    return View(f"Measurements by layer{intervals}", data, lines)
 
 
 def summarize_layers(lines: Lines) -> Statement:

@@ -56,7 +56,7 @@ def _summarize_heads(store: Store) -> Statement:
 
     followed = attention.follow(store)
     scores = attention.score_attention(store, followed)
-    return attention.summarize_attention(scores, attention.pick_head(followed))
+    return attention.summarize_attention(store, scores, attention.pick_head(followed))
 
 
 def _probes(name: str, folder: Path) -> Iterator[Statement]:

@@ -13,13 +13,13 @@ from tprprobe.interventions.salience import INTEGRATED, REPLACED
 from tprprobe.interventions.salience import salience as salience
 from tprprobe.interventions.text_comparison import TextComparison
 from tprprobe.interventions.text_comparison import compare_texts as compare_texts
-from tprprobe.store.token_texts import sign
+from tprprobe.store.token_texts import sign, visible
 
 WRITTEN = 24  # tokens or heads of a row whose numbers are written
 
 
-def show_salience(table: pd.DataFrame, title: str) -> View:
-    """A row a measure, a column a token; every row is divided by its largest value."""
+def show_salience(table: pd.DataFrame, reference: str = "") -> View:
+    """A row a measure, a column a token; every row is divided by its largest value. ``reference``: of a model without a head, the other text."""
     numbers = table.drop(columns=["position", "token"]).T
     values = numbers.to_numpy(float)
     scaled = values / np.maximum(np.abs(values).max(1, keepdims=True), 1e-12)
@@ -28,12 +28,11 @@ def show_salience(table: pd.DataFrame, title: str) -> View:
     pairs = zip(digits, values, strict=True)
     brief = np.array([[f"{x:z.{n}f}".replace("-", "−") for x in row] for n, row in pairs])
     texts = brief if len(table) <= WRITTEN else None
-    note = "Red: makes the answer more probable; blue: less, as strong as in its row. Numbers: natural logarithms of probability (of a model without a head: cosine)."
-    columns = _number(table["token"])
-    scene = Squares(
-        scaled, [*map(str, numbers.index)], columns, ("", "token"), texts, told, True, title=title
-    )
-    return View(title, table, scene, note)
+    score = f"cosine with ‘{visible(reference, 60)}’" if reference else "answer’s log-probability"
+    note = f"Red: adds to the {score}; blue: takes from it. Darkest: the largest of its row."
+    rows, columns = [*map(str, numbers.index)], _number(table["token"])
+    scene = Squares(scaled, rows, columns, ("", "token"), texts, told, True)
+    return View("Which tokens count", table, scene, note)
 
 
 def summarize_salience(table: pd.DataFrame) -> str:
@@ -76,27 +75,25 @@ def show_text_states(texts: TextComparison) -> View:
     first = table[table["site"] == table["site"].iloc[0]]
     pairs = zip(first["token"], first["other_token"], strict=True)
     names = [sign(a) if a == b else f"{sign(a)} → {sign(b)}" for a, b in pairs]
-    note = "1 − cosine of the states of aligned tokens: 0 is the same direction."
-    return View(title, table, _square(table, "position", _number(names), "token", title), note)
+    scene = _square(table, "position", _number(names), "token", "1 − cosine")
+    return View(title, table, scene, "Of aligned tokens: 0 is the same direction.")
 
 
 def show_text_heads(texts: TextComparison) -> View:
     """How differently heads look at the two texts: a row a layer, a column a head."""
-    title = "How differently heads look at the two texts"
     names = [*map(str, range(texts.heads["head"].max() + 1))]
-    note = "Attention that lies elsewhere, in shares, over both texts' tokens (mean over queries)."
-    return View(title, texts.heads, _square(texts.heads, "head", names, "head", title), note)
+    scene = _square(texts.heads, "head", names, "head", "share of attention moved")
+    note = "Mean over queries, over both texts’ tokens."
+    return View("How differently heads look at the two texts", texts.heads, scene, note)
 
 
-def _square(table: pd.DataFrame, column: str, names: list[str], axis: str, title: str) -> Squares:
+def _square(table: pd.DataFrame, column: str, names: list[str], axis: str, bar: str) -> Squares:
     """Distances by site and another column, darker the larger, up to 1."""
     wide = table.pivot(index="site", columns=column, values="distance")
     values = wide.reindex(table["site"].unique()).to_numpy(float)
     rows, told = [*map(site_label, table["site"].unique())], np.char.mod("%.2f", values)
     texts = told if len(names) <= WRITTEN else None
-    return Squares(
-        np.minimum(values, 1), rows, names, ("", axis), texts, told, bar="distance", title=title
-    )
+    return Squares(np.minimum(values, 1), rows, names, ("", axis), texts, told, bar=bar)
 
 
 def _number(tokens) -> list[str]:

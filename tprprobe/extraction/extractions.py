@@ -301,6 +301,8 @@ class Extraction:
         has_decoder = any(side_of(name) == "target" for name in self.names)
         copies = has_decoder and self.target == "reference" and not self._has_targets
         read = "; no targets: the decoder reads the texts themselves" if copies else ""
+        if self.attention_samples < samples[0] and any(n.endswith(ATTENTION) for n in self.names):
+            read += f"; attention maps: of the first {self.attention_samples:,} samples (extract --attention-samples)"
         return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}{read}"
 
     @cached_property

@@ -9,6 +9,7 @@ from planted.foreign import save_foreign
 from planted.stores import read_files
 
 import tprprobe as tp
+from tprprobe.cli.overview import inspect
 from tprprobe.console import size_text
 from tprprobe.errors import InputError
 from tprprobe.extraction.forecasts import forecast
@@ -147,8 +148,9 @@ def test_an_extraction_takes_what_the_forecast_says(folders, tmp_path, capsys):
     expected = forecast(model, TEXTS * 50, ["*.hidden", "*.attention"])
     capsys.readouterr()
     store = tp.extract(model, TEXTS * 50, ["*.hidden", "*.attention"], tmp_path / "store")
-    message = f"(float32): 4 sites of 150 samples, about {size_text(expected.bytes)}: "
-    assert message in capsys.readouterr().err
+    message = f"(float32): 4 sites of 150 samples, about {size_text(expected.bytes)}; attention maps: of the first 128 samples"
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert inspect(str(tmp_path / "store")).facts["attention maps"] == "of the first 128 samples"
     summary = store.summary.set_index("site")
     for _, row in expected.sites.iterrows():
         assert row["bytes"] == pytest.approx(summary.loc[row["site"], "bytes"], rel=0.01)
