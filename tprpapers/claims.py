@@ -215,7 +215,7 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
         alternative = _explain(
             claim, Evidence(evidence.alternatives, evidence.unit, evidence.units)
         )
-        reason = f"{numbers}; by the spread of the compared variants alone {alternative.partition(' (')[0]}"
+        reason = f"{numbers}; by the spread of the compared variants alone {alternative.rpartition(' (')[0]}"
         return Verdict(claim, "undecided", f"{reason}: the two decide otherwise")
     if outcome == "undecided":
         numbers += _explain_widened(claim, evidence.cases)

@@ -10,15 +10,14 @@ from studies.heads import HEADS
 from studies.intervals import student_mean
 from tprpapers.architectures.transformer import TransformerConfig
 from tprpapers.claims import Evidence, Verdict, find_claim, judge
-from tprpapers.study.comparisons import Answers, subsets
+from tprpapers.study.comparisons import BASELINE, STARTED, Answers, baseline_of, subsets
 from tprpapers.study.plans import Plan, read_plan
 from tprpapers.study.records import Study, load_study
 from tprprobe.files import assets
 from tprprobe.models import expand
 
 STUDY, EARLIER = "matched-starts", "matched-arithmetic"
-BASELINE, MODEL, NARROWED, OUTER = "transformer", "tp-transformer", "narrowed", "outer"
-STARTED = "transformer-torch"  # a Transformer that starts as the TP-Transformer does
+MODEL, NARROWED, OUTER = "tp-transformer", "narrowed", "outer"
 FULL_BETTER, INSIGHTS = "schlag-full-product-better", "schlag-better-insights"
 # claim → (variant, reference, set of questions); the baseline is the one that starts alike, if any
 COMPARED = {
@@ -76,9 +75,7 @@ def _evidence(
     has both, and of all others that trained them alike; None if none has.
     """
     for i, (study, plan) in enumerate(trainings):
-        reference_here = (
-            STARTED if reference == BASELINE and STARTED in study.variants else reference
-        )
+        reference_here = baseline_of(study) if reference == BASELINE else reference
         if not ({variant, reference_here} <= set(study.variants) and name in subsets(study)):
             continue
         starts = find_starts(plan)
@@ -87,7 +84,10 @@ def _evidence(
                 study = join_studies(study, earlier)
         seeds, answers = study.seeds(variant, reference_here), Answers(study, subsets(study)[name])
         gates = {"transformer_exact_match": answers.mean(BASELINE)}
-        case, alike = f"{variant} − {reference_here}", starts[variant] == starts[reference_here]
+        weights = study.runs.groupby("variant")["parameters"].first()
+        pair = (variant, reference_here)
+        case = " − ".join(f"{name} ({weights[name]:,} weights)" for name in pair)
+        alike = starts[variant] == starts[reference_here]
         return (
             Evidence(
                 {case: answers.difference(variant, reference_here)},

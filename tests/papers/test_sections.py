@@ -13,7 +13,7 @@ from tprpapers.verdicts import verdicts_of
 from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.reconstruction import save_reconstruction
+from tprprobe.figures.reconstruction import VERDICT, save_reconstruction, summarize_reconstruction
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def test_reconstruct_command(stores, tmp_path):
     assert sentences.endswith(written)
     lines = sentences.removesuffix(written).strip().splitlines()
     assert [line.partition(":")[0].strip() for line in lines] == [
-        *("tp", "layer 0", "layer 1"),
-        *("plain", "layer 0", "layer 1"),
+        *("tp", "layer 0", "layer 1", VERDICT),
+        *("plain", "layer 0", "layer 1", VERDICT),
     ]
     assert (out / "figure.pdf").read_bytes().startswith(b"%PDF")
     as_json = run_command("reconstruct", stores[0].path, "--layer", -1, "--json")
@@ -47,6 +47,21 @@ def test_reconstruct_command(stores, tmp_path):
     assert {row["layer"] for row in rows} == {LAYERS - 1}
     with pytest.raises(InputError):
         run_command("reconstruct", stores[0].path, "--out", out)
+
+
+def test_the_verdict_is_by_the_interval_as_it_is_shown(results):
+    rows = results[results["model"] == "tp"].copy()
+    for bounds, word in (
+        ((0.001, 0.02), "more"),
+        ((-0.02, -0.001), "less"),
+        ((0.0004, 0.02), "not certainly more or less"),
+        ((np.nan, np.nan), "not certainly more or less"),
+    ):
+        rows.loc[rows["layer"] == 1, ["gain_low", "gain_high"]] = bounds
+        rows.loc[rows["layer"] == 0, ["gain_low", "gain_high"]] = (-0.2, -0.1)
+        is_same = word == "less"
+        layers = "less in layer 0, 1." if is_same else f"less in layer 0; {word} in layer 1."
+        assert summarize_reconstruction(rows).endswith(f"{VERDICT}: {layers}")
 
 
 def test_figures_and_tables_are_drawn_from_the_folder_of_results(stores, results, tmp_path):

@@ -75,14 +75,17 @@ def draw_study() -> Drawing:
         for seed in range(2)
         for step in steps
     ]
-    runs = [{"variant": name, "gigaflops": 1000.0 * (1 + i)} for i, name in enumerate(names)]
+    runs = [
+        {"variant": name, "gigaflops": 1000.0 * (1 + i), "parameters": 1000 * (1 + i)}
+        for i, name in enumerate(names)
+    ]
     scores = [
         {"measure": "exact_match", "set": subset, "variant": name, "difference": 0.02 * i}
         | {"difference_low": 0.02 * i - 0.05, "difference_high": 0.02 * i + 0.05}
         for subset in ("all", "discordant")
         for i, name in enumerate(names)
     ]
-    return render(matched_study(*map(pd.DataFrame, (curves, runs, scores))))
+    return render(matched_study(pd.DataFrame(curves), pd.DataFrame(runs), pd.DataFrame(scores)))
 
 
 FIGURES = {

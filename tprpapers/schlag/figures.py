@@ -19,7 +19,7 @@ from tprpapers.schlag.claim_cases import Cases, of_capture, of_demonstration, of
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.module_table import draw_modules, table1
 from tprpapers.schlag.relation_scores import most_relating_head
-from tprpapers.study.comparisons import compare_variants
+from tprpapers.study.comparisons import baseline_of, compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
 from tprpapers.verdicts import judge_cases, with_verdicts
@@ -148,6 +148,12 @@ def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
     return load_study(assets.find("studies", folder))
 
 
+def draw_study(study: Study) -> Grid:
+    """The study's differences from the Transformer that the verdicts compare with."""
+    reference = baseline_of(study)
+    return matched_study(study.curves, study.runs, compare_variants(study, reference), reference)
+
+
 PICKED = "The head: of this layer the one whose denominators look most at their '/', in all questions with maps."
 BINDING_INPUT = {
     "bindings": Input(
@@ -180,7 +186,4 @@ BINDING = Maker(lambda bindings: binding.binding_lines(bindings), inputs=BINDING
 BINDING_TABLE = Maker(lambda bindings: binding.binding_table(bindings), inputs=BINDING_INPUT)
 CAPTURE = Maker(draw_capture, BOUND)
 CAPTURE_TABLE = Maker(tabulate_capture, BOUND)
-STUDY = Maker(
-    lambda study: matched_study(study.curves, study.runs, compare_variants(study)),
-    inputs=STUDY_INPUT,
-)
+STUDY = Maker(draw_study, inputs=STUDY_INPUT)

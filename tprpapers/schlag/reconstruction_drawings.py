@@ -14,15 +14,14 @@ CAPTION = (
     "“printed”: Schlag et al. (2019), Sec. 6.1, last of 6 layers of 8 heads of 64, trained on all modules. It does not say of what n = 100 counts, whether z "
     "was held out, or whether errors are means over dimensions, so they are not comparable with ours."
 )
-*IN_SAMPLE, OVER_RANDOM = reconstruction.SPARE  # columns; the printed errors may be in-sample ones
-SPARE = (IN_SAMPLE[0], OVER_RANDOM)
 NOT_DRAWN = "The paper's errors, 0.017 (TP-Transformer) and 0.009 (Transformer), are not drawn: it does not say on which scale they are."
 
 
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     """The instrument's table with the printed rows below."""
     table = reconstruction.reconstruction_table(results, layer)
-    names = [name for name in IN_SAMPLE if name in table.cells] or IN_SAMPLE
+    columns = reconstruction.IN_SAMPLE  # the printed errors may be of these
+    names = [name for name in columns if name in table.cells] or columns
     rows = [
         {"model": f"{model} (printed)", "layer": "last", "z from": ROWS["heads"]}
         | dict.fromkeys(names, f"{error:.3f}")
@@ -31,7 +30,7 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     cells = pd.concat([table.cells, pd.DataFrame(rows)], ignore_index=True).fillna("–")
     caption = f"{table.caption}\n{CAPTION}"
     ruled = (*table.ruled, len(table.cells))
-    return replace(table, cells=cells, caption=caption, ruled=ruled, spare=SPARE)
+    return replace(table, cells=cells, caption=caption, ruled=ruled, spare=table.spare[:-1])
 
 
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Grid:

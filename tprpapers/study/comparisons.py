@@ -22,6 +22,8 @@ from tprprobe.errors import unknown
 from tprprobe.statistics import Interval
 
 TINY = np.finfo(float).tiny
+BASELINE = "transformer"
+STARTED = "transformer-torch"  # a Transformer that starts as the TP-Transformer does
 
 
 class Answers:
@@ -67,7 +69,7 @@ class Answers:
             return Interval(value, np.nan, np.nan)
         variances, degrees = _variances(d, between, freedom)
         variance = variances[0] + max(variances[1] - variances[2], 0.0)
-        df = variance**2 / max(np.sum(variances**2 / degrees), np.finfo(float).tiny)
+        df = variance**2 / max(np.sum(variances**2 / degrees), TINY)
         half = float(stats.t.ppf(0.975, df) * np.sqrt(variance))
         return Interval(value, value - half, value + half, float(df))
 
@@ -137,7 +139,12 @@ def subsets(study: Study) -> dict[str, Bool[np.ndarray, " example"]]:
     return {name: rows for name, rows in sets.items() if rows.any()}
 
 
-def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFrame:
+def baseline_of(study: Study) -> str:
+    """The Transformer that a study's claims compare with: the one that starts alike, if any."""
+    return STARTED if STARTED in study.variants else BASELINE
+
+
+def compare_variants(study: Study, reference: str = BASELINE) -> pd.DataFrame:
     """One row per measure, variant and set of examples.
 
     Columns: measure, variant, set, n (examples), seeds, value, low, high; difference (from the

@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprpapers.study.comparisons import BASELINE, STARTED
 from tprprobe.errors import InputError
 from tprprobe.figures.scenes import Dots, Grid, Lines
 from tprprobe.statistics import measured
 
 SETS = {"all": "all", "discordant": "discordant", "longer": "longer questions"}
+STARTED_AS = f"{STARTED}, the Transformer whose weights start as the TP-Transformer's"
 TITLES = ("At equal steps", "At equal arithmetic", "At the end")
-NOTE = "While training: means, lowest and highest of runs of one seed. At the end: 95 % intervals over seeds and questions."
+NOTE = "Zero: {}. Variants have {:,} to {:,} weights. While training: means, lowest and highest of runs of one seed. At the end: 95 % intervals over seeds and questions."
 
 
 def matched_study(
-    curves: pd.DataFrame, runs: pd.DataFrame, scores: pd.DataFrame, reference: str = "transformer"
+    curves: pd.DataFrame, runs: pd.DataFrame, scores: pd.DataFrame, reference: str = BASELINE
 ) -> Grid:
     """Exact match minus the reference's, at equal steps, at equal arithmetic and at the end.
 
@@ -33,7 +35,7 @@ def matched_study(
             "this study's runs have no exact match: give its recipe [[recipe.evaluate]]"
         )
     cost = runs.groupby("variant", sort=False)["gigaflops"].mean() / 1e3  # teraflops
-    label = f"exact match minus {reference}'s"
+    label = f"exact match − {reference}"
     units = {"step": cost * 0 + 1, "TFLOP, forward and backward": cost}
     pictures = [
         _difference_lines(curves, unit, reference, {"x": x, "label": label, "title": title})
@@ -47,7 +49,9 @@ def matched_study(
     ends = gains[["low", "high"]].to_numpy(float)
     limits = (min(0.0, ends.min()) - 0.005, max(0.0, ends.max()) + 0.005)
     drawn = [picture for picture in pictures if len(picture.rows)]
-    return Grid([*drawn, Dots(gains, label, limits, title=TITLES[2])], 2, note=NOTE)
+    zero = STARTED_AS if reference == STARTED else reference
+    note = NOTE.format(zero, runs["parameters"].min(), runs["parameters"].max())
+    return Grid([*drawn, Dots(gains, label, limits, title=TITLES[2])], 2, note=note)
 
 
 def _difference_lines(

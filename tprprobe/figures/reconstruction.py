@@ -26,17 +26,9 @@ from tprprobe.store.contents import origin_json
 
 SMALL = 100  # documents or positions of the smallest training sets
 PREDICTORS = {"heads": "one head (mean)", "random": "random projections", "pca": "PCA"}
-ROWS = {
-    "heads": "one head (mean)",
-    "random": "random projections",
-    "pca": "PCA",
-    "all heads": "all heads",
-    "mean": "mean of z",
-}
-SPARE = (  # columns, errors on what was fitted to first
-    *(f"in-sample error, n = {SMALL} {unit}" for unit in ("documents", "positions")),
-    "R² over random, held out",
-)
+ROWS = PREDICTORS | {"all heads": "all heads", "mean": "mean of z"}
+IN_SAMPLE = [f"in-sample error, n = {SMALL} {unit}" for unit in ("documents", "positions")]
+SPARE = ("error, held out", *IN_SAMPLE)  # columns; R² says more than errors do
 TITLE = "Affine reconstruction of the state z from the value vector of one head"
 INTERVALS = (
     f": from the spread over {SPLITS} splits of the documents, the first of which gives the number."
@@ -47,6 +39,7 @@ CAPTION = (
     f"In-sample: on the {SMALL} that the map was fitted to, one draw of them."
 )
 RANK = "Effective rank of z ((Σ λ)² / Σ λ² of the eigenvalues λ of its covariance): {}."
+VERDICT = "By the intervals, one head (mean) explains of z, compared with random projections"
 UNCOMPARED = ("random", "all heads", "mean")  # are not as wide as random projections, or these
 
 
@@ -108,12 +101,16 @@ def summarize_reconstruction(results: pd.DataFrame) -> str:
 
 
 def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) -> str:
+    verdicts: dict[str, list[str]] = {}
     of_twin = largest_fit(twin, "held_out").set_index(["layer", "predictor"])["r2"]
     lines = [
         f"{model}: R² of the state z from the value of one head (mean over heads), held out (beyond random projections of its width)"
     ]
     for number, rows in largest_fit(results, "held_out").groupby("layer"):
         head, random, code = (rows[rows["predictor"] == name].iloc[0] for name in PREDICTORS)
+        low, high = head[["gain_low", "gain_high"]].astype(float).round(3)  # as they are shown
+        word = "more" if low > 0 else "less" if high < 0 else "not certainly more or less"
+        verdicts.setdefault(word, []).append(str(number))
         lines.append(
             f"  layer {number}: {write_interval(head, 'r2')}, random {random['r2']:.3f} ({write_interval(head, 'gain', '+.3f')}), "
             f"PCA {code['r2']:.3f}"
@@ -125,7 +122,8 @@ def _compare_to_random(results: pd.DataFrame, twin: pd.DataFrame, model: str) ->
                     *values
                 )
             )
-    return "\n".join(lines)
+    answers = [f"{word} in layer {', '.join(numbers)}" for word, numbers in verdicts.items()]
+    return "\n".join([*lines, f"  {VERDICT}: {'; '.join(answers)}."])
 
 
 def save_reconstruction(
@@ -169,8 +167,8 @@ def _rows(results: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, s
             "R² over random, held out": "–"
             if predictor in UNCOMPARED
             else write_interval(row, "gain", "+.3f"),
-            f"in-sample error, n = {SMALL} positions": errors.get("position", "–"),
-            f"in-sample error, n = {SMALL} documents": errors.get("question", "–"),
+            IN_SAMPLE[1]: errors.get("position", "–"),
+            IN_SAMPLE[0]: errors.get("question", "–"),
         }
 
 
