@@ -22,6 +22,7 @@ def run(tmp_path_factory):
     store = plant_bindings(root / "store", both, n=160, noise=0.3, twin=True)
     decompose_all(store, STATE, ["left", "left*right"], root / "decomposed", rank="4x3")
     decompose_all(store, STATE, ["left"], root / "unwithheld", family="additive", withheld=0.0)
+    store = plant_bindings(root / "searched", both, n=300, noise=0.3, twin=True)  # more than pairs
     search_all(store, STATE, root / "roles", fields=["left", "right"])
     return root
 
