@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from tprprobe.analyses.decomposition import RoleSearch, binds, claim_binding
+from tprprobe.analyses.decomposition import RoleSearch, claim_binding
 from tprprobe.analyses.decomposition.binding_claims import describe_binding
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
@@ -49,7 +49,7 @@ CAPTION = (
     "that nothing was fitted to; controls are of the same family and rank.\n"
     "withheld: on those with a pair that the fit has not seen, over these pairs.\n"
     "share: of the variance that is due to bindings, from no fit; no binding is claimed unless it exceeds 0 and the shuffled share, of shuffled roles.\n"
-    "learned: the share less the baseline share, the mean of the baseline models; no binding is claimed unless it exceeds 0."
+    "learned: the share less the baseline share, the mean of the baseline models; three or more decide: no binding beyond the baseline is claimed unless its interval lies above 0."
 )
 
 
@@ -148,39 +148,24 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
         name = place if place and is_single else ", ".join(filter(None, [place, key[-1]]))
         families = fits[fits["family"].isin([family for family, _ in STEPS])]
         twins = [control for control in families["control"].unique() if control in TWINS]
-        drawn = {}
         for control in ("", *twins[:1]):
             of_model = families[families["control"] == control].set_index("family")
             panel = "baseline model" if control else "model"
-            drawn[control] = dict(list_steps(of_model["r2"].to_dict()))
-            steps = drawn[control].items()
+            steps = list_steps(of_model["r2"].to_dict())
             rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in steps]
         of_model = families[families["control"] == ""]
-        gains = [steps["+ bindings"] for steps in drawn.values()]
         for row in of_model[of_model["family"] == FACTORED].to_dict("records"):
-            claim, baseline = _claim(row, gains), _baseline_share(row)
-            share = f"{row.get('share', np.nan):.3f}"
-            text = f"{claim}{describe_binding(row).removeprefix(claim_binding(row))}"
-            if np.isfinite(baseline):
-                share, text = (
-                    f"{share}, baseline {baseline:.3f}",
-                    f"{text}; baseline share {baseline:+.3f}",
-                )
-            notes.append(write_minus(f"{name}: {text}."))
-            names_by_claim.setdefault(claim, []).append(write_minus(f"{name} (share {share})"))
+            baseline, share = _baseline_share(row), f"share {row.get('share', np.nan):.3f}"
+            share += f", baseline {baseline:.3f}" * bool(np.isfinite(baseline))
+            notes.append(write_minus(f"{name}: {describe_binding(row)}."))
+            claimed = names_by_claim.setdefault(claim_binding(row), [])
+            claimed.append(write_minus(f"{name} ({share})"))
     if len(groups) > MAX_CLAIMS:
         notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
     title = "What fillers, roles and bindings add"
     origin = filter(None, [decompositions.attrs.get("origin")])
     note = "\n".join([*origin, *notes])
     return Shares(pd.DataFrame(rows), "R², held out", title=title, note=note)
-
-
-def _claim(row: Row, gains: Sequence[float]) -> str:
-    """Whether the state binds, unless its share and the gains of the model and its baseline, which are drawn, disagree on which is larger."""
-    if binds(row) and row.get("share_learned", np.nan) * (gains[0] - gains[-1]) < 0:
-        return "Share and R² disagree on whether the baseline binds more"
-    return claim_binding(row)
 
 
 def _name_places(decompositions: pd.DataFrame) -> dict[tuple[str, str], str]:
