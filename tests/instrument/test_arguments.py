@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from planted.questions import plant
 
 import tprprobe as tp
@@ -42,6 +43,7 @@ def test_an_argument_of_another_type_is_one_line_that_names_it(name):
         ("cluster", {"k": True}, "k is a whole number, not True"),
         ("cluster", {"seed": -1}, "seed is a whole number, not -1"),
         ("open_store", {"path": None}, "path is a text or a path, not None"),
+        ("open_store", {"path": tp.attach(torch.nn.Linear(4, 2), {"encoder.0.hidden": ""})}, "path is a text or a path, not a module with sites (tp.attach)"),
     ],
 )  # fmt: skip
 def test_the_line_says_what_is_accepted(name, arguments, message):

@@ -19,7 +19,7 @@ from tprprobe.store.token_texts import LONGEST, visible
 
 TITLE_WIDTH = 54  # characters of the titles of panels in a line, together
 PANEL = 190  # pixels of a panel's height
-MAX_TICKS = 8  # layers that are named
+MAX_TICKS, MAX_NAMES = 8, 40  # layers, and columns of squares, that are named
 
 
 def is_plotted(scene: object) -> TypeGuard[Scene]:
@@ -237,7 +237,9 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
     end = 1 if squares.signed or not squares.bar else float(np.nanmax(values, initial=1e-9))
     columns = [plotted(name, 24) for name in squares.columns]
     rows = [plotted(name, 60) for name in squares.rows]
-    hint = "%{z:.2f}" if squares.told is None else "%{customdata}"
+    told = np.char.mod("%.2f", values) if squares.told is None else squares.told
+    names = np.array(rows, object)[:, None] + ", " + np.array(columns, object)
+    y_ticks, x_ticks = ([*range(n)] for n in values.shape)  # equal names have places of their own
     texts = np.full(values.shape, "") if squares.texts is None else squares.texts
     layers = [("", np.full(values.shape, True), theme.scale)]
     if groups is not None:
@@ -253,8 +255,8 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
         chart.add_heatmap(
             z=np.where(is_here, values, np.nan), zmin=-1 if squares.signed else 0, zmax=end, colorscale="RdBu_r" if squares.signed else list(scale),
             showscale=squares.signed and bool(squares.bar), xgap=1, ygap=1, colorbar={"thickness": 10, "len": 0.6},
-            customdata=squares.told, hoverongaps=groups is None, name=name, showlegend=bool(name),
-            hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=columns, y=rows,
+            text=names + ": " + np.asarray(told, object), hoverongaps=groups is None, name=name, showlegend=bool(name),
+            hovertemplate="%{text}<extra></extra>", x=x_ticks, y=y_ticks,
         )  # fmt: skip
         ramp = find_theme(False).scale if squares.signed else scale  # signed: dark at both ends
         written = np.nonzero((texts != "") & is_here)
@@ -267,11 +269,12 @@ def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
         pale = np.where(squares.within, 1, np.nan)
         look = {"colorscale": [theme.page] * 2, "showscale": False, "hoverinfo": "skip"}
         look |= {"opacity": PALER}
-        chart.add_heatmap(z=pale, x=columns, y=rows, xgap=1, ygap=1, **look)
-    chart.update_xaxes(title=squares.titles[1], type="category", showgrid=False)
-    chart.update_yaxes(
-        title=squares.titles[0], autorange="reversed", type="category", showgrid=False
-    )
+        chart.add_heatmap(z=pale, x=x_ticks, y=y_ticks, xgap=1, ygap=1, **look)
+    step = -(-len(columns) // MAX_NAMES)
+    chart.update_xaxes(tickvals=x_ticks[::step], ticktext=columns[::step], showgrid=False)
+    chart.update_xaxes(title=squares.titles[1])
+    chart.update_yaxes(tickvals=y_ticks, ticktext=rows, title=squares.titles[0], showgrid=False)
+    chart.update_yaxes(autorange="reversed")
     return chart, 110 + min(30, max(14, 500 // max(len(rows), 1))) * len(rows)
 
 

@@ -20,7 +20,7 @@ from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Dots, Shares
 from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, open_panels, tidy
 from tprprobe.figures.tables import Table, write_minus
-from tprprobe.statistics import measured, write_interval
+from tprprobe.statistics import Row, measured, write_interval
 from tprprobe.store.layout import TWINS
 
 PLACE = ["name", "site"]
@@ -36,7 +36,7 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
 }
 SPARE = (  # columns; the first is left out first
     *("saturated", "PCA", "random vectors", "shuffled fillers", "rank", "family", "withheld"),
-    *("untrained", "permuted", "learned", "+ roles", "fillers"),
+    *("fillers", "+ roles", "untrained", "permuted", "shuffled roles", "+ bindings"),
 )
 CHOICE = "the scheme of fewest pairs among those that are not longer than the shortest (95 % interval), or by less than 1 %"
 MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
@@ -44,18 +44,18 @@ MAX_CLAIMS = 4  # bars with a sentence each
 MARKERS = "DosX^"  # of the places that are named in a panel
 APART = 0.03  # of an axis: places nearer than this would lie on each other
 CAPTION = (
-    "{} on sequences that nothing was fitted to, [95 % interval] over documents. Controls are of the same family and rank.\n"
-    "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
-    "both, (the gain of the step).\n"
+    "[95 % interval] over documents.\n"
+    "+ bindings: R² of bindings beside bags of fillers and of roles, (the gain of the step). All but shares is on sequences "
+    "that nothing was fitted to; controls are of the same family and rank.\n"
     "withheld: on those with a pair that the fit has not seen, over these pairs.\n"
-    "learned: the gain of the bindings less that in the baseline model.\n"
-    "share: of the variance that is due to bindings, from no fit; it decides whether they are claimed."
+    "share: of the variance that is due to bindings, from no fit; no binding is claimed unless it exceeds 0 and the shuffled share, of shuffled roles.\n"
+    "learned: the share less the baseline share, the mean of the baseline models; three or more decide: no binding beyond the baseline is claimed unless its interval lies above 0."
 )
 
 
 def scheme_table(decompositions: pd.DataFrame) -> Table:
-    """A row per site and scheme: the steps from fillers to roles to bindings with their gains, what is
-    learned, and controls of the same family and rank.
+    """A row per site and scheme: the steps from fillers to roles to bindings with their gains, the bindings' share of variance
+    beside those of shuffled roles and baseline models, and controls of the same family and rank.
 
     The family's score is its substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
     are scores of ``decompose`` with a column name.
@@ -73,13 +73,13 @@ def scheme_table(decompositions: pd.DataFrame) -> Table:
             _row(str(name), str(site), str(roles), fits, (measure, label))
             for roles, fits in schemes
         ]
-    title, rules = f"Role schemes beside controls: {label}", tuple(ruled[1:])
+    title, rules = "Role schemes beside controls", tuple(ruled[1:])
     if all(row[label].partition(" ")[0] in row["+ bindings"].split() for row in rows):
         for row in rows:  # the scores are those of the bindings
             gain = row["+ bindings"].partition(" ")[2]
             row["+ bindings"] = f"{row.pop(label)} {gain}".strip()
     origin = filter(None, [decompositions.attrs.get("origin")])
-    caption = "\n".join([*origin, CAPTION.format(label)])
+    caption = "\n".join([*origin, CAPTION])
     places: Any = {"block": ("name", "site"), "spare": SPARE}
     cells = pd.DataFrame(rows)
     cells = cells if has_names else cells.drop(columns="name")
@@ -93,7 +93,7 @@ def _row(
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
     texts |= {step: _step(fits, family) for family, step in STEPS}
-    texts |= {n: write_interval(main, n) if n in main else "–" for n in ("share", "learned")}
+    texts |= _compare_shares(fits)
     texts |= {
         label: write_interval(main, measure),
         "withheld": write_interval(main, f"{measure}_withheld"),
@@ -104,6 +104,25 @@ def _row(
         is_finite = len(value) and np.isfinite(value.iloc[0])
         texts[title] = f"{value.iloc[0]:.3f}" if is_finite else "–"
     return texts
+
+
+def _compare_shares(fits: pd.DataFrame) -> dict[str, str]:
+    """The bindings' share of variance, with shuffled roles and in baseline models, and what is learned."""
+    is_main = (fits["family"] == FACTORED) & (fits["control"] == "")
+    rows = [
+        row | {"share_baseline": _baseline_share(row)} for row in fits[is_main].to_dict("records")
+    ]
+    names = {"share": "share", "shuffled share": "share_shuffled"}
+    names |= {"baseline share": "share_baseline", "learned": "share_learned"}
+    return {
+        title: write_interval(rows[0], name) if rows and name in rows[0] else "–"
+        for title, name in names.items()
+    }
+
+
+def _baseline_share(row: Row) -> float:
+    """The mean share of bindings in the baseline models, NaN without these."""
+    return row.get("share", np.nan) - row.get("share_learned", np.nan)
 
 
 def _step(fits: pd.DataFrame, family: str) -> str:
@@ -136,9 +155,11 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
             rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in steps]
         of_model = families[families["control"] == ""]
         for row in of_model[of_model["family"] == FACTORED].to_dict("records"):
+            baseline, share = _baseline_share(row), f"share {row.get('share', np.nan):.3f}"
+            share += f", baseline {baseline:.3f}" * bool(np.isfinite(baseline))
             notes.append(write_minus(f"{name}: {describe_binding(row)}."))
-            share = write_minus(f"{row.get('share', np.nan):.3f}")
-            names_by_claim.setdefault(claim_binding(row), []).append(f"{name} (share {share})")
+            claimed = names_by_claim.setdefault(claim_binding(row), [])
+            claimed.append(write_minus(f"{name} ({share})"))
     if len(groups) > MAX_CLAIMS:
         notes = [f"{claim}: {'; '.join(names)}." for claim, names in names_by_claim.items()]
     title = "What fillers, roles and bindings add"

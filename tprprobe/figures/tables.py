@@ -310,7 +310,10 @@ def _fold(cells: Iterable[str], folds_names: bool) -> list[list[str]]:
     folded = {
         text: [a + end, SMALL + interval + END] for text, (a, interval, end) in numbers.items()
     }
-    return [folded.get(text) or (wrap(text, width) if folds_names else [text]) for text in cells]
+    return [
+        folded.get(text) or (wrap(text, width, break_long_words=False) if folds_names else [text])
+        for text in cells
+    ]
 
 
 def _halve(text: str) -> int:

@@ -25,7 +25,8 @@ from tprprobe.interventions.edits import patch
 from tprprobe.interventions.placement import Edit
 from tprprobe.interventions.surgeries import draw_directions
 from tprprobe.models.answers import write_answers
-from tprprobe.models.protocol import Language, require_head, require_vocabulary
+from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
+from tprprobe.site.attachment import Attached
 from tprprobe.site.patterns import side_of
 from tprprobe.statistics import bootstrap_mean, wilson
 from tprprobe.store.layout import SAMPLE, SIDES
@@ -96,7 +97,7 @@ def read_states(
 
 
 def substitute(
-    model: Language,
+    model: Readable,
     data: Dataset | str | os.PathLike[str] | Iterable[str],
     fit: Decomposition | Sequence[Decomposition],
     seed: int = 0,
@@ -104,7 +105,7 @@ def substitute(
     """Answers of a model while the vectors of a fit's site are replaced (those of all fits' sites at once).
 
     Args:
-        model: The model, with a head.
+        model: The model, with a head; not an attached module, whose decoder :func:`decompose` takes.
         data: Examples with answers, or what :func:`load_data` makes data of.
         fit: One decomposition, or one per site. At a site of the decoder, states are replaced while the model reads its own
             answer.
@@ -116,7 +117,7 @@ def substitute(
         it) and ``random as much``, which show if it is needed. See [columns](decomposition.md#columns-of-substitutions).
 
     Raises:
-        InputError: A fit of samples at a site of tokens, or of roles that the data do not have.
+        InputError: An attached module, a fit of samples at a site of tokens, or of roles that the data do not have.
 
     Source: McCoy et al. 2019, substitution accuracy; Elazar et al. 2021, amnesic probing.
 
@@ -124,6 +125,8 @@ def substitute(
         >>> tp.substitute(model, data[:2], fit)["edit"].to_list()
         ['unedited', 'decomposition', 'mean', 'random', 'remainder', 'random as much']
     """
+    if isinstance(model, Attached):
+        raise InputError(f"{model.name} is an attached module: pass decoder= to tp.decompose")
     data = as_data(data)
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)
     if not fits:

@@ -29,8 +29,13 @@ def add_labels(
     """
     if side not in SIDES:
         raise unknown("side", side, SIDES)
-    if task in RESERVED or not task.isidentifier():
-        raise InputError(f"task {task!r}: give a name of letters that is no column of tokens yet")
+    if task in RESERVED:
+        raise InputError(f"task {task!r}: this name is reserved, give another")
+    if not task.isidentifier():
+        wrong = next((c for i, c in enumerate(task) if not task[: i + 1].isidentifier()), "")
+        raise InputError(
+            f"task {task!r}: {wrong!r} cannot stand there: give a letter, then letters, digits and _"
+        )
     is_side = (tokens["side"] == side).to_numpy()
     values = pd.Series(list(labels), dtype=object)
     if len(values) != is_side.sum():

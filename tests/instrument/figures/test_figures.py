@@ -194,6 +194,16 @@ def test_a_figure_is_drawn_by_its_name_into_axes_of_ones_own(store):
     assert [text for text in texts(right.figure) if text[:1] == "(" or " · " in text]  # the key
 
 
+def test_equal_tokens_have_squares_of_their_own_in_a_browser(store):
+    scene = map_squares(store, MAPS, 1, 1)
+    chart = tp.draw("attention", store, backend="plotly", sample=1, head=1)
+    [squares] = chart.data
+    assert len({*scene.rows}) < len(scene.rows) == len({*squares.y})
+    np.testing.assert_array_equal(squares.z, store.attention(MAPS, 1)[1])
+    assert [*chart.layout.yaxis.ticktext] == [*scene.rows]
+    assert (chart.layout.title.text, squares.colorbar.title.text) == (scene.title, "attention")
+
+
 @pytest.fixture
 def scores():
     """Scores of one's own: two tasks in two layers."""

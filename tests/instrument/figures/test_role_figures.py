@@ -11,7 +11,7 @@ from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.catalogue.loaders import load_tables
-from tprprobe.figures.role_fits import scheme_table
+from tprprobe.figures.role_fits import scheme_table, step_shares
 from tprprobe.figures.tables import Table
 
 
@@ -22,6 +22,7 @@ def run(tmp_path_factory):
     store = plant_bindings(root / "store", both, n=160, noise=0.3, twin=True)
     decompose_all(store, STATE, ["left", "left*right"], root / "decomposed", rank="4x3")
     decompose_all(store, STATE, ["left"], root / "unwithheld", family="additive", withheld=0.0)
+    store = plant_bindings(root / "searched", both, n=300, noise=0.3, twin=True)  # more than pairs
     search_all(store, STATE, root / "roles", fields=["left", "right"])
     return root
 
@@ -38,7 +39,9 @@ def test_the_table_shows_every_scheme_beside_its_controls(run):
     gain = float(re.search(r"\((.*)\)", right["+ bindings"])[1])
     steps = [float(right[name].split()[0]) for name in ("+ roles", "+ bindings")]
     assert gain == pytest.approx(steps[1] - steps[0], abs=2e-3)
-    assert re.match(r"0\.\d{3} \[", right["learned"])
+    shares = [float(right[name].split()[0]) for name in ("share", "baseline share", "learned")]
+    assert shares[2] == pytest.approx(shares[0] - shares[1], abs=2e-3)
+    assert re.fullmatch(r"0\.\d{3}", right["learned"])  # of one baseline model: no interval
     assert re.fullmatch(r"-?\d\.\d{3}", right["withheld"])  # fewer than ten pairs: no interval
 
 
@@ -50,6 +53,18 @@ def test_steps_are_drawn_beside_those_of_the_twin(run):
     notes = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
     assert re.search(r"left: \w+ .*: share of variance [−+\d].*, with shuffled roles [−+\d]", notes)
     assert catalogue.find_figure("tpdn-table").name == "decomposition"
+
+
+def test_a_narrow_table_keeps_what_decides(run):
+    scores = load_tables([run / "decomposed"], DECOMPOSITIONS)
+    names = [str(name).replace(" \n", " ") for name in scheme_table(scores).fit(2.5).cells]
+    assert names == ["roles", "share", "shuffled share", "baseline share", "learned"]
+
+
+def test_the_note_has_the_share_of_the_baseline_beside_it(run):
+    scores = load_tables([run / "decomposed"], DECOMPOSITIONS)
+    note = step_shares(scores[scores["roles"] == "left*right"]).note
+    assert re.search(r"Binds fillers .*, in the baseline [−+]0\.\d{3} \(one or two models", note)
 
 
 def test_a_control_that_says_nothing_is_left_out(run):

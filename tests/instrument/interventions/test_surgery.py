@@ -120,6 +120,9 @@ def test_only_vectors_that_a_model_has_are_replaced(answered):
     pooled = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated", rank="2x2")
     with pytest.raises(tp.InputError, match="can replace vectors of tokens"):
         tp.substitute(model, data, pooled)
+    attached = tp.attach(torch.nn.Linear(4, 2), {HIDDEN: ""})
+    with pytest.raises(tp.InputError, match="is an attached module: pass decoder= to"):
+        tp.substitute(attached, data, pooled)
 
 
 def test_states_of_a_decoder_are_replaced_while_it_reads_its_own_answer(

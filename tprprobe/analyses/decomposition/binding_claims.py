@@ -11,6 +11,7 @@ from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
 from tprprobe.statistics import FEWEST_GROUPS, Row, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
+TOO_FEW = "one or two models cannot tell what is learned"
 MIN_SHARE = 1e-6  # rounding: states that are exact sums of fillers and roles have shares of 1e-15
 SLIGHT = 0.005  # share of the variance below which a state is said to hardly bind, and a gain is not told
 BOUND = ("Binds", "Hardly binds")  # how claims begin that a state binds
@@ -45,7 +46,7 @@ def _exceeds_shuffled(row: Row) -> bool:
 
 
 def claim_binding(row: Row) -> str:
-    """Whether the state binds, in the words of terminal, pages and figures."""
+    """Whether the state binds, in the words of terminal, pages and figures; of baseline models, only FEWEST_TWINS or more decide."""
     binding, low = f"binding of fillers to {row['roles']}", row.get("share_low", np.nan)
     if np.isnan(low):
         low = row.get("gain_low", np.nan)
@@ -53,8 +54,7 @@ def claim_binding(row: Row) -> str:
             return f"Whether it binds fillers to {row['roles']} is not known"
     if not binds(row):
         return f"No {binding} beyond {SHUFFLED_ROLES}" if low > MIN_SHARE else f"No {binding} found"
-    learned = read_interval({"share_learned": np.nan, **row}, "share_learned")
-    if (learned.value if np.isnan(learned.low) else learned.low) <= 0:
+    if row.get("share_learned_low", np.nan) <= 0:
         return f"No {binding} beyond the baseline"
     if row.get("share", np.nan) < SLIGHT:
         return (
@@ -65,18 +65,18 @@ def claim_binding(row: Row) -> str:
 
 def describe_binding(row: Row) -> str:
     """The sentence on bindings of a row of scores: whether the state binds, and which share of its variance that is, beside
-    the share with shuffled roles; without a share, what bindings add to held-out R².
+    the share with shuffled roles and that of baseline models; without a share, what bindings add to held-out R².
     """
     if np.isnan(row.get("share_low", np.nan)):
         text = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
         if np.isfinite(row.get("learned", np.nan)):
-            text += f"; learned {_score(row, 'learned')} (beyond the {row['twin']} baseline model)"
+            text += f", {row['gain'] - row['learned']:+.3f} in the {row['twin']} baseline model"
         return f"{claim_binding(row)}: {text}"
     text = f"share of variance {_score(row, 'share')}, with {SHUFFLED_ROLES} {_score(row, 'share_shuffled')}"
-    if np.isfinite(row.get("share_learned_low", np.nan)):
-        text += f"; learned {_score(row, 'share_learned')}"
-    elif np.isfinite(row.get("share_learned", np.nan)) and binds(row):
-        text += f"; {_score(row, 'share_learned')} beyond the baseline"
+    if np.isfinite(row.get("share_learned", np.nan)):
+        text += f", in the baseline {row['share'] - row['share_learned']:+.3f}"
+        is_known = np.isfinite(row.get("share_learned_low", np.nan))
+        text += f"; learned {_score(row, 'share_learned')}" if is_known else f" ({TOO_FEW})"
     return f"{claim_binding(row)}: {text}"
 
 
@@ -118,10 +118,8 @@ def _summarize_many(real: pd.DataFrame) -> list[str]:
         claimed = [row for row in records if claim_binding(row).startswith(BOUND)]
         lows = [np.nan_to_num(row.get("share_low", np.nan), nan=-1) for row in claimed or records]
         best, n_bound = (claimed or records)[np.argmax(lows)], sum(map(binds, records))
-        more = f" ({n_bound} without comparison with baseline models)"
-        lines.append(
-            f"{len(claimed)} of {len(records)} sites bind fillers to {roles}{more * (n_bound > len(claimed))}"
-        )
+        learned = f", {len(claimed)} beyond the baseline" * (n_bound > len(claimed))
+        lines.append(f"{n_bound} of {len(records)} sites bind fillers to {roles}{learned}")
         lines.append(f"  {best['site']}, the clearest: {describe_binding(best)}")
     keys = ["site", "roles"]
     r2 = real.pivot_table(values="r2", index=keys, columns="family", sort=False)

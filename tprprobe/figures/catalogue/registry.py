@@ -17,7 +17,7 @@ from tprprobe.figures import dots
 from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import USUAL, Look, current_look
-from tprprobe.figures.scenes import Scene
+from tprprobe.figures.scenes import Scene, Squares
 from tprprobe.figures.style import FORMATS, Drawing, GivenAxes, check_ending, save
 from tprprobe.figures.tables import PanelTable, Table
 from tprprobe.files.jsonfiles import read_json
@@ -26,6 +26,7 @@ from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
+TITLE_ROOM = 32  # pixels of a title of plotly
 PAGE = 9.5  # inches of text on a page of a paper
 NUMBERS = (".csv", ".parquet")  # endings of files of numbers
 Picture = Scene | Drawing | Table
@@ -252,13 +253,26 @@ def _plot(name: str, picture: Picture, look: Look) -> object:
         raise InputError(
             f"{', '.join(ignored)}: a figure of plotly takes colors alone; leave out backend, or change the figure (update_layout)"
         )
-    from tprprobe.figures.charts import is_plotted, plot  # with plotly, an extra
+    from tprprobe.figures.charts import is_plotted, plot, plotted  # with plotly, an extra
 
     scene = getattr(picture, "scene", picture)
     if not is_plotted(scene):
         raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
-    chart = plot(scene, dark=False)
+    chart: Any = plot(scene, dark=False)
     current_look().check_colors(name)
+    if isinstance(scene, Squares) and scene.bar:
+        chart.update_traces(showscale=True, colorbar_title=scene.bar)
+    if scene.title:
+        top = chart.layout.margin.t + TITLE_ROOM
+        title = {
+            "text": plotted(scene.title, 200),
+            "x": 0,
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 8, "l": 8},
+        }
+        chart.update_layout(title=title, margin_t=top, height=chart.layout.height + TITLE_ROOM)
     return chart
 
 
