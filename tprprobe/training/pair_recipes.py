@@ -142,6 +142,8 @@ def write_recipe(data: str, path: Path, seed: int = 0, overrides: Sequence[str] 
         expand(recipe.model)  # refuses options that the architecture lacks
     except InputError:
         path.unlink()  # so that the command can be given again
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
         raise
     layers = str(recipe.model["n_layers"]).strip("[]").replace(", ", " + ")
     sizes = (

@@ -119,8 +119,10 @@ def test_texts_without_targets_are_refused(tmp_path):
 def test_a_refused_option_of_the_model_leaves_no_recipe(tmp_path):
     (tmp_path / "pairs.tsv").write_text("\n".join(["source\ttarget", *_pairs(100, "")]))
     with pytest.raises(InputError, match="did you mean 'd_model'"):
-        write_recipe(str(tmp_path / "pairs.tsv"), tmp_path / RECIPE, overrides=["model.dmodel=8"])
-    assert not (tmp_path / RECIPE).exists()
+        write_recipe(
+            str(tmp_path / "pairs.tsv"), tmp_path / "new" / RECIPE, overrides=["model.dmodel=8"]
+        )
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_recipe_or_data_not_both():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tprprobe.console import quiet
 from tprprobe.data.dataset import ALL, Dataset, Facts, Labels, Origin, Request, Tables, spread
 from tprprobe.data.documents.articlefiles import COLUMNS
 from tprprobe.errors import InputError
@@ -156,7 +157,8 @@ def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
     annotated = _annotated(data, "--labels")
     sentences = list(annotated.sentences)
     for task, path in labels.items():
-        sentences = annotations.add_labels(sentences, path, task)
+        with quiet() if path == data.name else contextlib.nullcontext():  # it was told of the data
+            sentences = annotations.add_labels(sentences, path, task)
         for name in {*annotated.tasks} - {*labels}:
             if all(s.targets.get(name) == s.targets[task] for s in sentences):
                 sentences = [
