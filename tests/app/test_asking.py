@@ -104,7 +104,7 @@ def test_pairs_of_numbers_are_offered(prompt):
 
 
 def test_a_caption_has_words_unbinding_vectors_and_no_heads():
-    image = prompts.query_image(prompts.load_readable("tpgn-scenes"), 0)
+    image = prompts.query_image(tp.load_model("tpgn-scenes"), 0)
     table, row = prompt_edits.try_change(
         image, prompt_edits.exchange_tokens(image, "sentence TPRs", 1, 2)
     )

@@ -21,7 +21,7 @@ COLUMNS = (
     "difference: log p(other answer) − log p(answer), the mean over pairs; agrees: how often the next word is the other text's; kl: from the other text's answers; "
     "beyond: its change beyond that of the strongest control (against); p: paired sign test, corrected (Holm)."
 )
-EDIT_ITSELF = "the edit itself"
+EDIT_ITSELF, ALPHA = "the edit itself", 0.05
 ANSWERS = {"p_other": "the other text's answer", "p_answer": "the text's own answer"}
 
 
@@ -60,7 +60,7 @@ def contrast_rows(rows: pd.DataFrame, edit: str, score: str = "difference") -> p
 def _is_beyond(rows: pd.DataFrame) -> pd.Series:
     """Whether an edit is beyond its strongest control."""
     tests = rows.reindex(columns=["beyond", "p"])
-    return tests["beyond"].gt(0) & tests["p"].lt(0.05)
+    return tests["beyond"].gt(0) & tests["p"].lt(ALPHA)
 
 
 def _rank(column: pd.Series) -> pd.Series:
@@ -98,28 +98,42 @@ def _answer_lines(behaviors: pd.DataFrame, rows: pd.DataFrame, edit: str, kind: 
 def _notes(behaviors: pd.DataFrame) -> list[str]:
     counts = behaviors["n"].to_numpy()
     low, high = counts.min(), counts.max()
-    n = f"{low} to {high} items" if low < high else f"{high} item{'s' * bool(high > 1)}"
+    n = f"{low} to {high} items" if low < high else _count(high, "item")
     missing = int(np.nanmax(behaviors["missing"]))
     lines = [
-        f"n = {n}" + f"; trials that cannot be made: at most {missing} at a point" * (missing > 0)
+        f"n = {n}{f'; trials that cannot be made: at most {missing} at a point' * (missing > 0)}."
     ]
     if behaviors.get("difference_low", pd.Series(dtype=float)).notna().any():
         lines += [
             "Bands: 95 % intervals over items. Filled: beyond the strongest control (paired sign test, Holm)."
         ]
-    return [f"{line.removesuffix('.')}." for line in lines]
+    return lines
 
 
 def describe_change(behavior: pd.DataFrame, edit: str) -> tuple[str, bool]:
-    """How far an edit moves the answer at the site where it does most, of those where it is shown to if there are any, and whether there are."""
+    """How far an edit moves the answer at the site where it is most beyond its strongest control, and whether it is shown to."""
     rows = behavior[behavior["edit"].eq(edit) & behavior["control"].isin(["", "real"])]
     shown = rows[rows["change_low"].gt(0) & _is_beyond(rows)]
-    best: Any = (rows if shown.empty else shown).nlargest(1, "change").iloc[0]
+    moves = not shown.empty
+    ranked = (shown if moves else rows).sort_values(["beyond", "change"], ascending=False)
+    best: Any = ranked.iloc[0]
     change, beyond = (write_interval(best, name, "+.2f") for name in ("change", "beyond"))
-    where, moves = site_label(best["site"]), not shown.empty
-    numbers = f"over {best['n']} pairs, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
-    verdict = "moves the answer, as" if moves else "is not shown to move the answer; largest"
+    pairs, sites = (
+        _count(n, name) for n, name in ((best["n"], "pair"), (rows["p"].count(), "site"))
+    )
+    test, where = "", site_label(best["site"])
+    if rows["p"].count() * 0.5 ** (rows["n"].max() - 1) >= ALPHA:  # the smallest p that can be
+        test = f" ({pairs}: too few for a sign test at {sites})"
+    elif best["p"] >= ALPHA:
+        test = f" (sign test of {pairs}, Holm over {sites}: p = {best['p']:.2g})"
+    verdict = f"is not shown to move the answer{test}; most beyond the strongest control"
+    verdict = "moves the answer, as" if moves else verdict
+    numbers = f"over {pairs}, the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
     return f"{DOING[edit]} two words’ states {verdict} at {where}: {numbers}.", moves
+
+
+def _count(n: Any, name: str) -> str:
+    return f"{n} {name}{'s' * (int(n) != 1)}"
 
 
 def behavior_table(behavior: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from tprprobe.errors import unknown
+from tprprobe.errors import InputError, unknown
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import GAP, Squares
 from tprprobe.site.patterns import match
@@ -40,9 +40,8 @@ def patching_squares(patchings: pd.DataFrame, sites: str = "*") -> Squares:
     columns = [f"{row['position']}: {_label_token(row)}" for _, row in tokens.iterrows()]
     values = np.column_stack([wide, np.full(len(names), np.nan), at_most])
     labels, axis = _label_rows(names)
-    n_draws = _count_draws(controls)
     share = f"Share of the difference between the answers to the two texts: {_name_contrast(rows.iloc[0])}."
-    random = f"Last column: control, the largest, up or down, of {n_draws} random directions of equal length at the token that carries most in that row."
+    random = f"Last column: control, the largest, up or down, of {_count_draws(controls)} random directions of equal length at the token that carries most in that row."
     colors = "Full color: beyond such directions at the same token, tried where the shares of a row are largest."
     is_beyond = wide.abs() > control.abs()
     within = np.column_stack([~is_beyond, np.zeros((len(names), 2), bool)])
@@ -66,7 +65,12 @@ def _name_origin(rows: pd.DataFrame) -> list[str]:
 def _split(patchings: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of patched states, and those of random directions."""
     is_edit = patchings["control"].fillna("").eq("")
-    return patchings[is_edit].reset_index(drop=True), patchings[~is_edit]
+    rows = patchings[is_edit].reset_index(drop=True)
+    if rows.duplicated(PLACE).any():
+        raise InputError(
+            "these rows are of several tables of patch_positions: give those of one pair of texts, one model"
+        )
+    return rows, patchings[~is_edit]
 
 
 def _find_controls(controls: pd.DataFrame, rows: pd.DataFrame) -> np.ndarray:
@@ -187,8 +191,9 @@ def _name_range(best: pd.DataFrame) -> str:
     of_kind = f"in the {best['kind'].iloc[0]} of " if best["kind"].iloc[0] else ""
     if first == end:
         return (of_kind or "in ") + first
-    has_gaps = bool(np.ptp(best["layer"]) >= len(best))
-    return f"{of_kind or 'from '}{first} to {end}{f', {len(best)} of them' * has_gaps}"
+    has_gaps = bool(np.ptp(best["layer"].fillna(-1)) >= len(best))
+    tried = f"the {len(best)} sites tried from " * has_gaps
+    return f"{of_kind or ('at ' if has_gaps else 'from ')}{tried}{first} to {end}"
 
 
 def _enumerate(texts: list[str]) -> str:

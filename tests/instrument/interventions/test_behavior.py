@@ -13,7 +13,7 @@ import tprprobe as tp
 from tprprobe.data import load_data
 from tprprobe.data.frames.pairsets import pair_of_text
 from tprprobe.errors import InputError
-from tprprobe.figures.behavior import behavior_scene
+from tprprobe.figures.behavior import behavior_scene, describe_change
 from tprprobe.figures.dots import render
 from tprprobe.interventions import edits
 from tprprobe.interventions.behavior import measure_pairs, summarize_pairs
@@ -155,21 +155,48 @@ def test_trials_that_cannot_be_made_are_counted(model):
         make_trials(model, data)
 
 
-def test_holm_corrects_over_the_sites_of_an_edit():
+def plant_trials(n_items):
+    """Trials of which the site "one" is far beyond the mean state, the others are not at all."""
     rows = []
     for site in ("none", "one", "two", "three"):
         for control in ("",) if site == "none" else ("", "mean"):
-            for item in range(12):
+            for item in range(n_items):
                 value = 3.0 + item / 100 if (site, control) == ("one", "") else item / 100
                 edit = "none" if site == "none" else "exchange"
                 rows.append({"site": site, "layer": 0, "edit": edit, "control": control, "item": str(item),
                              "made": True, "left_out": 2, "answer": "a", "other": "b", "agrees": 0.0, "kl": 0.0,
                              "difference": value, "p_answer": 0.1, "p_other": 0.1})  # fmt: skip
-    table = summarize_pairs(pd.DataFrame(rows)).set_index(["site", "control"])
+    return pd.DataFrame(rows)
+
+
+def test_holm_corrects_over_the_sites_of_an_edit():
+    table = summarize_pairs(plant_trials(12)).set_index(["site", "control"])
     assert table.loc[("one", ""), "p"] == pytest.approx(3 * 2 * 0.5**12)
     assert table.loc[("one", ""), "beyond"] == pytest.approx(3.0)
     assert table.loc[("two", ""), "p"] == 1
     assert (table["missing"] == 2).all()
+
+
+def test_the_sentence_is_of_the_site_most_beyond_its_control_and_names_what_is_too_little():
+    trials = plant_trials(12)
+    trials.loc[trials["site"].eq("two"), "difference"] += 9  # with its control
+    text, moves = describe_change(summarize_pairs(trials), "exchange")
+    assert moves
+    assert "moves the answer, as at one: over 12 pairs" in text
+    is_back = trials["site"].eq("one") & trials["control"].eq("") & trials["item"].isin([*"01"])
+    trials.loc[is_back, "difference"] = -9.0  # 10 of 12 pairs: p = 0.039, of three sites
+    text, moves = describe_change(summarize_pairs(trials), "exchange")
+    assert not moves
+    assert (
+        "(sign test of 12 pairs, Holm over 3 sites: p = 0.12); most beyond the strongest control at one: "
+        in text
+    )
+    few, moves = describe_change(summarize_pairs(plant_trials(6)), "exchange")
+    assert not moves
+    assert (
+        "(6 pairs: too few for a sign test at 3 sites); most beyond the strongest control at one"
+        in few
+    )
 
 
 def test_the_picture_has_a_row_an_edit(table):

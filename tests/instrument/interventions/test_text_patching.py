@@ -11,6 +11,7 @@ from matplotlib.text import Text
 from planted.cli import run_command
 
 import tprprobe as tp
+from tprprobe.errors import InputError
 from tprprobe.figures.dots import render
 from tprprobe.figures.patching import patching_squares, summarize_patching
 from tprprobe.figures.scenes import GAP
@@ -105,7 +106,11 @@ def test_the_sentence_is_true():
         in against
     )
     table = plant_shares([[0.9, 0]] * 3, [0.1] * 3)
-    assert "from layer 0 to layer 2, 2 of them (" in summarize_patching(table[table["layer"] != 1])
+    assert "at the 2 sites tried from layer 0 to layer 2 (" in summarize_patching(
+        table[table["layer"] != 1]
+    )
+    with pytest.raises(InputError, match="several tables of patch_positions: give those of one"):
+        tp.draw("patching", pd.concat([table, table]))
     table = plant_shares([[0.9, -0.7]], [0])
     is_last = table["control"].ne("") & table["position"].eq(1)
     table.loc[is_last, "recovered"] = -0.8  # beyond random directions at the other token alone

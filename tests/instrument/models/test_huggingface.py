@@ -15,7 +15,6 @@ import tprprobe as tp
 from tprprobe.analyses.probing import Schedule
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import place_words, words_of_tokens
-from tprprobe.interventions.prompts import load_readable
 from tprprobe.models import load_model
 from tprprobe.models.huggingface import pretrained
 from tprprobe.models.huggingface.pretrained import attach_layers
@@ -375,9 +374,7 @@ def test_each_command_takes_it_or_says_why_not(foreign, treebank, tmp_path):
     ):
         with pytest.raises(InputError, match=r"hf:bert (is an attached module|has no head)"):
             run_command(*command, "--out", tmp_path / "out")
-    assert (
-        load_readable(name).name == "hf:bert"
-    )  # Ask shows the nearest samples of a model without a head
+    assert load_model(name).name == "hf:bert"  # Ask: the nearest samples of a model without a head
 
 
 def test_a_start_symbol_that_is_not_named_is_one_line(tmp_path, foreign):
