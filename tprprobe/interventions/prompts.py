@@ -1,5 +1,6 @@
 """What a model is asked, a text or an image, and what it says: an answer, the next word, or which samples of a store are near."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ from tprprobe.data.vocabularies.tokens import Tokens
 from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
 from tprprobe.interventions.batched_edits import score_variants
+from tprprobe.models import load_model
+from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import CaptionModel, Language, Model, Readable, require_vocabulary
@@ -79,6 +82,18 @@ class ModelOutput(NamedTuple):
     first_rows: dict[str, int]
 
 
+def load_readable(name: str | os.PathLike[str]) -> Readable:
+    """The model of a checkpoint, by folder, name, or hub id, with a vocabulary."""
+    model = load_model(name)
+    require_vocabulary(model)
+    return model
+
+
+def reads_images(model: object) -> bool:
+    """True for a model that writes captions."""
+    return isinstance(model, CaptionModel)
+
+
 def has_head(model: object) -> TypeGuard[Language]:
     """True if the model predicts symbols."""
     return isinstance(model, Language) and bool(getattr(model, "head", "own"))
@@ -88,7 +103,7 @@ def query_text(model: Readable, text: str) -> Prompt:
     """A text that a model reads; of a model that fills masks, with one behind it unless it has one."""
     vocabulary = require_vocabulary(model)
     text = " ".join(text.split())
-    if isinstance(model, CaptionModel):
+    if reads_images(model):
         raise InputError(f"{model.name} writes captions of images: it cannot read a text")
     if not text or len(text) > MAX_CHARACTERS:
         reason = f"a text of {len(text)} characters: give at most {MAX_CHARACTERS}"
@@ -261,3 +276,8 @@ def find_most_changed(table: pd.DataFrame, before: str, after: str) -> pd.Series
     change = np.abs(table[after].to_numpy() - table[before].to_numpy())
     change[[table[before].argmax(), table[after].argmax()]] = 0
     return table.iloc[change.argmax()] if change.any() and ANSWER not in table else None
+
+
+def is_model_of(model: Readable, store: Store) -> bool:
+    """True if a model has the weights that a store was made with, or the store does not say."""
+    return store.model in (None, fingerprint(model))
