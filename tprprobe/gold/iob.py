@@ -19,6 +19,7 @@ from tprprobe.gold.labels import Labelled, Reading, Target, is_made_of
 TAG = re.compile(r"O|[BIESLUMW]-\S+")
 COMMENT = re.compile(r"#\s*[\w.:]+(\s+id)?\s*=|#\s*new(doc|par)\s*$")
 DOCSTART = "-DOCSTART-"
+HEADER = re.compile(r"(word|token|form|text)\t(label|tag)", re.IGNORECASE)
 PLAIN = {".conll", ".tsv"}  # in which labels may be no tags
 SAME_TAGS = str.maketrans("LMUW", "EISS")  # of BILOU and BMEWO in BIOES
 Fields = tuple[int, list[str]]  # of a line, with its number
@@ -28,6 +29,8 @@ def read_iob(path: Path, task: str = "nel") -> Reading:
     """The sentences of a file of words and tags; in what scheme it is, its tags tell."""
     blocks = [_divide(path, block) for block in read_blocks(path)]
     lines = [fields for block in blocks for fields in block[1]]
+    if lines and HEADER.fullmatch("\t".join(lines[0][1])):
+        raise InputError(f"{path}: the first line names columns, and would be a word: take it out")
     is_numbered = all(fields[0].isdecimal() and len(fields) > 2 for _, fields in lines)
     odd = Counter(plain_labels=_mark_plain(lines) if PLAIN & {*path.suffixes} else 0)
     parsed = [_parse(path, words, is_numbered) for _, words in blocks]

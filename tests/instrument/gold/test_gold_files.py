@@ -309,3 +309,10 @@ def test_what_is_odd_in_a_treebank_is_counted(tmp_path, text, odd):
     (tmp_path / "a.conllu").write_text(text)
     reading = read_file(tmp_path / "a.conllu")
     assert {kind: n for kind, n in reading.odd.items() if n} == odd
+
+
+def test_a_header_of_words_and_labels_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the first line names columns"):
+        read_file(write(tmp_path, "own.tsv", "word\tlabel\nRome\tcity\n\n"))
+    sentences, _ = read_file(write(tmp_path, "own.tsv", "word\tnoun\nRome\tcity\n\n"))
+    assert sentences[0].words == ("word", "Rome")
