@@ -1,5 +1,6 @@
 """Heads that look at related words: at the one that a word depends on, beside a rule that knows the distance alone, and any."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from tprprobe.analyses.attention.head_patterns import FIRST, MARGIN, PATTERNS
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.figures.attention import name_origin
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
 from tprprobe.site.patterns import layer_of
@@ -19,7 +21,7 @@ from tprprobe.store.layout import TWINS
 TITLE = "Heads that follow relations between words"
 CAPTION = (
     "attention: of the words of a relation, the percent from which the head looks most at the other word.\n"
-    "at that distance: the percent whose other word stands at the best fixed distance.\n"
+    "difference: attention less the percent whose other word stands at the best fixed distance (at that distance).\n"
     "[95 % interval], of ten documents or more. Head and distance were chosen on half of the documents and are scored on the other half."
 )
 SQUARES_NOTE = (
@@ -43,7 +45,7 @@ def heads_table(store: Store, seed: int = 0) -> Table:
     cells = [_cells(row) for table in tables for _, row in table.iterrows()]
     places: Any = {
         "block": ("direction",),
-        "spare": ("fixed distance", "at that distance", "words"),
+        "spare": ("words", "fixed distance", "at that distance"),
     }
     texts = f"{store.facts.attention_samples or store.samples:,} texts with attention maps"
     caption = f"{CAPTION}\n{name_origin(store)} Measured on {texts}."
@@ -51,11 +53,15 @@ def heads_table(store: Store, seed: int = 0) -> Table:
 
 
 def _cells(row: pd.Series) -> dict[str, str]:
+    head = site_label(row["site"], row["head"])
+    head = (
+        re.sub(r"layer (\d+), head (\d+)", r"L\1 H\2", head) if current_look().is_narrow else head
+    )
     return {
         "relation": str(row["relation"]),
         "direction": str(row["direction"]),
         "words": f"{row['n']:,}",
-        "best head": site_label(row["site"], row["head"]),
+        "best head": head,
         "attention": write_interval(row, "value", ".1f", 100),
         "fixed distance": f"{row['offset']:+d}",
         "at that distance": write_interval(row, "by_offset", ".1f", 100),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.analyses.clustering.clusters import STABLE
+from tprprobe.analyses.clustering.clusters import BETWEEN, STABLE
 from tprprobe.analyses.naming.fields import compare_places, count_places
 from tprprobe.analyses.naming.name_counts import (
     TRAINED,
@@ -49,12 +49,13 @@ from tprprobe.store.reader import Source
 PLACE = ["site", "head"]
 WORD_KEYS = [*PLACE, "model"]
 ORIGIN = {"Model": "model_name", "Data": "data"}  # columns of a table of words
+N_TOLD = 2  # tokens that tell clusters of one name apart
 N_NAMED, N_PLACES = 20, 8  # named clusters of a model, and sites in print
 MEASURES = {"precision": "o", "recall": "s"}  # their marks
 LABEL, NARROW_LABEL = 30, 13  # characters of a line of a name in the figure
 MIN_LINES, LINE = 4.0, 0.115  # of names beside a title and a legend; inches of one
 AMI = "AMI: adjusted mutual information of all clusters with labels (0: chance)."
-HELD_OUT = "Names are chosen on half of the documents and measured on the other. 95 % intervals: of these clusters, over documents (ten or more)."
+HELD_OUT = "Names are chosen on half of the documents and measured on the other. 95 % intervals: of these clusters, over documents; no interval: fewer than ten documents."
 LACKING = "Why a cluster has no name: the nearest one, with its precision on the half that names are chosen on, or where that sufficed, what it lacks on the other."
 
 
@@ -155,7 +156,8 @@ def list_names(names: pd.DataFrame, out: Source | None) -> str:
 
 def _explain(names: pd.DataFrame) -> str:
     """What the signs in the names of clusters mean, as a sentence after others."""
-    drawn = map(describe_name, names[names["name"] != UNNAMED].to_dict("records"))
+    rows = names[names["name"] != UNNAMED].to_dict("records")
+    drawn = (row.get("told") or describe_name(row) for row in rows)
     note = "; ".join(explain_signs(drawn, _list_tasks(names)))
     return f"{note[:1].upper()}{note[1:]}." * bool(note)
 
@@ -281,8 +283,17 @@ def _draw_names(
 
 def _fold(row: pd.Series, letters: int) -> str:
     """A name in lines, with the number of its cluster."""
-    name = f"{row['cluster']}: {describe_name(row)}"
+    name = f"{row['cluster']}: {row.get('told', describe_name(row))}"
     return "\n".join(wrap(name, letters, break_long_words=False, break_on_hyphens=False))
+
+
+def _tell_apart(names: pd.DataFrame) -> pd.DataFrame:
+    """The clusters with their names as ``told``: equal ones with the tokens that are most their own."""
+    told = pd.Series([describe_name(row) for row in names.to_dict("records")], names.index, object)
+    tokens = names["distinctive"].astype(str) if "distinctive" in names else told
+    tokens = " (" + tokens.str.split(BETWEEN).str[:N_TOLD].str.join(BETWEEN) + ")"
+    is_shared = told.duplicated(keep=False) & ("distinctive" in names)
+    return names.assign(told=told + tokens.where(is_shared, ""))
 
 
 def tabulate_names(
@@ -306,7 +317,7 @@ def tabulate_names(
     choice = f"Of {n_places} sites or heads {shown_site} has most tokens in named clusters. "
     panels, tables, n_models = [], [], rows["model"].nunique()
     for model, clusters in rows.groupby("model", sort=False):
-        of_model = select_named(clusters).sort_values("f05", ascending=False)
+        of_model = _tell_apart(select_named(clusters).sort_values("f05", ascending=False))
         model = f"baseline model ({model})" if panels else "trained model"
         panel = "baseline model" if panels and n_models == 2 else model
         panel = panel.replace(" model", "") if current_look().is_narrow else panel
@@ -314,7 +325,7 @@ def tabulate_names(
         heading += [f"{t}: AMI {clusters[AGREEMENT + t].iloc[0]:z.2f}" for t in _list_tasks(rows)]
         panels.append(("\n".join(heading), of_model))
         cells = {"model": model, "cluster": of_model["cluster"].astype(str)}
-        cells["name"] = [describe_name(row) for row in of_model.to_dict("records")]
+        cells["name"] = of_model["told"].tolist()
         cells |= {measure: _intervals(of_model, measure) for measure in MEASURES}
         empty = {key: ["–"] for key in cells} | {"model": [model], "name": ["no name holds"]}
         tables.append(pd.DataFrame(cells if len(of_model) else empty))

@@ -86,6 +86,23 @@ class Table:
         empty = [str(name) for name in self.cells if self.cells[name].eq("–").all()]
         return self._drop(empty)
 
+    def choose(self, panel: int | str) -> Any:
+        """The rows of one block alone, by its number from 0 or its title."""
+        title = self.parts[find_panel(panel, self.parts)]
+        rows = self.cells[self._titles == title]
+        return replace(self, cells=rows.reset_index(drop=True), ruled=())
+
+    @property
+    def parts(self) -> list[str]:
+        """What can be drawn alone: the titles of blocks."""
+        return list(filter(None, self._titles.unique()))
+
+    @property
+    def _titles(self) -> "pd.Series[str]":
+        """The title of the block of every row."""
+        names = [name for name in self.block if name in self.cells]
+        return self.cells[names].agg(", ".join, axis=1)
+
     def _drop(self, names: Sequence[str]) -> "Table":
         """The table without some columns and the lines of its caption that explain nothing else (``NAME: …``)."""
         cells = self.cells.drop(columns=names)
@@ -356,6 +373,10 @@ class PanelTable(Table):
 
     panels: Sequence[tuple[str, pd.DataFrame]] = ()
 
+    @property
+    def parts(self) -> list[str]:
+        return [name for name, _ in self.panels]
+
     def choose(self, panel: int | str) -> Any:
         """One panel alone, by its number from 0 or its name."""
-        return replace(self, panels=[self.panels[find_panel(panel, [n for n, _ in self.panels])]])
+        return replace(self, panels=[self.panels[find_panel(panel, self.parts)]])

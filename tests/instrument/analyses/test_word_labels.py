@@ -162,7 +162,7 @@ def test_names_stand_beside_those_of_the_baseline_model(tmp_path):
     assert of_names.caption.endswith(
         "; *: not found again from other random starts (Jaccard index below 0.6)."
     )
-    assert of_names.choose(1).caption.endswith("(ten or more).")
+    assert of_names.choose(1).caption.endswith("fewer than ten documents.")
     cells = of_names.cells
     assert cells.to_numpy().tolist() == [
         ["trained model", "0", "DT (the)*", "0.90 [0.80, 1.00]", "0.50 [0.40, 0.60]"],

@@ -38,6 +38,7 @@ from tprprobe.figures.probe_captions import PLAIN
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.scenes import Grid, Shares
 from tprprobe.figures.state_shares import share_bars
+from tprprobe.figures.tables import Table
 
 
 @pytest.fixture(scope="module")
@@ -583,3 +584,11 @@ def test_lines_below_a_figure_leave_its_legend_where_it_is(tmp_path):
     height = len(pictures["plain"])
     assert len(pictures["told"]) > height
     assert (pictures["told"][: height - 3] == pictures["plain"][: height - 3]).all()
+
+
+def test_a_block_of_a_table_is_drawn_alone():
+    cells = pd.DataFrame({"direction": ["up", "up", "down"], "value": ["1", "2", "3"]})
+    table = Table(cells, "Heads", ruled=(2,), block=("direction",))
+    assert table.parts == ["up", "down"]
+    assert table.choose("down").cells["value"].tolist() == ["3"]
+    assert Table(cells, "Heads").parts == []

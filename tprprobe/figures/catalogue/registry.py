@@ -208,6 +208,13 @@ def _tabulate(picture: Picture, look: Look) -> pd.DataFrame:
     )
 
 
+def _list_parts(picture: object) -> list[str]:
+    """The names of what can be drawn alone; none of a drawing or a table without blocks."""
+    if isinstance(picture, Scene):
+        return picture.panels
+    return picture.parts if isinstance(picture, Table) else []
+
+
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, object]]:
     """The look that options say, and the options of the figure itself."""
     names = [key for key in options if key in LOOKS and key not in entry.options]
@@ -223,7 +230,7 @@ def _finish(name: str, picture: Picture, look: Look, ax: GivenAxes | None = None
     if look.title and np.asarray(ax, object).size > 1:
         raise InputError("title: the panels in ax keep their titles; write yours by fig.suptitle")
     if look.panel is not None:
-        if not isinstance(figure, Scene | PanelTable):
+        if not isinstance(figure, Scene | Table) or not _list_parts(figure):
             raise InputError(f"{name} is drawn as a whole: leave out panel")
         figure = figure.choose(look.panel)
     if look.title is not None and not isinstance(figure, Drawing):
@@ -329,12 +336,15 @@ def write_figure(
         if len(numbers) and ending in NUMBERS:
             picture = Table(numbers, name)
         if isinstance(picture, Table) and ending not in FORMATS:
+            if look.panel is not None and not len(numbers):
+                picture = picture.choose(look.panel)
             return picture.reword().save(path)
         check_ending(path, (*NUMBERS, *FORMATS) if len(numbers) else FORMATS)
         figure = _finish(name, picture, look)
         height = figure.get_figheight() + getattr(figure, "_below", 0.0)
         if look.inches and height > PAGE:
-            note(
-                f"{path}: {height:.1f} inches are higher than a page: draw a part (panel 0), or no notes"
-            )
+            parts = _list_parts(getattr(picture, "scene", picture)) if look.panel is None else ()
+            advice = ["draw a part (--panel 0)"] * (len(parts) > 1) + ["--no-notes"] * look.notes
+            remedy = f": {', or '.join(advice)}" * bool(advice)
+            note(f"{path}: {height:.1f} inches are higher than a page{remedy}")
         return save(figure, path)
