@@ -51,8 +51,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name, value, hint in _arguments(function, args, kwargs):
             if not _fits(value, hint) or (name == "seed" and value not in SEEDS):
                 accepted = f"{name} is {' or '.join(dict.fromkeys(_words(hint)))}"
-                given = WORDS.get(type(value).__name__, " ".join(reprlib.repr(value).split()))
-                raise InputError(f"tp.{function.__name__}: {accepted}, not {given}")
+                value_text = WORDS.get(type(value).__name__, " ".join(reprlib.repr(value).split()))
+                raise InputError(f"tp.{function.__name__}: {accepted}, not {value_text}")
         try:
             return function(*args, **kwargs)
         except InputError as error:  # its line says everything: the tool's own frames would hide it

@@ -132,8 +132,8 @@ def test_the_best_head_is_scored_on_documents_that_it_was_not_chosen_on(named_ru
     assert "the best fixed distance, +1, chosen in the same way" in text
     assert "points [+" in text
     assert ", of the 4 samples with maps); without a head" in text
-    with monkeypatch.context() as whole:
-        whole.setattr(type(store), "count_maps", lambda self, _: self.samples)
+    with monkeypatch.context() as context:
+        context.setattr(type(store), "count_maps", lambda self, _: self.samples)
         assert "with maps" not in str(attention.summarize_attention(store, scores))
     assert "chosen and scored on the same" in str(attention.summarize_attention(store, scores))
     rare = words[words["document"].between(5, 16)].assign(relation="obj")

@@ -139,8 +139,8 @@ class Dataset(ABC, Generic[E]):
         if isinstance(self.rows, range):
             rows = [self.rows.start, self.rows.step]
         else:
-            first, last = [*self.rows[:1], *self.rows[-1:]] or [0, 0]
-            rows = [first, (last - first) / max(1, len(self) - 1)]  # the mean distance
+            start, end = [*self.rows[:1], *self.rows[-1:]] or [0, 0]
+            rows = [start, (end - start) / max(1, len(self) - 1)]  # the mean distance
         return origin if rows == [0, 1] else {**origin, "rows": rows}
 
     @property
@@ -216,8 +216,8 @@ class Dataset(ABC, Generic[E]):
         Returns:
             The part.
         """
-        step, rest = divmod(len(self), n)
-        if step == 0 or not rest:
+        step, remainder = divmod(len(self), n)
+        if step == 0 or not remainder:
             return self[:: max(1, step)]
         return replace(self, rows=tuple(self.rows[i * len(self) // n] for i in range(n)))
 

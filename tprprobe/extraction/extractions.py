@@ -300,10 +300,10 @@ class Extraction:
         sites = f"{len(self.names)} sites of {samples[0]:,} samples"
         has_decoder = any(side_of(name) == "target" for name in self.names)
         copies = has_decoder and self.target == "reference" and not self._has_targets
-        read = "; no targets: the decoder reads the texts themselves" if copies else ""
+        notes = "; no targets: the decoder reads the texts themselves" if copies else ""
         if self.attention_samples < samples[0] and any(n.endswith(ATTENTION) for n in self.names):
-            read += f"; attention maps: of the first {self.attention_samples:,} samples (extract --attention-samples)"
-        return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}{read}"
+            notes += f"; attention maps: of the first {self.attention_samples:,} samples (extract --attention-samples)"
+        return f"{self.model.name}{dtype}: {sites}, about {size_text(size)}{notes}"
 
     @cached_property
     def _origin(self) -> dict[str, Any]:

@@ -287,13 +287,13 @@ def _fold(row: pd.Series, letters: int) -> str:
     return "\n".join(wrap(name, letters, break_long_words=False, break_on_hyphens=False))
 
 
-def _tell_apart(names: pd.DataFrame) -> pd.DataFrame:
+def _distinguish(names: pd.DataFrame) -> pd.DataFrame:
     """The clusters with their names as ``told``: equal ones with the tokens that are most their own."""
-    told = pd.Series([describe_name(row) for row in names.to_dict("records")], names.index, object)
-    tokens = names["distinctive"].astype(str) if "distinctive" in names else told
+    texts = pd.Series([describe_name(row) for row in names.to_dict("records")], names.index, object)
+    tokens = names["distinctive"].astype(str) if "distinctive" in names else texts
     tokens = " (" + tokens.str.split(BETWEEN).str[:N_TOLD].str.join(BETWEEN) + ")"
-    is_shared = told.duplicated(keep=False) & ("distinctive" in names)
-    return names.assign(told=told + tokens.where(is_shared, ""))
+    is_shared = texts.duplicated(keep=False) & ("distinctive" in names)
+    return names.assign(told=texts + tokens.where(is_shared, ""))
 
 
 def tabulate_names(
@@ -317,7 +317,7 @@ def tabulate_names(
     choice = f"Of {n_places} sites or heads {shown_site} has most tokens in named clusters. "
     panels, tables, n_models = [], [], rows["model"].nunique()
     for model, clusters in rows.groupby("model", sort=False):
-        of_model = _tell_apart(select_named(clusters).sort_values("f05", ascending=False))
+        of_model = _distinguish(select_named(clusters).sort_values("f05", ascending=False))
         model = f"baseline model ({model})" if panels else "trained model"
         panel = "baseline model" if panels and n_models == 2 else model
         panel = panel.replace(" model", "") if current_look().is_narrow else panel

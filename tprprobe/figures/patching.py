@@ -192,8 +192,8 @@ def _name_range(best: pd.DataFrame) -> str:
     if first == end:
         return (of_kind or "in ") + first
     has_gaps = bool(np.ptp(best["layer"].fillna(-1)) >= len(best))
-    tried = f"the {len(best)} sites tried from " * has_gaps
-    return f"{of_kind or ('at ' if has_gaps else 'from ')}{tried}{first} to {end}"
+    n_sites = f"the {len(best)} sites tried from " * has_gaps
+    return f"{of_kind or ('at ' if has_gaps else 'from ')}{n_sites}{first} to {end}"
 
 
 def _enumerate(texts: list[str]) -> str:

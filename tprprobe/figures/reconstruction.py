@@ -53,8 +53,8 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         of_layer = _choose_layer(of_model, layer)
         rows += _rows(of_layer, name, int(of_layer["layer"].iloc[0]))
     of_models = results[~results["untrained"]].groupby("model", sort=False)
-    drawn = {model: _choose_layer(rows, layer)["effective_rank"] for model, rows in of_models}
-    ranks = ", ".join(f"{rank.iloc[0]:.1f} ({model})" for model, rank in drawn.items())
+    rank_of = {model: _choose_layer(rows, layer)["effective_rank"] for model, rows in of_models}
+    ranks = ", ".join(f"{rank.iloc[0]:.1f} ({model})" for model, rank in rank_of.items())
     notes = [CAPTION, *_explain(results, "[95 % interval]"), RANK.format(ranks)]
     look = {"ruled": tuple(ruled[1:]), "block": ("model", "layer"), "spare": SPARE}
     return Table(pd.DataFrame(rows), TITLE, "\n".join(notes), **look).drop_empty()

@@ -163,8 +163,8 @@ def _format(path: Path) -> str:
 
 def note_documents(path: str | os.PathLike[str], pairs: Sequence[tuple[Labelled, str]]) -> None:
     """Says that sentences of a label file, here with their documents in the data that it labels, are of fewer documents in the file."""
-    named = [(s.document, document) for s, document in pairs if s.document != s.text]
-    n_labelled, n_data = (len({pair[i] for pair in named}) for i in range(2))
+    documents = [(s.document, document) for s, document in pairs if s.document != s.text]
+    n_labelled, n_data = (len({pair[i] for pair in documents}) for i in range(2))
     if n_labelled < n_data:
         counts = (
             f"{n_labelled:,} documents are not used; in the data these sentences are of {n_data:,}"

@@ -121,8 +121,8 @@ def test_words_that_stand_several_times_change_places_wherever_they_stand(tmp_pa
     path = tmp_path / "own.toml"
     path.write_text(CUSTOM.replace("a {b}. The", "a {b}. The {a} runs. {b}"))
     text, variant = load_data(f"pairs:{path}", n=2)
-    for example, other in ((text, variant), (variant, text)):
-        a, b = example.target, other.target
+    for example, rival in ((text, variant), (variant, text)):
+        a, b = example.target, rival.target
         assert example.source == f"A {a} sees a {b}. The {a} runs. {b}"
         labels = [target.label for target in example.sentence.targets["role"]]
         assert labels == ["first", "second"] * 2

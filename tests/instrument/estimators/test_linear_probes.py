@@ -298,8 +298,10 @@ def test_a_penalty_at_the_border_of_the_grid_is_told(separable, capsys):
         "strongest penalty" not in capsys.readouterr().err
     )  # that of shuffled labels is none of it
     probe(separable, "pos", tokens=tokens.assign(pos=rng.permutation(tokens["pos"])), **PLAIN)
-    said = " ".join(capsys.readouterr().err.split())
-    assert "pos: 1 of 1 probes chose the strongest penalty of the grid (0.1): a stronger" in said
+    messages = " ".join(capsys.readouterr().err.split())
+    assert (
+        "pos: 1 of 1 probes chose the strongest penalty of the grid (0.1): a stronger" in messages
+    )
 
 
 def test_a_turn_without_dev_documents_is_fitted(separable):

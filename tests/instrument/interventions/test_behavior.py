@@ -191,11 +191,11 @@ def test_the_sentence_is_of_the_site_most_beyond_its_control_and_names_what_is_t
         "(sign test of 12 pairs, Holm over 3 sites: p = 0.12); most beyond the strongest control at one: "
         in text
     )
-    few, moves = describe_change(summarize_pairs(plant_trials(6)), "exchange")
+    summary, moves = describe_change(summarize_pairs(plant_trials(6)), "exchange")
     assert not moves
     assert (
         "(6 pairs: too few for a sign test at 3 sites); most beyond the strongest control at one"
-        in few
+        in summary
     )
 
 

@@ -80,10 +80,10 @@ def list_exact(store: Store) -> dict[str, Field]:
 def list_labels(store: Store) -> dict[str, Field]:
     """The fields of the labels of words that name clusters: of roles, exact ones, and what a tagger guessed."""
     guessed = [task for task in store.facts.labels if task != "upos" or "pos" not in store.tokens]
-    others = {name: LABELS.get(name, Field((name,))) for name in ("role", *guessed)}
+    further = {name: LABELS.get(name, Field((name,))) for name in ("role", *guessed)}
     columns = store.tokens.columns
     return list_exact(store) | {
-        name: others[name] for name in others if name in columns and WORD in columns
+        name: further[name] for name in further if name in columns and WORD in columns
     }
 
 

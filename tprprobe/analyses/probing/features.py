@@ -77,8 +77,8 @@ def check_test(store: Store, test: Store, sites: Sequence[str], settings: ProbeS
 def _check_twins(store: Store, settings: ProbeSettings) -> None:
     for kind in TWINS:
         if kind in (settings.controls or ()) and kind not in store.twins:
-            others = f" (it has: {', '.join(store.twins)})" * bool(store.twins)
-            raise InputError(f"{store.path} has no {kind} twin{others}: leave out that control")
+            kept = f" (it has: {', '.join(store.twins)})" * bool(store.twins)
+            raise InputError(f"{store.path} has no {kind} twin{kept}: leave out that control")
 
 
 def _concatenate(*arrays: np.ndarray) -> np.ndarray:

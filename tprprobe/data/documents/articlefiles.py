@@ -212,7 +212,7 @@ def open_parquet(path: Path, request: Request) -> Articles:
         if len(rows) > 1 and rows[0] > rows[-1]:
             yield from reversed([*read(rows[::-1])])
         elif rows:
-            chosen = rows if isinstance(rows, range) else {*rows}
+            numbers = rows if isinstance(rows, range) else {*rows}
             group, last_group = np.searchsorted(starts, [rows[0], rows[-1]], side="right") - 1
             start = int(starts[group])
             with pq.ParquetFile(path) as file:
@@ -220,7 +220,7 @@ def open_parquet(path: Path, request: Request) -> Articles:
                 while start <= rows[-1]:
                     with as_input_error(f"{path} is damaged", WRITE_AGAIN):
                         batch = next(batches)
-                        indices = [i for i in range(len(batch)) if start + i in chosen]
+                        indices = [i for i in range(len(batch)) if start + i in numbers]
                         texts = batch.take(pa.array(indices, pa.int64())).to_pylist()
                     for i, row in zip(indices, texts, strict=True):
                         where = f"{path}, row {start + i + 1}"

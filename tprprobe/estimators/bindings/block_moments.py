@@ -106,9 +106,9 @@ class Moments:
         return limit(Interval(float(share), low, min(1.0, high), df), 1.0)
 
 
-def limit(share: Interval, most: float) -> Interval:
-    """A share that cannot be larger than ``most``: an estimate beyond it errs by at least the excess, by which the lower end moves, too."""
-    excess = max(0.0, share.value - most)
+def limit(share: Interval, maximum: float) -> Interval:
+    """A share that cannot be larger than ``maximum``: an estimate beyond it errs by at least the excess, by which the lower end moves, too."""
+    excess = max(0.0, share.value - maximum)
     return replace(share, value=share.value - excess, low=share.low - excess)
 
 
