@@ -30,7 +30,7 @@ def make(
         yield from examples
 
 
-def _in_order(function: Callable, chunks: Iterator[range], workers: int) -> Iterator:
+def _in_order(function: Callable, chunks: Iterator[Sequence[int]], workers: int) -> Iterator:
     """The function of every chunk in order, made by processes that stay a few chunks ahead."""
     with ProcessPoolExecutor(workers, get_context("spawn"), _end_with_parent) as pool:
         ahead: deque[Future] = deque()
