@@ -125,7 +125,7 @@ def substitute(
         >>> tp.substitute(model, data[:2], fit)["edit"].to_list()
         ['unedited', 'decomposition', 'mean', 'random', 'remainder', 'random as much']
     """
-    if isinstance(model, Attached):
+    if isinstance(model, Attached) and not isinstance(model, Language):
         raise InputError(f"{model.name} is an attached module: pass decoder= to tp.decompose")
     data = as_data(data)
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)

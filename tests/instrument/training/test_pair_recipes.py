@@ -103,8 +103,10 @@ def test_the_page_of_a_trained_model_says_how_often_it_is_right(pairs):
     assert commands["How often is its answer right?"].startswith("tprprobe eval --ckpt run/model ")
     assert "output place" in "".join(section["text"] for section in sections)
     assert {"Where does its decoder look?", "What are its roles?"} <= set(commands)
-    command = shlex.split(commands["Which tokens does a late layer group?"])
-    run_command(*command[1:], "--out", "clusters")
+    _, deeper, *options = shlex.split(commands["Which tokens does a late layer group?"])
+    assert deeper == "name"
+    run_command(deeper, *options, "--out", "names")
+    run_command("cluster", *options, "--out", "clusters")
     shown, again = (load_clusters(folder)[0] for folder in ("page/clusters", "clusters"))
     assert (shown.labels == again.labels).all()
 
