@@ -12,7 +12,7 @@ from tprprobe.figures.look import SOFT, current_look
 from tprprobe.figures.style import LETTER, MARK, SMALL, AnyFigure, Options, refuse_low
 
 MAX_COLUMNS, HANDLE, LEADING = 4, 0.35, 1.3  # inches of a mark and gaps; font sizes a line
-LEAST = 0.2  # inches of given axes above their legend
+MIN_HEIGHT = 0.2  # inches of given axes above their legend
 
 
 def fold_labels(labels: Sequence[str], width: float) -> tuple[int, list[str], int]:
@@ -48,7 +48,7 @@ def legend(figure: AnyFigure | Axes, handles: Sequence[Any], labels: Sequence[st
         names = figure.xaxis.get_tightbbox()
         below = 0.0 if names is None else (figure.bbox.y0 - names.y0) / figure.figure.dpi
         room = below + (n_lines + 2) * LEADING * 6 / 72 * settings.scale
-        refuse_low(figure, room + LEAST, ", or leave out the legend (legend=False)")
+        refuse_low(figure, room + MIN_HEIGHT, ", or leave out the legend (legend=False)")
         if figure.figure.get_layout_engine() is None:
             _make_room(figure, room)
         place |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "ncols": columns}

@@ -225,7 +225,7 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     if len(with_names):
         best = top(with_names, "f05")
         text += (
-            f" {comparison} The clearest is “{quote_label(best['name'])}” (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
+            f" {comparison} The clearest is {quote_label(best['name'])} (cluster {best['cluster']}: precision {percent(best, 'precision')}, recall "
             f"{percent(best, 'recall')})."
         )
     deeper = f"tprprobe name {subject.store.path} --site {site} --k {roles.k} --seed {subject.seed}"

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from tprprobe.analyses.decomposition import RoleSearch, claim_binding
-from tprprobe.analyses.decomposition.binding_claims import describe_binding
+from tprprobe.analyses.decomposition.binding_claims import average_baseline, describe_binding
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.colors import line_colors
@@ -20,7 +20,7 @@ from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Dots, Shares
 from tprprobe.figures.style import INK, MUTED, WRONG, Drawing, Options, open_panels, tidy
 from tprprobe.figures.tables import Table, write_minus
-from tprprobe.statistics import Row, measured, write_interval
+from tprprobe.statistics import measured, write_interval
 from tprprobe.store.layout import TWINS
 
 PLACE = ["name", "site"]
@@ -42,7 +42,7 @@ CHOICE = "the scheme of fewest pairs among those that are not longer than the sh
 MANY = 50  # times the smallest number of an axis, from which on it has a tick per power of ten
 MAX_CLAIMS = 4  # bars with a sentence each
 MARKERS = "DosX^"  # of the places that are named in a panel
-APART = 0.03  # of an axis: places nearer than this would lie on each other
+MIN_DISTANCE = 0.03  # of an axis: places nearer than this would lie on each other
 CAPTION = (
     "[95 % interval] over documents.\n"
     "+ bindings: R² of bindings beside bags of fillers and of roles, (the gain of the step). All but shares is on sequences "
@@ -110,7 +110,7 @@ def _compare_shares(fits: pd.DataFrame) -> dict[str, str]:
     """The bindings' share of variance, with shuffled roles and in baseline models, and what is learned."""
     is_main = (fits["family"] == FACTORED) & (fits["control"] == "")
     rows = [
-        row | {"share_baseline": _baseline_share(row)} for row in fits[is_main].to_dict("records")
+        row | {"share_baseline": average_baseline(row)} for row in fits[is_main].to_dict("records")
     ]
     names = {"share": "share", "shuffled share": "share_shuffled"}
     names |= {"baseline share": "share_baseline", "learned": "share_learned"}
@@ -118,11 +118,6 @@ def _compare_shares(fits: pd.DataFrame) -> dict[str, str]:
         title: write_interval(rows[0], name) if rows and name in rows[0] else "–"
         for title, name in names.items()
     }
-
-
-def _baseline_share(row: Row) -> float:
-    """The mean share of bindings in the baseline models, NaN without these."""
-    return row.get("share", np.nan) - row.get("share_learned", np.nan)
 
 
 def _step(fits: pd.DataFrame, family: str) -> str:
@@ -155,7 +150,7 @@ def step_shares(decompositions: pd.DataFrame) -> Shares:
             rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in steps]
         of_model = families[families["control"] == ""]
         for row in of_model[of_model["family"] == FACTORED].to_dict("records"):
-            baseline, share = _baseline_share(row), f"share {row.get('share', np.nan):.3f}"
+            baseline, share = average_baseline(row), f"share {row.get('share', np.nan):.3f}"
             share += f", baseline {baseline:.3f}" * bool(np.isfinite(baseline))
             notes.append(write_minus(f"{name}: {describe_binding(row)}."))
             claimed = names_by_claim.setdefault(claim_binding(row), [])
@@ -271,7 +266,7 @@ def _draw_search(axes: Axes, search: RoleSearch, place: str) -> None:
     marked = np.empty((0, 2))
     for x, y, text, color in _list_places(schemes):
         spot = to_axes((x, y))
-        if len(marked) < len(MARKERS) and (np.abs(marked - spot).max(1) > APART).all():
+        if len(marked) < len(MARKERS) and (np.abs(marked - spot).max(1) > MIN_DISTANCE).all():
             look = {"color": color, "markersize": 6, "linestyle": "", "label": place + text}
             axes.plot(x, y, MARKERS[len(marked)], **look)
             marked = np.vstack([marked, spot])

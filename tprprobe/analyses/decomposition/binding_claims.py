@@ -63,6 +63,11 @@ def claim_binding(row: Row) -> str:
     return f"Binds fillers to {row['roles']}"
 
 
+def average_baseline(row: Row) -> float:
+    """The mean share of bindings in the baseline models, NaN without these."""
+    return row.get("share", np.nan) - row.get("share_learned", np.nan)
+
+
 def describe_binding(row: Row) -> str:
     """The sentence on bindings of a row of scores: whether the state binds, and which share of its variance that is, beside
     the share with shuffled roles and that of baseline models; without a share, what bindings add to held-out R².
@@ -74,7 +79,7 @@ def describe_binding(row: Row) -> str:
         return f"{claim_binding(row)}: {text}"
     text = f"share of variance {_score(row, 'share')}, with {SHUFFLED_ROLES} {_score(row, 'share_shuffled')}"
     if np.isfinite(row.get("share_learned", np.nan)):
-        text += f", in the baseline {row['share'] - row['share_learned']:+.3f}"
+        text += f", in the baseline {average_baseline(row):+.3f}"
         is_known = np.isfinite(row.get("share_learned_low", np.nan))
         text += f"; learned {_score(row, 'share_learned')}" if is_known else f" ({TOO_FEW})"
     return f"{claim_binding(row)}: {text}"
